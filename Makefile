@@ -1,0 +1,36 @@
+# Everything a fresh machine needs: git, make and python3.11 or newer.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench prove clean
+.DEFAULT_GOAL := demo
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "siftlog needs Python 3.11 or newer; none was found."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/siftlog run paper-investigation --runs-dir runs
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m tests.bench
+
+prove: $(READY)
+	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property
+
+clean:
+	rm -rf $(VENV) build *.egg-info

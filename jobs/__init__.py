@@ -1,0 +1,1 @@
+"""The jobs that ship with siftlog, and the metrics they score with."""

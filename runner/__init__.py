@@ -1,0 +1,1 @@
+"""Planning, scheduling, limits, model clients and the command line."""

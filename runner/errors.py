@@ -1,0 +1,111 @@
+"""Errors of the runner, split by whose fault it is and what can be done.
+
+    RunnerError
+      UsageError          the command's words are off (exit 2)
+      DatasetError        an input file is off: names file, row and field (exit 1)
+      RunChanged          resuming would send other requests: --accept-changes
+      AttemptError        one HTTP attempt ended without a usable reply
+        RateLimited         429: wait as told, then again
+        Overloaded          503, 529: the endpoint is too busy: back off
+        ServerError         other 5xx: again, a few times
+        Timeout             no byte, or not the last one, in time: again
+        ConnectionLost      refused, reset, closed in the middle: again
+        MalformedReply      the body is not the endpoint's form: again
+        BadRequest          other 4xx: the request itself is wrong: never again
+        AuthFailed          401, 403: the key is wrong: stop the endpoint
+        ContextTooLong      the prompt does not fit: never again
+        ContentFiltered     refused with an error status: never again
+        SchemaMismatch      the content is not what was asked: re-ask, if allowed
+        BudgetExceeded      no money left for it: not sent
+        Cancelled           a person or a shutdown ended it
+
+A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
+Which class leads to which decision stands in `runner/retry.py`, as one table.
+"""
+
+from __future__ import annotations
+
+
+class RunnerError(Exception):
+    """Something the runner cannot do; the message says what to do instead."""
+
+
+class UsageError(RunnerError):
+    """The command line, a setting or a configuration file is wrong."""
+
+
+class DatasetError(RunnerError):
+    """An input file is wrong; the message names file, row and field."""
+
+
+class RunChanged(RunnerError):
+    """What a resumed run would send, or read, is not what it was."""
+
+
+class AttemptError(RunnerError):
+    """One attempt ended without a usable reply."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        body: bytes | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.body = body  #: what came back, if anything; kept in the log
+
+
+class RateLimited(AttemptError):
+    """The endpoint asks to slow down."""
+
+
+class Overloaded(AttemptError):
+    """The endpoint is too busy for anybody."""
+
+
+class ServerError(AttemptError):
+    """The endpoint failed."""
+
+
+class Timeout(AttemptError):
+    """The endpoint did not answer in time."""
+
+
+class ConnectionLost(AttemptError):
+    """The connection could not be made, or broke before the reply was whole."""
+
+
+class MalformedReply(AttemptError):
+    """The reply's body is not in the endpoint's form."""
+
+
+class BadRequest(AttemptError):
+    """The endpoint refuses the request as it is."""
+
+
+class AuthFailed(AttemptError):
+    """The endpoint refuses the key."""
+
+
+class ContextTooLong(AttemptError):
+    """The prompt is longer than the model's context."""
+
+
+class ContentFiltered(AttemptError):
+    """The endpoint refuses the content with an error status."""
+
+
+class SchemaMismatch(AttemptError):
+    """The content is not what was asked for."""
+
+
+class BudgetExceeded(AttemptError):
+    """The run's budget has no room for the attempt's worst case."""
+
+
+class Cancelled(AttemptError):
+    """The attempt was ended from outside."""

@@ -1,0 +1,140 @@
+"""The interface between the engine and a job: data, prompts, parsing, scoring.
+
+A job is found by entry point (group `siftlog.jobs`); the engine never imports one.
+Everything here is pure except `load`: the plan is derived again from data and stored
+replies whenever a run is resumed or scored, so it must come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from pydantic import BaseModel
+
+from runner.reply import ParseFailure, Reply
+from runner.request import ChatRequest
+from runner.scorecard import Scorecard
+from runner.task import Answer, Task, TaskSpec
+
+Dataset: TypeAlias = Any
+"""What a job's `load` returns; only the job looks inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A named step of a job."""
+
+    name: str
+    parse: Callable[[Dataset, Task, Reply], object | ParseFailure]
+    """Reads a reply; never raises on model output."""
+    role: str = "subject"  #: "subject", "judge", "embed" or "rerank"
+    gathers: bool = False  #: answers are followed up by group instead of one by one
+    follows: bool = True  #: False: no answer of this stage ever has a follow-up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file or folder that `load` read: part of the run's identity."""
+
+    setting: str
+    path: Path
+
+
+class Answers(Protocol):
+    """A run's stored answers, read from the log in a fixed order, in flat memory."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Models of the subject role, in the run's order."""
+        ...
+
+    @property
+    def replicates(self) -> int:
+        """How many replicates of each first-stage item were planned."""
+        ...
+
+    @property
+    def imported(self) -> bool:
+        """Whether the answers were made elsewhere."""
+        ...
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        """Each first-stage answer with all that descend from it.
+
+        Families come by the number of their first-stage task; inside, the first-stage
+        answer stands first and its descendants follow by number.
+        """
+        ...
+
+
+class Job(Protocol):
+    """What a job offers; see `jobs/paper_investigation` for a whole one."""
+
+    name: str
+    version: str  #: changes when planning or prompts change
+    Settings: type[BaseModel]  #: every setting, documented, with units
+    stages: tuple[Stage, ...]
+
+    def load(self, settings: Any) -> Dataset:
+        """Read and validate all inputs; raise `DatasetError` naming file and row."""
+        ...
+
+    def inputs(self, settings: Any) -> tuple[InputFile, ...]:
+        """The files and folders that `load` reads under these settings."""
+        ...
+
+    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+        """First-stage specs, lazily, in a stable order."""
+        ...
+
+    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+        """The request of a task, built when it is about to be sent."""
+        ...
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        """Later-stage specs from one finished group of answers."""
+        ...
+
+    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+        """All metrics, tables and artifacts; no clock, network or unseeded chance."""
+        ...
+
+    def baseline(self, request: ChatRequest) -> str:
+        """The honest offline answer: sees the request only; the reply's text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedAnswer:
+    """One task of a run made elsewhere; `spec.context` carries what its file said."""
+
+    spec: TaskSpec
+    model: str
+    replicate: int
+    text: str | None = None  #: the reply; None where the spec says skip, or it failed
+    finish_reason: str = "stop"
+    error: str | None = None  #: it failed elsewhere, with this class
+    descends: bool = False  #: True: from the last answer that did not descend
+
+
+class Importer(Protocol):
+    """Optional on a job, as `importer`: reads work that was made elsewhere."""
+
+    formats: Mapping[str, str]  #: name -> how it is recognised, for the error message
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: Any,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """The answers in the files; raise `DatasetError` before yielding the first."""
+        ...

@@ -1,0 +1,91 @@
+"""What a scoring yields: metrics with their definitions, tables, findings, artifacts.
+
+A scorecard is a value: no clock, path or run id is in it, so that the same answers,
+code and settings give the same bytes. What depends on a run's course (cost, latency)
+lives in `operations.json` and not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Cell: TypeAlias = str | int | float | bool | None
+"""A table's cell; None is undefined and renders as blank, null or `n/a`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One number with everything needed to say what it is."""
+
+    path: str  #: such as "avg_paper_score" or "pipeline.mcq_drug.accuracy"
+    value: float | int | None  #: None: undefined (0/0, a mean over nothing)
+    n: int  #: how many items it speaks about
+    n_defined: int | None = None  #: items that had a value, where that can differ
+    lo: float | None = None  #: interval ends, 12 significant digits
+    hi: float | None = None
+    definition: str = ""  #: name@version and every parameter
+    note: str | None = None  #: such as "assumes independent questions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under named columns, in a fixed order; becomes one CSV or Parquet file."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A contradiction, leak or drift that a reader should know of."""
+
+    code: str
+    severity: Literal["error", "warn", "info"]
+    where: str
+    message: str  #: one sentence
+    n: int = 1
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What scoring made of one task, for the monitor and for explain."""
+
+    task: int
+    model: str
+    stage: str
+    key: str
+    value: str  #: what was read from the reply
+    expected: str
+    correct: bool | None  #: None where the task has no right or wrong
+    rule: str  #: the parsing rule that fired, or the reason of the failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A file of the job's own, with the name and form its users expect.
+
+    `chunks` is consumed once, by the writer; large files are never held in memory.
+    """
+
+    name: str
+    chunks: Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorecard:
+    """All that one scoring says."""
+
+    models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
+    summary: str  #: the text that a terminal shows
+    tables: tuple[Table, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    verdicts: Iterable[Verdict] = ()  #: consumed once, by the writer
+    artifacts: tuple[Artifact, ...] = ()
+    settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
+    missing: int = 0  #: tasks that the present plan asks for and the run has not
+    stale: int = 0  #: stored answers that the present plan no longer asks for

@@ -1,0 +1,1 @@
+"""The event log: append, read, fold, project, verify. Knows nobody."""

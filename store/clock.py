@@ -1,0 +1,43 @@
+"""The one source of time; everything else is given the time it needs.
+
+Must not contain anything but clocks: a module that wants to know what time it is
+takes a `Clock`, so that a test can run hours of work in milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the shells (log writer, driver, simulator) need to know about time."""
+
+    def now_us(self) -> int:
+        """Wall clock, microseconds since 1970-01-01 UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes backwards."""
+        ...
+
+    async def sleep_until(self, when: float) -> None:
+        """Return once `monotonic()` has reached *when*."""
+        ...
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now_us(self) -> int:
+        """Wall clock, microseconds since 1970-01-01 UTC."""
+        return time.time_ns() // 1000
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's monotonic clock."""
+        return time.monotonic()  # noqa: TID251 - this is the Clock
+
+    async def sleep_until(self, when: float) -> None:
+        """Sleep on the event loop until *when*; at least one turn of the loop."""
+        await asyncio.sleep(max(0.0, when - self.monotonic()))

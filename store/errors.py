@@ -1,0 +1,66 @@
+"""Errors of the store, split by what the caller can do.
+
+    StoreError
+      NotALog        the file is something else: name another run
+      NewerLog       written by a later siftlog: upgrade, or read only
+      CorruptLog     damaged: restore a copy; `siftlog verify` says where
+      LogBusy        another process writes it: wait, or look with `watch`
+      Fenced         another writer took the log over: stop at once
+      LogClosed      a commit failed and the writer stopped: mend, then resume
+      NoSuchRun      nothing under that name: list them with `siftlog runs`
+      AmbiguousRun   several runs begin like that: type more of the name
+      QueryError     a filter could not be read; carries the position
+      IllegalMove    a bug: an event that the task's state does not allow
+
+Every message is one sentence with the next step.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Something the store cannot do; the message says what to do instead."""
+
+
+class NotALog(StoreError):
+    """The file or folder is not a siftlog run."""
+
+
+class NewerLog(StoreError):
+    """The log was written by a later siftlog than this one."""
+
+
+class CorruptLog(StoreError):
+    """The log is damaged."""
+
+
+class LogBusy(StoreError):
+    """Another process is writing the log."""
+
+
+class Fenced(StoreError):
+    """Another writer has taken the log over; nothing more can be appended."""
+
+
+class LogClosed(StoreError):
+    """A commit failed, so the writer stopped; what was acknowledged is safe."""
+
+
+class NoSuchRun(StoreError):
+    """No run has that id, beginning or folder."""
+
+
+class AmbiguousRun(StoreError):
+    """More than one run begins with those letters."""
+
+
+class IllegalMove(StoreError):
+    """An event does not fit the state of its task."""
+
+
+class QueryError(StoreError):
+    """A filter expression could not be read."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position  #: index of the offending character

@@ -1,0 +1,360 @@
+"""The facts of a run: frozen, past tense, complete, inert.
+
+Two rules for what may stand here. An event says what *happened*, never what should
+happen. It carries every small fact that a fold needs (counts, durations, classes), so
+that no projection ever opens a body; large bytes (a reply, a request's skeleton, a
+manifest) travel beside the event as the `payload` of its `Entry`.
+
+Sequence numbers, times and the writer are given by the log when it commits; they are
+fields of `Recorded`, not of events. Field names are stored, so renaming one needs a
+new version and an upcaster (`store/upcast.py`); adding a field with a default does not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One file or folder a run reads, pinned by content."""
+
+    setting: str  #: the job setting that named it, such as "bench"
+    path: str
+    sha256: str  #: hex; of a folder: over the sorted names and hashes of its files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run came into being; the first event of every log."""
+
+    VERSION: ClassVar[int] = 1
+
+    run_id: str
+    job: str
+    job_version: str
+    code_sha256: str  #: hash of the job's source files
+    settings: str  #: JSON of every job setting, defaults included
+    models: dict[str, list[str]]  #: role -> models, "subject" first
+    replicates: int
+    inputs: list[Input]
+    siftlog_version: str
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed:
+    """A later process took the run up again."""
+
+    VERSION: ClassVar[int] = 1
+
+    code_sha256: str
+    settings: str
+    unknown: int  #: attempts of the earlier writer whose outcome nobody knows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPaused:
+    """Starting of new attempts was stopped, or lifted, on request."""
+
+    VERSION: ClassVar[int] = 1
+
+    by: str
+    paused: bool  #: False: the pause was lifted
+    stage: str | None = None  #: None: every stage
+    model: str | None = None  #: None: every model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDrained:
+    """The process ended on purpose with open tasks left; the run is resumable."""
+
+    VERSION: ClassVar[int] = 1
+
+    by: str  #: "operator", "budget", "endpoint" or "held"
+    why: str  #: one sentence for people
+    open: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled:
+    """The run was ended by a person; its open tasks were skipped."""
+
+    VERSION: ClassVar[int] = 1
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """Every planned task is in a final state and nothing is left to plan."""
+
+    VERSION: ClassVar[int] = 1
+
+    completed: int
+    failed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksPlanned:
+    """A block of tasks came into the plan; the payload is a `Manifest` as JSON."""
+
+    VERSION: ClassVar[int] = 1
+
+    first: int  #: number of the block's first task; the others follow densely
+    count: int
+    consumed: int  #: first-stage specs taken from the plan so far (0: a follow-up)
+    exhausted: bool = False  #: the first stage has no more specs after this block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksReopened:
+    """Final tasks were put back into the queue because a person said `retry`."""
+
+    VERSION: ClassVar[int] = 1
+
+    tasks: list[int]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSkipped:
+    """A task will never be asked; counted by its reason."""
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCompleted:
+    """A reply is stored and was read, or could not be read, by the job's parser."""
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    attempt: int
+    unparsed: str | None = None  #: reason of the parse failure, None where it parsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFailed:
+    """No reply after all attempts."""
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    attempt: int
+    error: str  #: class of the last failure, a name of `runner.errors`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStarted:
+    """A request is about to leave; durable before its first byte is sent.
+
+    The payload is the request's skeleton as JSON: parameters, and for each message the
+    hashes of its parts, whose texts are the entry's blobs.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    attempt: int  #: counts from 1 in its task
+    request_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptAnswered:
+    """A reply was received in full; the payload is its body, byte for byte."""
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    attempt: int
+    form: str  #: wire form of the payload, a name of `runner.wire`
+    status: int  #: HTTP status; 200 for clients without HTTP
+    latency_ms: float
+    finish_reason: str  #: "stop", "length", "content_filter", ...
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
+    cost_usd: float | None = None  #: None while the price is unknown
+    cached: bool = False  #: answered by siftlog's own response cache
+    headers: dict[str, str] | None = None  #: only those that matter
+    reask: str | None = None  #: the content was refused for this reason; asked again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailed:
+    """An attempt ended without a usable reply; the payload is what came of it."""
+
+    VERSION: ClassVar[int] = 1
+
+    task: int
+    attempt: int
+    error: str  #: a name of `runner.errors`
+    latency_ms: float
+    message: str
+    status: int | None = None
+    retry_after_s: float | None = None  #: what the endpoint asked for
+    retry_in_s: float | None = None  #: what was decided; None: no further attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptsAbandoned:
+    """Attempts of an earlier writer that were started and have no recorded outcome."""
+
+    VERSION: ClassVar[int] = 1
+
+    attempts: list[tuple[int, int]]  #: (task, attempt), ascending
+    hold: bool = False  #: True: their tasks wait for a person instead of a new attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitObserved:
+    """What holds an endpoint back at this moment."""
+
+    VERSION: ClassVar[int] = 1
+
+    model: str
+    concurrency: int
+    in_flight: int
+    rpm: float | None = None
+    tpm: float | None = None
+    paused_until_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAccepted:
+    """A request from outside was read and will be carried out."""
+
+    VERSION: ClassVar[int] = 1
+
+    command: str  #: id of the line in control.jsonl
+    kind: str
+    author: str
+    payload: str  #: JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRejected:
+    """A request from outside was read and refused."""
+
+    VERSION: ClassVar[int] = 1
+
+    command: str
+    kind: str
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandApplied:
+    """A request from outside took effect."""
+
+    VERSION: ClassVar[int] = 1
+
+    command: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringRecorded:
+    """The run's answers were scored; `scores/<number>/` can be rebuilt from here."""
+
+    VERSION: ClassVar[int] = 1
+
+    number: int
+    job_version: str
+    code_sha256: str
+    settings: str
+    inputs: list[Input]
+    seq: int  #: the log's last event that was read
+    digest: str  #: SHA-256 of scorecard.json
+
+
+Event: TypeAlias = (
+    RunStarted
+    | RunResumed
+    | RunPaused
+    | RunDrained
+    | RunCancelled
+    | RunFinished
+    | TasksPlanned
+    | TasksReopened
+    | TaskSkipped
+    | TaskCompleted
+    | TaskFailed
+    | AttemptStarted
+    | AttemptAnswered
+    | AttemptFailed
+    | AttemptsAbandoned
+    | LimitObserved
+    | CommandAccepted
+    | CommandRejected
+    | CommandApplied
+    | ScoringRecorded
+)
+
+
+def kind_of(event_type: type[Event]) -> str:
+    """The stored name of an event class: `AttemptStarted` is `attempt_started`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
+
+
+KINDS: dict[str, type[Event]] = {kind_of(t): t for t in Event.__args__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """One row of a manifest: who the task is, and nothing about how it goes."""
+
+    stage: str
+    key: str  #: the item, such as "PMC123/mcq_drug:30033"
+    model: str
+    replicate: int  #: counts from 1
+    root: int  #: number of the first-stage task it descends from; its own for those
+    skip: str | None = None  #: reason, for a task that is planned as skipped
+    context: str | None = None  #: JSON that a follow-up needs and cannot derive
+    group: str | None = None  #: key under which a gathering stage collects it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """A message part, stored once by its content."""
+
+    sha256: bytes  #: 32 bytes, of `data`
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is appended: an event, the large bytes beside it, the parts it refers to."""
+
+    event: Event
+    payload: bytes | None = None
+    blobs: tuple[Blob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """An event of a kind or version this code does not know: kept, not read."""
+
+    kind: str
+    version: int
+    facts: bytes  #: the stored JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An event as the log holds it."""
+
+    seq: int  #: dense from 1; commit order
+    ts_us: int  #: strictly increasing in a file
+    epoch: int  #: which opening of the log wrote it
+    event: Event | Unknown
+    payload_bytes: int  #: length of the payload before compression; 0: none

@@ -1,0 +1,92 @@
+"""The job's inputs as values: papers, truth variants, questions.
+
+Loading and validating them from files is `load.py`; nothing here opens a file except
+`PaperTexts`, which reads a paper when it is asked for and keeps only the last few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jobs.paper_investigation.settings import Pipeline, Settings
+from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchPaper:
+    """One paper of the bench with its curated variants as they stand."""
+
+    pmcid: str
+    variants: tuple[str, ...]
+    pmid: str | None = None
+    title: str | None = None
+    raw_variants: tuple[tuple[str, ...], ...] = ()
+    line: int = 0  #: in the bench file, from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One multiple-choice or study-parameter item."""
+
+    pipeline: Pipeline
+    question_id: str
+    pmcid: str
+    variant: str  #: the annotation's field as it stands, often several joined by ", "
+    annotation_id: str = ""
+    question_type: str = ""
+    table_type: str = ""
+    sentence: str = ""  #: MCQ: with the gap; study: as stated, or blank
+    options: tuple[str, str, str, str] | None = None  #: texts of a to d
+    correct: str | None = None  #: MCQ: the key, "a" to "d"
+    gene: str = ""
+    drug: str = ""
+    phenotype_category: str = ""
+    phenotype: str = ""
+    expected_p_value: str = ""
+    expected_significance: str = ""
+    original_sentence: str = ""  #: holds the answer; never in a prompt
+    line: int = 0
+    row: Mapping[str, Any]  #: every field of the file's row, unknown ones included
+
+    @property
+    def key(self) -> str:
+        """Identity within a paper: pipeline and id."""
+        return f"{self.pipeline}:{self.question_id}"
+
+    @property
+    def is_mcq(self) -> bool:
+        """Whether it is answered by a letter."""
+        return self.pipeline != "study_param"
+
+
+class PaperTexts(Protocol):
+    """The papers' texts, opened one at a time."""
+
+    def __contains__(self, pmcid: str) -> bool:
+        """Whether there is a non-blank text; does not read it twice."""
+        ...
+
+    def text(self, pmcid: str) -> str:
+        """The text; `KeyError` where there is none."""
+        ...
+
+    def title(self, pmcid: str) -> str | None:
+        """The text's own title line, if any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """All inputs of a run, validated."""
+
+    settings: Settings
+    bench: tuple[BenchPaper, ...]
+    papers: PaperTexts
+    questions: Mapping[str, tuple[Question, ...]]
+    """By paper: pipeline order, then file order; only the chosen pipelines."""
+    sentences: Mapping[tuple[str, str], tuple[str, ...]]
+    """Of the sentence bench, by (pmcid, variant as it stands)."""
+    findings: tuple[Finding, ...] = ()
+    """What loading noticed: missing files, repeats, ids that disagree, ..."""

@@ -1,0 +1,121 @@
+"""Every setting of the job, and the profiles that bundle them.
+
+A profile names a set of values; a value given explicitly wins over the profile's.
+`Settings.profile_changes` says which ones did, for the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Case: TypeAlias = Literal["fold", "keep"]
+Link: TypeAlias = Literal["split", "whole"]
+Rules: TypeAlias = Literal["robust", "clinpgx-qa"]
+Pipeline: TypeAlias = Literal["mcq_variant", "mcq_drug", "mcq_phenotype", "study_param"]
+
+PIPELINES: tuple[Pipeline, ...] = (
+    "mcq_variant",
+    "mcq_drug",
+    "mcq_phenotype",
+    "study_param",
+)
+"""In the order that holds everywhere."""
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "siftlog": {},
+    "clinpgx-qa": {
+        "variant_case": "keep",
+        "variant_link": "whole",
+        "max_questions_per_variant": 10,
+        "batch_questions": True,
+        "list_rules": "clinpgx-qa",
+        "letter_rules": "clinpgx-qa",
+        "p_rules": "clinpgx-qa",
+    },
+}
+
+
+class Settings(BaseModel):
+    """Settings of paper-investigation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bench: Path | None = Field(None, description="JSONL of papers and their variants")
+    papers: Path | None = Field(None, description="folder of PMC*.md, or a JSONL")
+    questions: Path | None = Field(None, description="folder of the four question files")
+    mcq_variant: Path | None = Field(None, description="variant MCQ file")
+    mcq_drug: Path | None = Field(None, description="drug MCQ file")
+    mcq_phenotype: Path | None = Field(None, description="phenotype MCQ file")
+    study_param: Path | None = Field(None, description="study-parameter file")
+    sentence_bench: Path | None = Field(None, description="JSONL of source sentences")
+    any_id: bool = Field(False, description="accept paper ids other than PMC + digits")
+    encoding_errors: Literal["strict", "replace"] = Field(
+        "strict", description="what to do with bytes that are not UTF-8"
+    )
+
+    mode: Literal["investigate", "extract", "questions"] = Field(
+        "investigate", description="both steps, variants only, or every question"
+    )
+    pipelines: tuple[Pipeline, ...] = Field(
+        PIPELINES, description="question files to use"
+    )
+    profile: Literal["siftlog", "clinpgx-qa"] = Field(
+        "siftlog", description="bundle of settings"
+    )
+    variant_case: Case = Field("fold", description="letter case when comparing variants")
+    variant_link: Link = Field(
+        "split", description="whether a joined variant field links by its parts"
+    )
+    max_questions_per_variant: int = Field(0, ge=0, description="0: all")
+    batch_questions: bool = Field(False, description="ask a variant's questions together")
+    batch_size: int = Field(20, ge=1, description="questions in one batch call")
+    ask: Literal["recalled", "all"] = Field(
+        "recalled", description="also ask about variants that were not recalled"
+    )
+    closed_book: bool = Field(
+        False, description="mode questions: ask without text where the paper is missing"
+    )
+    temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
+    max_tokens_extract: int = Field(2048, ge=1, description="output tokens, extraction")
+    max_tokens_question: int = Field(256, ge=1, description="output tokens, a question")
+    max_tokens_reasoning: int = Field(
+        16000, ge=1, description="output tokens in all, for reasoning models"
+    )
+    reasoning_models: tuple[str, ...] = Field(
+        (), description="models that spend output tokens on reasoning"
+    )
+    max_chars: int = Field(0, ge=0, description="characters of a paper; 0: all of it")
+    structured: Literal["auto", "off"] = Field(
+        "auto", description="ask for JSON by schema where the endpoint can"
+    )
+    list_rules: Rules = Field("robust", description="how variant lists are read")
+    letter_rules: Rules = Field("robust", description="how letters are read")
+    p_rules: Rules = Field("robust", description="how p-values are read and compared")
+    p_tolerance: float = Field(0.05, ge=0.0, lt=1.0, description="relative")
+    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
+    n_examples: int = Field(3, ge=0, description="worst and best papers in the summary")
+    boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
+    boot_seed: int = Field(20260118, description="seed of the bootstrap")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    grounding: bool = Field(True, description="look predicted variants up in the text")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_profile(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
+        if not isinstance(values, Mapping):
+            return values
+        bundle = PROFILES.get(str(values.get("profile", "siftlog")), {})
+        return {**bundle, **values}
+
+    @property
+    def profile_changes(self) -> tuple[str, ...]:
+        """Settings of the profile that an explicit value replaced, `name=value`."""
+        return tuple(
+            f"{name}={getattr(self, name)}"
+            for name, value in PROFILES[self.profile].items()
+            if getattr(self, name) != value
+        )

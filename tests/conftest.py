@@ -1,0 +1,21 @@
+"""Fixtures for every layer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def realdata() -> Path:
+    """The folder of real papers and recorded answers; skips where it is absent."""
+    folder = Path(
+        os.environ.get("SIFTLOG_REALDATA", ROOT.parent / "shared" / "realdata")
+    )
+    if not folder.is_dir():
+        pytest.skip("real data is absent: set SIFTLOG_REALDATA to its folder")
+    return folder

@@ -7,7 +7,7 @@ Loading and validating them from files is `load.py`; nothing here opens a file e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jobs.paper_investigation.settings import Pipeline, Settings
@@ -90,3 +90,19 @@ class Dataset:
     """Of the sentence bench, by (pmcid, variant as it stands)."""
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
+    _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_pmcid = {paper.pmcid: paper for paper in self.bench}
+        object.__setattr__(self, "_by_pmcid", by_pmcid)
+
+    def paper(self, pmcid: str) -> BenchPaper | None:
+        """The bench's line for a paper; None where the bench does not name it."""
+        return self._by_pmcid.get(pmcid)
+
+    def question(self, pmcid: str, key: str) -> Question | None:
+        """A paper's question by its key, such as "mcq_drug:30033"."""
+        for question in self.questions.get(pmcid, ()):
+            if question.key == key:
+                return question
+        return None

@@ -46,13 +46,17 @@ class Settings(BaseModel):
 
     bench: Path | None = Field(None, description="JSONL of papers and their variants")
     papers: Path | None = Field(None, description="folder of PMC*.md, or a JSONL")
-    questions: Path | None = Field(None, description="folder of the four question files")
+    questions: Path | None = Field(
+        None, description="folder of the four question files"
+    )
     mcq_variant: Path | None = Field(None, description="variant MCQ file")
     mcq_drug: Path | None = Field(None, description="drug MCQ file")
     mcq_phenotype: Path | None = Field(None, description="phenotype MCQ file")
     study_param: Path | None = Field(None, description="study-parameter file")
     sentence_bench: Path | None = Field(None, description="JSONL of source sentences")
-    any_id: bool = Field(False, description="accept paper ids other than PMC + digits")
+    any_id: bool = Field(
+        default=False, description="accept paper ids other than PMC + digits"
+    )
     encoding_errors: Literal["strict", "replace"] = Field(
         "strict", description="what to do with bytes that are not UTF-8"
     )
@@ -63,21 +67,32 @@ class Settings(BaseModel):
     pipelines: tuple[Pipeline, ...] = Field(
         PIPELINES, description="question files to use"
     )
+    limit: int = Field(
+        0,
+        ge=0,
+        description="first papers of the bench, or, in mode questions, first "
+        "questions of each pipeline; 0: all",
+    )
     profile: Literal["siftlog", "clinpgx-qa"] = Field(
         "siftlog", description="bundle of settings"
     )
-    variant_case: Case = Field("fold", description="letter case when comparing variants")
+    variant_case: Case = Field(
+        "fold", description="letter case when comparing variants"
+    )
     variant_link: Link = Field(
         "split", description="whether a joined variant field links by its parts"
     )
     max_questions_per_variant: int = Field(0, ge=0, description="0: all")
-    batch_questions: bool = Field(False, description="ask a variant's questions together")
+    batch_questions: bool = Field(
+        default=False, description="ask a variant's questions together"
+    )
     batch_size: int = Field(20, ge=1, description="questions in one batch call")
     ask: Literal["recalled", "all"] = Field(
         "recalled", description="also ask about variants that were not recalled"
     )
     closed_book: bool = Field(
-        False, description="mode questions: ask without text where the paper is missing"
+        default=False,
+        description="mode questions: ask without text where the paper is missing",
     )
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     max_tokens_extract: int = Field(2048, ge=1, description="output tokens, extraction")
@@ -89,6 +104,9 @@ class Settings(BaseModel):
         (), description="models that spend output tokens on reasoning"
     )
     max_chars: int = Field(0, ge=0, description="characters of a paper; 0: all of it")
+    context_tokens: int = Field(
+        0, ge=0, description="tokens the smallest model can take; 0: not known"
+    )
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"
     )
@@ -101,7 +119,9 @@ class Settings(BaseModel):
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
-    grounding: bool = Field(True, description="look predicted variants up in the text")
+    grounding: bool = Field(
+        default=True, description="look predicted variants up in the text"
+    )
 
     @model_validator(mode="before")
     @classmethod

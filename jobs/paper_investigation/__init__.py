@@ -1,0 +1,1 @@
+"""Which variants does a paper study, and does the model understand them?"""

@@ -1,0 +1,84 @@
+"""Which questions belong to which variant of a paper, and which of them are asked.
+
+Planning and scoring call the same functions here, so what is asked and what is counted
+cannot drift apart. A question belongs to every variant that its `variant` field names
+(`variant_link=split`), or to the field as one variant (`whole`). It is asked once
+however many recalled variants it belongs to; its one verdict counts for each of them.
+
+Variants are normalised texts throughout (`variants.normalize`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.dataset import Dataset, Question
+from jobs.paper_investigation.settings import Settings
+
+
+def members(question: Question, settings: Settings) -> tuple[str, ...]:
+    """The distinct variants that *question* belongs to, in the field's order."""
+    if settings.variant_link == "whole":
+        return (naming.normalize(question.variant, settings.variant_case),)
+    return tuple(naming.parts(question.variant, settings.variant_case))
+
+
+def truth(dataset: Dataset, pmcid: str) -> Mapping[str, str]:
+    """A paper's curated variants, in file order, with their first spelling."""
+    paper = dataset.paper(pmcid)
+    if paper is None:
+        return {}
+    return naming.distinct(paper.variants, dataset.settings.variant_case)
+
+
+def recalled(
+    dataset: Dataset, pmcid: str, predicted: Container[str]
+) -> tuple[str, ...]:
+    """The truth variants among *predicted*, in truth order."""
+    return tuple(v for v in truth(dataset, pmcid) if v in predicted)
+
+
+def linked(
+    dataset: Dataset, pmcid: str, variants: Sequence[str]
+) -> dict[str, tuple[Question, ...]]:
+    """The questions of each of *variants*: pipeline order, then file order, capped.
+
+    Every variant has an entry, in the order given; an empty one where no question
+    names it.
+    """
+    settings = dataset.settings
+    found: dict[str, list[Question]] = {variant: [] for variant in variants}
+    for question in dataset.questions.get(pmcid, ()):
+        for variant in members(question, settings):
+            if variant in found:
+                found[variant].append(question)
+    cap = settings.max_questions_per_variant or None
+    return {variant: tuple(questions[:cap]) for variant, questions in found.items()}
+
+
+def asked(
+    dataset: Dataset, pmcid: str, variants: Sequence[str]
+) -> tuple[Question, ...]:
+    """The questions of *variants*, each once: pipeline order, then file order."""
+    links = linked(dataset, pmcid, variants)
+    keys = {question.key for group in links.values() for question in group}
+    return tuple(q for q in dataset.questions.get(pmcid, ()) if q.key in keys)
+
+
+def batches(
+    links: Mapping[str, tuple[Question, ...]], size: int
+) -> tuple[tuple[Question, ...], ...]:
+    """Cut each variant's questions into chunks of *size*; every question once.
+
+    A question of several variants goes to the first of them that has it.
+    """
+    taken: set[str] = set()
+    cut: list[tuple[Question, ...]] = []
+    for group in links.values():
+        own = [question for question in group if question.key not in taken]
+        taken.update(question.key for question in own)
+        cut.extend(
+            tuple(own[start : start + size]) for start in range(0, len(own), size)
+        )
+    return tuple(cut)

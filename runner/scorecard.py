@@ -31,11 +31,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows under named columns, in a fixed order; becomes one CSV or Parquet file."""
+    """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
+
+    A table with a row per paper or question is declared without them; they come as
+    `Row`s of its name, in the details.
+    """
 
     name: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
 
 
@@ -69,11 +73,32 @@ class Verdict:
 class Artifact:
     """A file of the job's own, with the name and form its users expect.
 
-    `chunks` is consumed once, by the writer; large files are never held in memory.
+    A file with a line per paper or question is declared empty; its text comes as
+    `Line`s of its name, in the details.
     """
 
     name: str
-    chunks: Iterable[bytes]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The next row of a declared table."""
+
+    table: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The next piece of a declared artifact, its line end included."""
+
+    artifact: str
+    text: str
+
+
+Detail: TypeAlias = Verdict | Row | Line
+"""What grows with the number of answers, and so is never held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +109,9 @@ class Scorecard:
     summary: str  #: the text that a terminal shows
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
-    verdicts: Iterable[Verdict] = ()  #: consumed once, by the writer
     artifacts: tuple[Artifact, ...] = ()
+    details: Iterable[Detail] = ()
+    """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

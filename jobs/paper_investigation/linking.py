@@ -10,7 +10,7 @@ Variants are normalised texts throughout (`variants.normalize`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset, Question
@@ -39,35 +39,41 @@ def recalled(
     return tuple(v for v in truth(dataset, pmcid) if v in predicted)
 
 
-def linked(
-    dataset: Dataset, pmcid: str, variants: Sequence[str]
+def links(
+    questions: Iterable[Question], variants: Iterable[str], settings: Settings
 ) -> dict[str, tuple[Question, ...]]:
-    """The questions of each of *variants*: pipeline order, then file order, capped.
+    """The questions of each of *variants*, in the order of *questions*, capped.
 
     Every variant has an entry, in the order given; an empty one where no question
     names it.
     """
-    settings = dataset.settings
     found: dict[str, list[Question]] = {variant: [] for variant in variants}
-    for question in dataset.questions.get(pmcid, ()):
+    for question in questions:
         for variant in members(question, settings):
             if variant in found:
                 found[variant].append(question)
     cap = settings.max_questions_per_variant or None
-    return {variant: tuple(questions[:cap]) for variant, questions in found.items()}
+    return {variant: tuple(own[:cap]) for variant, own in found.items()}
+
+
+def linked(
+    dataset: Dataset, pmcid: str, variants: Sequence[str]
+) -> dict[str, tuple[Question, ...]]:
+    """The paper's questions by variant: pipeline order, then file order, capped."""
+    return links(dataset.questions.get(pmcid, ()), variants, dataset.settings)
 
 
 def asked(
     dataset: Dataset, pmcid: str, variants: Sequence[str]
 ) -> tuple[Question, ...]:
     """The questions of *variants*, each once: pipeline order, then file order."""
-    links = linked(dataset, pmcid, variants)
-    keys = {question.key for group in links.values() for question in group}
+    groups = linked(dataset, pmcid, variants).values()
+    keys = {question.key for group in groups for question in group}
     return tuple(q for q in dataset.questions.get(pmcid, ()) if q.key in keys)
 
 
 def batches(
-    links: Mapping[str, tuple[Question, ...]], size: int
+    groups: Mapping[str, tuple[Question, ...]], size: int
 ) -> tuple[tuple[Question, ...], ...]:
     """Cut each variant's questions into chunks of *size*; every question once.
 
@@ -75,7 +81,7 @@ def batches(
     """
     taken: set[str] = set()
     cut: list[tuple[Question, ...]] = []
-    for group in links.values():
+    for group in groups.values():
         own = [question for question in group if question.key not in taken]
         taken.update(question.key for question in own)
         cut.extend(

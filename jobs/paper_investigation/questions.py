@@ -1,0 +1,186 @@
+"""Reads the question files: three kinds of multiple choice, and study parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.noticed import Noticed
+from jobs.paper_investigation.rows import Row, read_rows
+from jobs.paper_investigation.settings import PIPELINES, Pipeline, Settings
+from runner.errors import DatasetError
+
+FILES: Mapping[Pipeline, str] = {
+    "mcq_variant": "mcq_options/variant_mcq_options.jsonl",
+    "mcq_drug": "mcq_options/drug_mcq_options.jsonl",
+    "mcq_phenotype": "mcq_options/phenotype_mcq_options.jsonl",
+    "study_param": "study_param_questions/study_param_questions.jsonl",
+}
+"""Where each pipeline's file stands in a questions folder."""
+
+LETTERS = ("a", "b", "c", "d")
+
+
+def question_files(settings: Settings) -> dict[Pipeline, Path]:
+    """The files these settings name or find, for the chosen pipelines, in order.
+
+    A file named by itself wins over the folder's; one that is named is always there,
+    so that its absence is an error when it is read.
+    """
+    files: dict[Pipeline, Path] = {}
+    for pipeline in PIPELINES:
+        if pipeline not in settings.pipelines:
+            continue
+        named: Path | None = getattr(settings, pipeline)
+        if named is not None:
+            files[pipeline] = named
+        elif settings.questions is not None:
+            found = settings.questions / FILES[pipeline]
+            if found.exists():
+                files[pipeline] = found
+    return files
+
+
+def read_questions(
+    settings: Settings, noticed: Noticed
+) -> dict[str, tuple[Question, ...]]:
+    """Questions by paper: pipeline order, then file order."""
+    files = question_files(settings)
+    _notice_missing(files, settings, noticed)
+    by_paper: dict[str, list[Question]] = {}
+    for pipeline, path in files.items():
+        for question in _read_file(pipeline, path, settings, noticed):
+            by_paper.setdefault(question.pmcid, []).append(question)
+    return {pmcid: tuple(questions) for pmcid, questions in by_paper.items()}
+
+
+def _notice_missing(
+    files: Mapping[Pipeline, Path], settings: Settings, noticed: Noticed
+) -> None:
+    chosen = [p for p in PIPELINES if p in settings.pipelines]
+    if settings.mode == "extract" and not files:
+        return
+    if settings.questions is not None and not files:
+        expected = ", ".join(FILES[pipeline] for pipeline in chosen)
+        raise DatasetError(
+            f"{settings.questions}: no question file in it (expected: {expected})."
+        )
+    for pipeline in chosen:
+        if pipeline not in files:
+            noticed.add(
+                "missing_questions",
+                "warn",
+                pipeline,
+                f"There is no question file for {pipeline}; none of it is asked.",
+            )
+
+
+def _read_file(
+    pipeline: Pipeline, path: Path, settings: Settings, noticed: Noticed
+) -> Iterator[Question]:
+    lines: dict[str, int] = {}
+    for row in read_rows(path, settings.encoding_errors, noticed):
+        if not row.text("pmcid") or not row.text("variant"):
+            noticed.add(
+                "rows_without_key",
+                "warn",
+                row.file,
+                "Rows without pmcid or variant were left out.",
+                example=f"line {row.line}",
+            )
+            continue
+        question = read_question(pipeline, row)
+        first = lines.setdefault(question.question_id, row.line)
+        if first != row.line:
+            raise row.error(
+                f"question_id {question.question_id} stands on line {first} already "
+                "(ids are unique within a file)"
+            )
+        _notice_equal_options(question, row.file, noticed)
+        yield question
+
+
+def read_question(pipeline: Pipeline, row: Row) -> Question:
+    """The question a row holds; `pmcid` and `variant` are known to be there."""
+    options, correct = _choices(row) if pipeline != "study_param" else (None, None)
+    is_mcq = options is not None
+    return Question(
+        pipeline=pipeline,
+        question_id=row.text("question_id") or f"L{row.line}",
+        pmcid=row.text("pmcid"),
+        variant=row.text("variant"),
+        annotation_id=row.text("annotation_id"),
+        question_type=row.text("question_type"),
+        table_type=row.text("table_type"),
+        sentence=row.required("blanked_sentence") if is_mcq else row.text("sentence"),
+        options=options,
+        correct=correct,
+        gene=row.text("gene"),
+        drug=row.text("drug"),
+        phenotype_category=row.text("phenotype_category"),
+        phenotype=row.text("phenotype"),
+        expected_p_value="" if is_mcq else row.required("expected_answer_p_value"),
+        expected_significance=(
+            "" if is_mcq else row.required("expected_answer_significance")
+        ),
+        original_sentence=row.text("original_sentence"),
+        line=row.line,
+        row=row.fields,
+    )
+
+
+def _choices(row: Row) -> tuple[tuple[str, str, str, str], str]:
+    """The option texts of a to d, and the key."""
+    if "options" in row.fields and "option_a" not in row.fields:
+        return _older_choices(row)
+    options = tuple(row.required(f"option_{letter}") for letter in LETTERS)
+    correct = row.required("correct_answer").lower()
+    if correct not in LETTERS:
+        raise row.error(f"correct_answer is {correct[:20]!r} (one of a, b, c, d)")
+    return cast("tuple[str, str, str, str]", options), correct
+
+
+def _older_choices(row: Row) -> tuple[tuple[str, str, str, str], str]:
+    """The form `options: [{"drug": text, "role": text}]`; the key has role correct."""
+    entries = row.fields["options"]
+    if not isinstance(entries, list) or len(entries) != len(LETTERS):
+        raise row.error("options is not a list of four entries")
+    texts: list[str] = []
+    keys: list[str] = []
+    for letter, entry in zip(LETTERS, entries, strict=True):
+        text = _older_text(entry)
+        if not text:
+            raise row.error(
+                f"options, entry {letter}: no text under drug, phenotype or variant"
+            )
+        texts.append(text)
+        if entry.get("role") == "correct":
+            keys.append(letter)
+    if len(keys) != 1:
+        raise row.error(
+            f"options has {len(keys)} entries with role correct (exactly one is needed)"
+        )
+    return (texts[0], texts[1], texts[2], texts[3]), keys[0]
+
+
+def _older_text(entry: object) -> str:
+    if not isinstance(entry, Mapping):
+        return ""
+    for name in ("drug", "phenotype", "variant"):
+        text = entry.get(name)
+        if isinstance(text, str) and text.strip():
+            return text.strip()
+    return ""
+
+
+def _notice_equal_options(question: Question, file: str, noticed: Noticed) -> None:
+    if question.options and len(set(question.options)) < len(question.options):
+        noticed.add(
+            "equal_options",
+            "warn",
+            file,
+            "Some questions offer the same text twice.",
+            example=f"question_id {question.question_id}",
+        )

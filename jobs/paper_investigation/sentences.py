@@ -6,6 +6,7 @@ never to a model: the multiple-choice questions are these sentences with a gap.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -36,11 +37,23 @@ def sourced(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]:
             yield question, text
 
 
+def sentences_of(
+    question: Question, sentences: Mapping[tuple[str, str], tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The bench's sentences for a question: its field as it stands, then its parts.
+
+    The bench has a line a single variant, while a field often joins several.
+    """
+    names = [question.variant, *(part.strip() for part in question.variant.split(","))]
+    found = (sentences.get((question.pmcid, name), ()) for name in names)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
 def unsourced(
     questions: Iterable[Question],
     sentences: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> Iterator[Question]:
     """The questions whose sentence is not among those of their paper and variant."""
     for question, text in sourced(questions):
-        if text not in sentences.get((question.pmcid, question.variant), ()):
+        if text not in sentences_of(question, sentences):
             yield question

@@ -1,0 +1,98 @@
+"""The request of a task: which parts, which schema, how many tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jobs.paper_investigation import prompts, schemas
+from jobs.paper_investigation.dataset import Dataset, Question
+from jobs.paper_investigation.settings import Settings
+from runner.request import ChatRequest, Message, Part, Schema
+from runner.task import Task
+
+
+def request(dataset: Dataset, task: Task) -> ChatRequest:
+    """The request of *task*: system, then the paper, then what is asked of it."""
+    settings = dataset.settings
+    structured = settings.structured == "auto"
+    pmcid = paper_of(task.key)
+    if task.stage == "extract":
+        part = prompts.extract_part(structured=structured)
+        schema, max_tokens = schemas.VARIANTS, settings.max_tokens_extract
+    elif task.stage == "batch":
+        questions = batch_of(dataset, task)
+        part = prompts.batch_part(questions, structured=structured)
+        schema = schemas.BATCH
+        max_tokens = settings.max_tokens_question * len(questions)
+    else:
+        question = question_of(dataset, task)
+        part = prompts.question_part(question, structured=structured)
+        schema = schemas.CHOICE if question.is_mcq else schemas.STUDY
+        max_tokens = settings.max_tokens_question
+    return _chat(
+        settings,
+        task.model,
+        (_paper(dataset, pmcid), part),
+        schema if structured else None,
+        max_tokens,
+    )
+
+
+def paper_of(key: str) -> str:
+    """The paper id at the front of a task's key."""
+    return key.partition("/")[0]
+
+
+def question_of(dataset: Dataset, task: Task) -> Question:
+    """The question a `question` task asks; `KeyError` where the data lost it."""
+    pmcid, _, key = task.key.partition("/")
+    return _known(dataset, pmcid, key)
+
+
+def batch_of(dataset: Dataset, task: Task) -> tuple[Question, ...]:
+    """The questions of a `batch` task, in order; their keys are its context.
+
+    Which questions share a call follows from what the model recalled, so it cannot be
+    derived from the task's own key.
+    """
+    keys = msgspec.json.decode(task.context or "[]", type=list[str])
+    return tuple(_known(dataset, paper_of(task.key), key) for key in keys)
+
+
+def batch_context(questions: Sequence[Question]) -> str:
+    """What `batch_of` reads: the questions' keys as JSON."""
+    return msgspec.json.encode([question.key for question in questions]).decode()
+
+
+def _known(dataset: Dataset, pmcid: str, key: str) -> Question:
+    question = dataset.question(pmcid, key)
+    if question is None:
+        raise KeyError(f"{pmcid}/{key}")
+    return question
+
+
+def _paper(dataset: Dataset, pmcid: str) -> Part:
+    if pmcid not in dataset.papers:
+        return prompts.absent_paper_part(pmcid)
+    text = dataset.papers.text(pmcid)
+    return prompts.paper_part(pmcid, text[: dataset.settings.max_chars or None])
+
+
+def _chat(
+    settings: Settings,
+    model: str,
+    parts: tuple[Part, ...],
+    schema: Schema | None,
+    max_tokens: int,
+) -> ChatRequest:
+    reasons = model in settings.reasoning_models
+    return ChatRequest(
+        messages=(prompts.SYSTEM, Message(role="user", parts=parts)),
+        # a reasoning model spends its output tokens on thought before the answer,
+        # and refuses a temperature
+        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
+        temperature=None if reasons else settings.temperature,
+        schema=schema,
+    )

@@ -1,0 +1,51 @@
+"""The JSON schemas that replies should follow, one per kind of request.
+
+Strict in the sense of the endpoints that enforce them: every property is required and
+no other is allowed. An endpoint may put its schema before the messages, so each one
+costs a prompt prefix of its own; there are four and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from runner.request import Schema
+
+
+def _closed(**properties: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON schema
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": sorted(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema(name: str, body: dict[str, Any]) -> Schema:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return Schema(name=name, json=text)
+
+
+_TEXT = {"type": "string"}
+_LETTER = {"type": "string", "enum": ["a", "b", "c", "d"]}
+_SIGNIFICANCE = {"type": "string", "enum": ["yes", "no", "not stated", "not found"]}
+_NUMBER = {"type": "integer"}
+
+VARIANTS = _schema("variants", _closed(variants={"type": "array", "items": _TEXT}))
+CHOICE = _schema("choice", _closed(answer=_LETTER))
+STUDY = _schema("study_parameters", _closed(p_value=_TEXT, significance=_SIGNIFICANCE))
+BATCH = _schema(
+    "answers",
+    _closed(
+        answers={
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _closed(n=_NUMBER, answer=_LETTER),
+                    _closed(n=_NUMBER, p_value=_TEXT, significance=_SIGNIFICANCE),
+                ]
+            },
+        }
+    ),
+)

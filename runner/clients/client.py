@@ -1,0 +1,65 @@
+"""What the engine asks of a client, and what it gets back.
+
+A client sends one attempt and nothing more: it neither retries nor waits for a limit,
+writes no log, and tells no time. Whatever ends an attempt without a usable reply is
+raised as an `AttemptError` of `runner.errors`; any other exception is a bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from runner.reply import Reply
+from runner.request import ChatRequest
+from runner.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One attempt to be sent."""
+
+    task: Task
+    request: ChatRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A reply that came back whole."""
+
+    body: bytes  #: as received, without its transfer's compression
+    form: str  #: wire form of the body, a name of `runner.wire`
+    reply: Reply  #: what the body says
+    status: int = 200  #: 200 for clients without HTTP
+    headers: dict[str, str] | None = None  #: only those that matter, lower case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStatistics:
+    """A client's own figures since it was opened."""
+
+    in_flight: int
+    answered: int
+    failed: int  #: ended in an `AttemptError`
+    bytes_sent: int  #: bodies only
+    bytes_received: int
+
+
+class ModelClient(Protocol):
+    """Sends attempts to one model."""
+
+    async def call(self, call: Call) -> Received:
+        """Send one attempt and return its reply.
+
+        Raises:
+            AttemptError: The attempt ended without a usable reply.
+        """
+        ...
+
+    def statistics(self) -> ClientStatistics:
+        """The client's figures."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections, files and threads; no call may be under way."""
+        ...

@@ -1,0 +1,196 @@
+"""What an HTTP status, its headers and its body say about an attempt; pure.
+
+The table `RULES` is read from the top, and the first rule that fits decides. It knows
+the codes that OpenAI, vLLM, Ollama and the common gateways use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import msgspec
+
+from runner.errors import (
+    AttemptError,
+    AuthFailed,
+    BadRequest,
+    ContentFiltered,
+    ContextTooLong,
+    Overloaded,
+    RateLimited,
+    ServerError,
+    Timeout,
+)
+
+KEPT_HEADERS: Final = re.compile(
+    r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
+)
+"""Headers worth a place in the log: limits, waits, and the name to give to support."""
+
+LONGEST_QUOTE: Final = 300
+"""Characters of a server's message that are passed on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Which replies it fits, and what they mean."""
+
+    statuses: range
+    error: type[AttemptError]
+    advice: str  #: the next step, as the end of a sentence; may be empty
+    words: re.Pattern[str] | None = None  #: to be found in the body's code or message
+
+
+def _only(status: int) -> range:
+    return range(status, status + 1)
+
+
+_CLIENT = range(400, 500)
+_CONTEXT = re.compile(
+    r"context_length_exceeded|context (length|window|size)|prompt is too long"
+    r"|maximum (prompt|input) length|too many (input )?tokens",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
+_QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
+_FORMAT = re.compile(r"response_format|json_schema", re.IGNORECASE)
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
+    Rule(statuses=_only(402), error=AuthFailed, advice="the account needs credit"),
+    Rule(
+        statuses=range(400, 404),
+        words=_FILTER,
+        error=ContentFiltered,
+        advice="the endpoint will not take this text",
+    ),
+    Rule(statuses=_only(403), error=AuthFailed, advice="check what the key may do"),
+    # An empty account answers 429 too, and no waiting will fill it.
+    Rule(
+        statuses=_only(429),
+        words=_QUOTA,
+        error=AuthFailed,
+        advice="the account needs credit",
+    ),
+    Rule(statuses=_only(429), error=RateLimited, advice=""),
+    Rule(statuses=_only(408), error=Timeout, advice=""),
+    Rule(
+        statuses=_CLIENT,
+        words=_CONTEXT,
+        error=ContextTooLong,
+        advice="shorten the prompt or choose a model that takes more",
+    ),
+    Rule(
+        statuses=_CLIENT,
+        words=_FORMAT,
+        error=BadRequest,
+        advice="try again with --set structured=off",
+    ),
+    Rule(
+        statuses=_only(404),
+        error=BadRequest,
+        advice="check the base URL and the model's name",
+    ),
+    Rule(statuses=_CLIENT, error=BadRequest, advice=""),
+    Rule(statuses=_only(503), error=Overloaded, advice=""),
+    Rule(statuses=_only(529), error=Overloaded, advice=""),
+    Rule(statuses=range(500, 600), error=ServerError, advice=""),
+    Rule(
+        statuses=range(300, 400),
+        error=BadRequest,
+        advice="give the address it redirects to as the base URL",
+    ),
+)
+
+
+def refusal(
+    endpoint: str, status: int, headers: Mapping[str, str], body: bytes, *, now_us: int
+) -> AttemptError:
+    """The error that a reply with another status than 200 stands for.
+
+    Args:
+        endpoint: Base URL, for the message.
+        status: The HTTP status.
+        headers: The reply's headers, lower case.
+        body: The reply's body, free of the key.
+        now_us: Wall clock, for a `Retry-After` that names a date.
+    """
+    code, said = _complaint(body)
+    rule = next(
+        (
+            rule
+            for rule in RULES
+            if status in rule.statuses
+            and (rule.words is None or rule.words.search(f"{code} {said}"))
+        ),
+        Rule(statuses=_only(status), error=BadRequest, advice="check the base URL"),
+    )
+    message = f"{endpoint} answered {status}"
+    if said:
+        message += f": {said}"
+    if rule.advice:
+        message += f" ({rule.advice})"
+    return rule.error(
+        message,
+        status=status,
+        retry_after_s=retry_after_s(headers, now_us=now_us),
+        body=body or None,
+    )
+
+
+def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
+    """Seconds that the endpoint asks to wait; None where it does not say.
+
+    `retry-after-ms` (OpenAI, Azure) is finer than `Retry-After` and goes first; the
+    latter holds seconds or an HTTP date (RFC 9110, section 10.2.3).
+    """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+            return float(value) * unit_s
+    try:
+        due = parsedate_to_datetime(headers.get("retry-after", ""))
+        if due.tzinfo is None:
+            due = due.replace(tzinfo=UTC)
+        return max(0.0, due.timestamp() - now_us / 1e6)
+    except (ValueError, OverflowError):
+        return None
+
+
+def kept(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that matter, in lower case, sorted by name."""
+    return {
+        name: headers[name]
+        for name in sorted(headers)
+        if KEPT_HEADERS.fullmatch(name.lower())
+    }
+
+
+def _complaint(body: bytes) -> tuple[str, str]:
+    """The error code and the sentence in an error's body, fit for a terminal."""
+    try:
+        said = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
+    if isinstance(said, dict) and "error" in said:
+        said = said["error"]
+    code = ""
+    if isinstance(said, dict):
+        code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
+        said = said.get("message") or said.get("detail") or ""
+    return code, _one_line(said if isinstance(said, str) else "")
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    shown = "".join(letter for letter in line if letter.isprintable())
+    return (
+        shown
+        if len(shown) <= LONGEST_QUOTE
+        else shown[: LONGEST_QUOTE - 1].rstrip() + "…"
+    )

@@ -1,0 +1,41 @@
+"""Which client serves a model, by the model's name."""
+
+from __future__ import annotations
+
+from runner.clients.client import ModelClient
+from runner.clients.options import ClientOptions
+from runner.errors import UsageError
+
+
+def open_client(model: str, options: ClientOptions) -> ModelClient:
+    """The client for *model*; to be closed by the caller, inside the event loop.
+
+    `baseline/...` asks the job itself, `recorded:...` a file or an earlier run; all
+    else goes to `options.base_url`, or, as `openai/...`, to OpenAI. The modules are
+    imported here, so that a run pays only for the client it uses.
+
+    Raises:
+        UsageError: No client serves that name, or its options do not fit.
+    """
+    provider, _, name = model.partition("/")
+    if provider == "baseline":
+        from runner.clients.baseline import BaselineClient  # noqa: PLC0415 - see above
+
+        if options.job is None:
+            raise UsageError(f"The model {model!r} answers only inside a job's run.")
+        return BaselineClient(options.job)
+    if model.startswith("recorded:"):
+        from runner.clients.recorded import open_recorded  # noqa: PLC0415 - see above
+
+        return open_recorded(model.removeprefix("recorded:"), options)
+    if options.base_url is not None or provider == "openai":
+        from runner.clients.openai_compatible import (  # noqa: PLC0415 - see above
+            OpenAICompatibleClient,
+        )
+
+        return OpenAICompatibleClient(name if provider == "openai" else model, options)
+    raise UsageError(
+        f"No client serves the model {model!r} yet: give --base-url for an "
+        "OpenAI-compatible endpoint, or choose openai/..., baseline/lexical or "
+        "recorded:FILE; providers through litellm come with a later release."
+    )

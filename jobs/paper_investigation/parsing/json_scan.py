@@ -1,0 +1,75 @@
+"""JSON values inside free text, found by decoding and never by repairing.
+
+Code fences need no removal here: scanning passes over them like over any other text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+Object: TypeAlias = dict[str, Any]
+
+_ARRAYS = json.JSONDecoder()
+
+# A number keeps the text it was written with: 0.030 and 1e-05 are shown as stated.
+_OBJECTS = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+
+
+def arrays(text: str) -> Iterator[list[Any]]:
+    """Every JSON array in *text* by its place, nested ones included.
+
+    An array that the end of the text cuts off ends the search: what follows its bracket
+    are its own remains, not arrays in their own right.
+    """
+    start = text.find("[")
+    while start >= 0:
+        try:
+            yield _ARRAYS.raw_decode(text, start)[0]
+        except json.JSONDecodeError as error:
+            if _runs_off_the_end(text, error):
+                return
+        except (ValueError, RecursionError):  # thousands of digits, or of levels
+            return
+        start = text.find("[", start + 1)
+
+
+def objects(text: str, wanted: Callable[[Object], bool]) -> Iterator[Object]:
+    """Every *wanted* JSON object in *text* by its place; numbers in it are texts.
+
+    What stands inside a wanted object is a part of it and not looked at.
+    """
+    start = text.find("{")
+    while start >= 0:
+        end = start + 1
+        try:
+            value, after = _OBJECTS.raw_decode(text, start)
+        except json.JSONDecodeError:
+            pass
+        except RecursionError:
+            return
+        else:
+            if wanted(value):
+                yield value
+                end = after
+        start = text.find("{", end)
+
+
+def last_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
+    """The last of `objects`."""
+    last = deque(objects(text, wanted), maxlen=1)
+    return last.pop() if last else None
+
+
+def wellformed(text: str) -> str:
+    r"""*text* without lone surrogates, which a JSON escape such as "\ud83d" can hold.
+
+    They cannot be written as UTF-8, so they would break every file they reach.
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _runs_off_the_end(text: str, error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated string") or not text[error.pos :].strip()

@@ -1,0 +1,74 @@
+"""Variant names: one spelling per variant, its class, and the parts of a joined field.
+
+Two variants are the same when their normalised forms are equal. Nothing here knows a
+synonym or adds a prefix: "HLA-B*58:01" and "B*58:01" stay two variants.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from jobs.paper_investigation.settings import Case
+
+VariantClass: TypeAlias = Literal["rsID", "HLA", "star_allele", "phenotype", "other"]
+
+_CLASS_RULES: tuple[tuple[VariantClass, re.Pattern[str]], ...] = (
+    ("rsID", re.compile(r"^rs\d", re.IGNORECASE)),
+    ("HLA", re.compile(r"^HLA-", re.IGNORECASE)),
+    ("star_allele", re.compile(r"\*\d")),
+    ("phenotype", re.compile(r"metaboli[sz]er|acetylator", re.IGNORECASE)),
+    ("other", re.compile("")),
+)
+
+VARIANT_CLASSES: tuple[VariantClass, ...] = tuple(name for name, _ in _CLASS_RULES)
+"""In display order."""
+
+# Typesetters' signs for one and the same character: hyphens, en and em dashes, the
+# minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
+# the black star and the low asterisk.
+_DASHES = re.compile("[\u2010-\u2014\u2212\uff0d]")
+_STARS = re.compile("[\u2217\uff0a\u2605\u204e]")
+_STAR = re.compile(r"\s*\*\s*")
+
+
+def normalize(text: str, case: Case) -> str:
+    """The form under which variants are compared.
+
+    Under "keep" only outer blanks and blanks around `*` go. "fold" also unifies
+    Unicode forms, dashes, stars, white space and letter case. Applying it twice
+    changes nothing.
+    """
+    if case == "keep":
+        return _STAR.sub("*", text.strip())
+    return _STAR.sub("*", " ".join(plain_signs(text).split())).casefold()
+
+
+def plain_signs(text: str) -> str:
+    """*text* with Unicode composed, and every dash as "-", every star as "*"."""
+    text = unicodedata.normalize("NFC", text)
+    return _STARS.sub("*", _DASHES.sub("-", text))
+
+
+def variant_class(text: str) -> VariantClass:
+    """The kind of variant that a normalised *text* names, whatever its letter case.
+
+    "CYP2D6*4 poor metabolizer" names an allele before it names a phenotype.
+    """
+    return next(name for name, pattern in _CLASS_RULES if pattern.search(text))
+
+
+def parts(field: str, case: Case) -> tuple[str, ...]:
+    """The distinct normalised variants of a field that joins them with commas."""
+    return tuple(distinct(field.split(","), case))
+
+
+def distinct(variants: Iterable[str], case: Case) -> dict[str, str]:
+    """Normalised forms in order, each with its first spelling; blanks are dropped."""
+    spellings: dict[str, str] = {}
+    for variant in variants:
+        if name := normalize(variant, case):
+            spellings.setdefault(name, variant.strip())
+    return spellings

@@ -1,0 +1,1 @@
+"""A simulated OpenAI-compatible endpoint, as a command and inside tests."""

@@ -1,0 +1,46 @@
+"""`siftlog simulate`: the endpoint as a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+_SHARE = click.FloatRange(0, 1)
+
+
+@click.command()
+@click.option("--port", type=int, default=0, help="Port on loopback; 0: any free one.")
+@click.option("--seed", type=int, default=0, help="Of the faults and the answers.")
+@click.option("--latency-ms", type=float, default=0.0, help="Time before each reply.")
+@click.option("--jitter-ms", type=float, default=0.0, help="Added to it, at most.")
+@click.option("--rate-429", type=_SHARE, default=0.0, help="Share told to slow down.")
+@click.option("--rate-5xx", type=_SHARE, default=0.0, help="Share of server errors.")
+@click.option(
+    "--rate-malformed", type=_SHARE, default=0.0, help="Share with a spoiled body."
+)
+@click.option("--rate-drop", type=_SHARE, default=0.0, help="Share cut off.")
+@click.option("--rate-hang", type=_SHARE, default=0.0, help="Share never answered.")
+@click.option("--rps", type=float, help="Requests a second that are served.")
+@click.option("--tpm", type=float, help="Tokens a minute that are served.")
+@click.option("--limit-headers", is_flag=True, help="Tell the limits in x-ratelimit-*.")
+@click.option(
+    "--ledger",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a JSON line for each request to this new file.",
+)
+@click.option("--job", help="Answer with this job's offline baseline, partly spoiled.")
+def simulate(**options: Any) -> None:  # noqa: ANN401 - as the flags above
+    """Serve an OpenAI-compatible endpoint on loopback, with faults by seed.
+
+    Prints its base URL in one line as soon as it listens, and serves until it is
+    interrupted or terminated.
+    """
+    # A process that never simulates must not pay for the web server.
+    import asyncio  # noqa: PLC0415
+
+    from runner.simulate.options import SimulateOptions  # noqa: PLC0415
+    from runner.simulate.serving import serve  # noqa: PLC0415
+
+    asyncio.run(serve(SimulateOptions(**options), announce=click.echo))

@@ -1,0 +1,127 @@
+"""What a simulated model says: something that fits, made of the request's own words.
+
+Words that hold a digit are the ones that matter in papers (rs9923231, CYP2C9*3,
+PMC123, 0.03), so answers made of them are sometimes right. Pure, and a function of
+text, schema and chance alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from runner.simulate.chance import Chance
+
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[\w*.:/-]+")
+_LONGEST: Final = 40
+"""Characters of a word on either side of its first digit found."""
+
+_DEEPEST: Final = 8
+"""A schema may refer to itself; deeper down only what it requires is filled in."""
+
+
+def plain_text(text: str, chance: Chance) -> str:
+    """An answer in prose."""
+    words = [_word(text, chance) for _ in range(1 + chance.below(4))]
+    return f"The text speaks of {', '.join(words)}."
+
+
+def fitting(schema: Mapping[str, Any], text: str, chance: Chance) -> Any:  # noqa: ANN401 - JSON
+    """A value that fits a JSON schema, of the kind that strict mode allows."""
+    return _Filler(schema, text, chance).fill(schema, 0)
+
+
+def _word(text: str, chance: Chance) -> str:
+    """A telling word, found from a place drawn by chance; wraps around once."""
+    start = chance.below(len(text) + 1)
+    digit = _DIGIT.search(text, start) or _DIGIT.search(text)
+    if digit is None:
+        word = _WORD.search(text)
+        return word[0] if word else "nothing"
+    first = max(0, digit.start() - _LONGEST)
+    around = text[first : digit.start() + _LONGEST]
+    return next(
+        word[0].strip(".:/-")
+        for word in _WORD.finditer(around)
+        if first + word.end() > digit.start()
+    )
+
+
+class _Filler:
+    def __init__(self, root: Mapping[str, Any], text: str, chance: Chance) -> None:
+        self._root = root
+        self._text = text
+        self._chance = chance
+        self._kinds: Mapping[str, Callable[[Mapping[str, Any], int], Any]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": self._string,
+            "integer": self._integer,
+            "number": self._number,
+            "boolean": lambda _schema, _depth: self._chance.unit() < 0.5,  # noqa: PLR2004
+            "null": lambda _schema, _depth: None,
+        }
+
+    def fill(self, schema: Mapping[str, Any], depth: int) -> Any:  # noqa: ANN401 - JSON
+        while "$ref" in schema:
+            schema = self._definition(schema["$ref"])
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._chance.pick(schema["enum"])
+        for union in ("anyOf", "oneOf"):
+            if union in schema:
+                return self.fill(self._branch(schema[union], depth), depth)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        if isinstance(kind, list):
+            kind = (
+                "null"
+                if depth > _DEEPEST and "null" in kind
+                else self._chance.pick(kind)
+            )
+        return self._kinds[kind](schema, depth)
+
+    def _definition(self, reference: str) -> Mapping[str, Any]:
+        node: Any = self._root
+        for name in reference.removeprefix("#").strip("/").split("/"):
+            node = node[name] if name else node
+        return node  # type: ignore[no-any-return]
+
+    def _branch(
+        self, branches: list[Mapping[str, Any]], depth: int
+    ) -> Mapping[str, Any]:
+        leaves = [branch for branch in branches if branch.get("type") == "null"]
+        return self._chance.pick(leaves if depth > _DEEPEST and leaves else branches)
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        required = schema.get("required", ())
+        return {
+            name: self.fill(inner, depth + 1)
+            for name, inner in schema.get("properties", {}).items()
+            if depth <= _DEEPEST or name in required
+        }
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        least = schema.get("minItems", 0)
+        most = schema.get("maxItems", max(least, 4))
+        spread = 0 if depth > _DEEPEST else self._chance.below(most - least + 1)
+        items = schema.get("items", {"type": "string"})
+        return [self.fill(items, depth + 1) for _ in range(least + spread)]
+
+    def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
+        word = _word(self._text, self._chance)
+        least = schema.get("minLength", 0)
+        return word.ljust(least, "x")[: schema.get("maxLength")]
+
+    def _integer(self, schema: Mapping[str, Any], _depth: int) -> int:
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
+        most = schema.get("maximum", schema.get("exclusiveMaximum", least + 10) - 1)
+        return int(least) + self._chance.below(max(1, int(most) - int(least) + 1))
+
+    def _number(self, schema: Mapping[str, Any], _depth: int) -> float:
+        least = float(schema.get("minimum", schema.get("exclusiveMinimum", 0.0)))
+        most = float(schema.get("maximum", schema.get("exclusiveMaximum", least + 1.0)))
+        # strictly between, so that exclusive bounds hold too
+        return least + (most - least) * (0.25 + self._chance.unit() / 2)

@@ -1,0 +1,72 @@
+"""Requests a second and tokens a minute, refused and told as OpenAI does."""
+
+from __future__ import annotations
+
+import math
+
+from runner.simulate.bucket import Bucket
+from runner.simulate.options import SimulateOptions
+
+
+class Limits:
+    """Both limits of an endpoint; a limit that is not set never refuses.
+
+    Requests may come in bursts of one second's worth, tokens of one minute's: OpenAI
+    counts requests over short windows, and one prompt may take a good part of the
+    tokens.
+    """
+
+    def __init__(self, options: SimulateOptions, now: float) -> None:
+        rps, tpm = options.rps, options.tpm
+        self._told = options.limit_headers
+        self._buckets: dict[str, tuple[float, Bucket]] = {}
+        if rps is not None:
+            requests = Bucket(rate=rps, capacity=max(1.0, rps), now=now)
+            self._buckets["requests"] = (rps * 60, requests)
+        if tpm is not None:
+            self._buckets["tokens"] = (
+                tpm,
+                Bucket(rate=tpm / 60, capacity=tpm, now=now),
+            )
+
+    def admit(self, tokens: int, now: float) -> float:
+        """Take a request of *tokens*: 0.0, or the seconds to wait, nothing taken."""
+        amounts = {"requests": 1, "tokens": tokens}
+        wait_s = max(
+            (
+                bucket.wait_s(amounts[name], now)
+                for name, (_, bucket) in self._buckets.items()
+            ),
+            default=0.0,
+        )
+        if wait_s == 0.0:
+            for name, (_, bucket) in self._buckets.items():
+                bucket.take(amounts[name], now)
+        return wait_s
+
+    def headers(self, now: float) -> dict[str, str]:
+        """`x-ratelimit-*` of every limit, where they are to be told."""
+        if not self._told:
+            return {}
+        told: dict[str, str] = {}
+        for name, (per_minute, bucket) in self._buckets.items():
+            told[f"x-ratelimit-limit-{name}"] = f"{per_minute:.0f}"
+            told[f"x-ratelimit-remaining-{name}"] = f"{max(0.0, bucket.level(now)):.0f}"
+            told[f"x-ratelimit-reset-{name}"] = _duration(bucket.full_in_s(now))
+        return told
+
+
+def retry_after(wait_s: float) -> dict[str, str]:
+    """The two headers that say how long to wait; the first knows whole seconds only."""
+    return {
+        "retry-after": str(math.ceil(wait_s)),
+        "retry-after-ms": str(math.ceil(wait_s * 1000)),
+    }
+
+
+def _duration(seconds: float) -> str:
+    """A time as OpenAI writes it: `120ms`, `1.5s`, `6m0s`."""
+    if seconds < 1:
+        return f"{math.ceil(seconds * 1000)}ms"
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:.0f}m{rest:.0f}s" if minutes else f"{rest:.3g}s"

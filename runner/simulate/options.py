@@ -1,0 +1,46 @@
+"""What a person may set about the simulated endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateOptions:
+    """How the endpoint behaves; the rates are shares of requests, 0 to 1."""
+
+    port: int = 0  #: 0: any free one
+    seed: int = 0
+    latency_ms: float = 0.0
+    jitter_ms: float = 0.0  #: at most this is added to the latency, evenly
+    rate_429: float = 0.0
+    rate_5xx: float = 0.0
+    rate_malformed: float = 0.0
+    rate_drop: float = 0.0
+    rate_hang: float = 0.0
+    rps: float | None = None  #: requests a second that are served
+    tpm: float | None = None  #: tokens a minute that are served
+    limit_headers: bool = False  #: tell the limits in `x-ratelimit-*`
+    ledger: Path | None = None
+    job: str | None = None  #: whose baseline writes the answers
+
+    def __post_init__(self) -> None:
+        rates = (
+            self.rate_429,
+            self.rate_5xx,
+            self.rate_malformed,
+            self.rate_drop,
+            self.rate_hang,
+        )
+        if min(rates) < 0 or sum(rates) > 1:
+            raise UsageError(
+                "The rates of faults are shares of all requests: each at least 0, "
+                "together at most 1."
+            )
+        if min(self.latency_ms, self.jitter_ms) < 0:
+            raise UsageError("Latency and jitter are times; give 0 or more.")
+        if any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)):
+            raise UsageError("--rps and --tpm are limits; give more than 0.")

@@ -7,6 +7,8 @@
       LogBusy        another process writes it: wait, or look with `watch`
       Fenced         another writer took the log over: stop at once
       LogClosed      a commit failed and the writer stopped: mend, then resume
+      LogBehind      too much waits to be written: await an append
+      RunExists      a run of that id is there: resume it, or choose another id
       NoSuchRun      nothing under that name: list them with `siftlog runs`
       AmbiguousRun   several runs begin like that: type more of the name
       QueryError     a filter could not be read; carries the position
@@ -44,6 +46,14 @@ class Fenced(StoreError):
 
 class LogClosed(StoreError):
     """A commit failed, so the writer stopped; what was acknowledged is safe."""
+
+
+class LogBehind(StoreError):
+    """More waits to be written than may; only `append_nowait` raises it."""
+
+
+class RunExists(StoreError):
+    """There is a run where a new one was to be made."""
 
 
 class NoSuchRun(StoreError):

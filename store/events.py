@@ -307,6 +307,7 @@ def kind_of(event_type: type[Event]) -> str:
 
 
 KINDS: dict[str, type[Event]] = {kind_of(t): t for t in Event.__args__}
+NAMES: dict[type[Event], str] = {event: kind for kind, event in KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,3 +359,9 @@ class Recorded:
     epoch: int  #: which opening of the log wrote it
     event: Event | Unknown
     payload_bytes: int  #: length of the payload before compression; 0: none
+
+    @property
+    def kind(self) -> str:
+        """The stored name of the event's kind."""
+        event = self.event
+        return event.kind if isinstance(event, Unknown) else NAMES[type(event)]

@@ -60,14 +60,27 @@ class Log(Protocol):
     async def append(self, *entries: Entry | Event) -> int:
         """Record *entries* as one unit; return the last one's seq once durable.
 
-        All of them are committed in one transaction or none is. Waits while more than
-        64 MiB are queued. Raises `LogClosed` after a failed commit, `Fenced` when
-        another writer has taken the log over.
+        All of them are committed in one transaction or none is. Waiting for the disk
+        is the back-pressure: a caller is never ahead of it by more than what it holds
+        in its hands. A cancelled caller's entries are recorded all the same.
+
+        Raises:
+            IllegalMove: a task's state forbids it; nothing of the unit was recorded.
+            LogClosed: a commit failed, this one or an earlier one.
+            Fenced: another writer has taken the log over.
         """
         ...
 
     def append_nowait(self, *entries: Entry | Event) -> None:
-        """Record *entries* with the next commit, without waiting for it."""
+        """Record *entries* with the next commit, without waiting for it.
+
+        For facts that may be lost with the process, such as `LimitObserved`.
+
+        Raises:
+            LogBehind: more than 64 MiB are waiting already.
+            LogClosed: a commit failed.
+            Fenced: another writer has taken the log over.
+        """
         ...
 
     async def heartbeat(self) -> None:
@@ -81,7 +94,16 @@ class Log(Protocol):
     async def open_tasks(
         self, stage: str, model: str, *, after: int, limit: int
     ) -> list[TaskRow]:
-        """Queued and waiting tasks with a number above *after*, ascending."""
+        """Queued and waiting tasks with a number above *after*, ascending.
+
+        Held tasks are among them; `TaskRow.is_held` tells them apart.
+        """
+        ...
+
+    async def final_tasks(
+        self, stage: str, model: str, *, after: int, limit: int
+    ) -> list[TaskRow]:
+        """Completed and failed tasks with a number above *after*, ascending."""
         ...
 
     async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
@@ -100,6 +122,14 @@ class Log(Protocol):
 
     async def count_open(self, stage: str, model: str) -> int:
         """Open tasks of a stage and model, running ones included."""
+        ...
+
+    async def in_flight(self) -> list[tuple[int, int]]:
+        """Attempts that were started and have no recorded outcome, ascending.
+
+        As (task, attempt). Right after opening they are those of an earlier writer:
+        the caller says what becomes of them by appending `AttemptsAbandoned`.
+        """
         ...
 
     async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:

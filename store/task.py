@@ -9,6 +9,12 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from store.events import PlannedTask
+
+#: Money is summed as whole pico-dollars: exact, in any order. Prices are given per
+#: million tokens to at most six decimals, so nothing is rounded away.
+PICO_PER_USD = 1_000_000_000_000
+
 
 class TaskState(enum.IntEnum):
     """Where a task stands; the numbers are stored."""
@@ -44,8 +50,9 @@ class Move(enum.Enum):
 _S = TaskState
 MOVES: dict[tuple[TaskState, Move], TaskState] = {
     (_S.QUEUED, Move.START): _S.RUNNING,
-    # work made elsewhere and cached answers arrive without a request of ours
+    # work made elsewhere and cached answers come without a request of ours
     (_S.QUEUED, Move.ANSWER): _S.RUNNING,
+    (_S.QUEUED, Move.FAIL): _S.FAILED,
     (_S.QUEUED, Move.SKIP): _S.SKIPPED,
     (_S.RUNNING, Move.ANSWER): _S.RUNNING,
     (_S.RUNNING, Move.RETRY): _S.WAITING,
@@ -76,8 +83,9 @@ class TaskRow:
     replicate: int
     root: int
     state: TaskState
-    attempts: int  #: started so far, abandoned ones included
+    attempts: int  #: number of the latest attempt, abandoned ones included
     abandoned: int  #: of them, those whose outcome nobody knows
+    tries: int  #: since the last reopening, without abandoned ones: the retry bound's
     reply_seq: int | None  #: event that holds the reply that counts
     not_before_us: int | None  #: earliest next attempt, for a waiting task
     error: str | None  #: class of the last failure
@@ -87,3 +95,92 @@ class TaskRow:
     context: str | None
     group: str | None
     updated_seq: int
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for a person: its attempt was abandoned with `hold`."""
+        return self.state is TaskState.WAITING and self.not_before_us is None
+
+
+@dataclass(slots=True)
+class TaskDraft:
+    """A task while a fold works on it: every column of the projection, changeable.
+
+    Fields stand in the order of the table's columns, so that a row becomes a draft and
+    a draft a row without naming them.
+    """
+
+    task: int
+    stage: str
+    model: str
+    key: str
+    replicate: int
+    root: int
+    group: str | None
+    context: str | None
+    state: TaskState
+    attempts: int
+    abandoned: int
+    tries: int
+    sent: bool  #: an attempt is out whose outcome is not recorded
+    since_us: int | None  #: when its present attempt started
+    started_seq: int | None  #: event of the latest started attempt
+    reply_seq: int | None
+    not_before_us: int | None
+    error: str | None
+    reason: str | None
+    latency_ms: float | None
+    cost_pico: int | None
+    updated_seq: int
+
+    @classmethod
+    def planned(cls, task: int, plan: PlannedTask, seq: int) -> TaskDraft:
+        """A task as its plan leaves it: queued, or skipped from the start."""
+        return cls(
+            task=task,
+            stage=plan.stage,
+            model=plan.model,
+            key=plan.key,
+            replicate=plan.replicate,
+            root=plan.root,
+            group=plan.group,
+            context=plan.context,
+            state=TaskState.QUEUED if plan.skip is None else TaskState.SKIPPED,
+            attempts=0,
+            abandoned=0,
+            tries=0,
+            sent=False,
+            since_us=None,
+            started_seq=None,
+            reply_seq=None,
+            not_before_us=None,
+            error=None,
+            reason=plan.skip,
+            latency_ms=None,
+            cost_pico=None,
+            updated_seq=seq,
+        )
+
+    def row(self) -> TaskRow:
+        """The task as readers see it."""
+        return TaskRow(
+            task=self.task,
+            stage=self.stage,
+            key=self.key,
+            model=self.model,
+            replicate=self.replicate,
+            root=self.root,
+            state=self.state,
+            attempts=self.attempts,
+            abandoned=self.abandoned,
+            tries=self.tries,
+            reply_seq=self.reply_seq,
+            not_before_us=self.not_before_us,
+            error=self.error,
+            reason=self.reason,
+            latency_ms=self.latency_ms,
+            cost_usd=None if self.cost_pico is None else self.cost_pico / PICO_PER_USD,
+            context=self.context,
+            group=self.group,
+            updated_seq=self.updated_seq,
+        )

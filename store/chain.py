@@ -1,0 +1,68 @@
+"""A hash over everything ever committed: one link per commit.
+
+    link = SHA-256(previous link, then for each row: header, kind, facts, stored body)
+
+The header is fixed-width and holds the lengths of what follows it, so that no two
+different rows give the same bytes. The first link follows the run's identity. Triggers
+stop accidents; the chain shows edits, and its last link can be published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+#: seq, ts_us, epoch, version, task, attempt, encoding, body length, and the lengths of
+#: kind, facts and stored body; absent numbers are -1, which no real one is.
+_HEADER = struct.Struct("<qqqqqqqqqqq")
+
+
+class EventRow(NamedTuple):
+    """An event as its table holds it, with the name of its kind."""
+
+    seq: int
+    ts_us: int
+    epoch: int
+    kind: str
+    ver: int
+    task: int | None
+    attempt: int | None
+    enc: int
+    blen: int
+    facts: bytes
+    body: bytes | None  #: as stored
+
+
+def genesis(run_id: str, config_sha256: bytes, created_us: int) -> bytes:
+    """What the first link follows."""
+    identity = f"siftlog\0{run_id}\0{created_us}\0".encode()
+    return hashlib.sha256(identity + config_sha256).digest()
+
+
+def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
+    """The link of the commit that holds *rows*."""
+    parts = [previous]
+    for row in rows:
+        kind = row.kind.encode()
+        body = row.body or b""
+        parts += (
+            _HEADER.pack(
+                row.seq,
+                row.ts_us,
+                row.epoch,
+                row.ver,
+                -1 if row.task is None else row.task,
+                -1 if row.attempt is None else row.attempt,
+                row.enc,
+                row.blen,
+                len(kind),
+                len(row.facts),
+                len(body),
+            ),
+            kind,
+            row.facts,
+            body,
+        )
+    return hashlib.sha256(b"".join(parts)).digest()

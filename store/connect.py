@@ -1,0 +1,90 @@
+"""Connections to a log: the one that writes, and those that look.
+
+The writer takes its connection from a `Connector`, so that a test can run the same
+writer on another SQLite with a file system that forgets unsynced writes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog
+from store.statements import SQL
+
+#: "EVLG", in the file's header: what tells a log from any other SQLite file.
+APPLICATION_ID = 0x45564C47
+#: Version of the tables in `schema.sql`.
+SCHEMA_VERSION = 1
+
+Connector: TypeAlias = Callable[[Path], sqlite3.Connection]
+"""Opens a file for writing, creating it where it is absent."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The writer's connection, in autocommit: transactions are begun by name."""
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def check_identity(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is not a log of a version that this code can read.
+
+    Raises:
+        NotALog: it is no SQLite file, or another program's.
+        NewerLog: its tables are of a later version.
+        CorruptLog: its header cannot be read.
+    """
+    try:
+        (application_id,) = conn.execute(SQL["application_id"]).fetchone()
+        if application_id != APPLICATION_ID:
+            raise NotALog(
+                f"{path} is not a siftlog log: name a run's folder, or list the runs "
+                "with 'siftlog runs'"
+            )
+        row = conn.execute(SQL["schema_version"]).fetchone()
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise NotALog(
+                f"{path} is not a database: name a run's folder, or list the runs "
+                "with 'siftlog runs'"
+            ) from error
+        raise CorruptLog(
+            f"{path} cannot be read ({error}): restore a copy of the run's folder"
+        ) from error
+    if row is None:
+        raise NotALog(
+            f"{path} was never finished being created: delete it and start the run anew"
+        )
+    if row[0] > SCHEMA_VERSION:
+        raise NewerLog(
+            f"{path} was written by a later siftlog (tables of version {row[0]}, "
+            f"known up to {SCHEMA_VERSION}): upgrade siftlog"
+        )
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that can only look; any number of them disturb nobody.
+
+    Use it in autocommit and fetch every answer whole: a cursor left open holds a
+    snapshot, and the writer's WAL grows for as long.
+
+    Raises:
+        NoSuchRun: there is no such file (yet).
+        NotALog: it is another program's.
+        CorruptLog: it cannot be read.
+    """
+    if not path.exists():
+        raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
+    conn = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
+    )
+    try:
+        check_identity(conn, path)
+        for pragma in ("query_only", "reader_timeout", "reader_cache"):
+            conn.execute(SQL[pragma])
+    except BaseException:
+        conn.close()
+        raise
+    return conn

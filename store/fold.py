@@ -1,0 +1,376 @@
+"""What a run of events changes: the pure heart of every projection.
+
+A `Fold` is given the run's state and the touched tasks as they stand, takes events in
+order, and afterwards holds what is different: tasks to write, and sums to add to the
+counting tables. It opens no file and knows no clock. The SQLite log, the in-memory log
+and the rebuild all use it, so a live projection and a replayed one are the same by
+construction; tests split event sequences anywhere and compare.
+
+Sums are of integers, so that they do not depend on how events were batched: money is
+counted in pico-dollars.
+
+An illegal move raises `IllegalMove`, and the whole fold must then be thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from store.errors import IllegalMove
+from store.events import (
+    NAMES,
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Event,
+    LimitObserved,
+    PlannedTask,
+    RunCancelled,
+    RunDrained,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    ScoringRecorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+    TasksPlanned,
+    TasksReopened,
+)
+from store.task import MOVES, PICO_PER_USD, Move, TaskDraft, TaskState
+
+#: Version of the projections; raise it with any change of this module's results, and
+#: the next writer rebuilds them from the events.
+CODE_VERSION = 1
+
+US_PER_S = 1_000_000
+US_PER_MINUTE = 60 * US_PER_S
+#: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
+BUCKET_RATIO = 1.02
+_LOG_RATIO = math.log(BUCKET_RATIO)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunState:
+    """Where the run as a whole stands; the one row of its table."""
+
+    phase: str = "created"  #: kind of the last event that began or ended work
+    phase_by: str | None = None
+    phase_why: str | None = None
+    phase_us: int = 0
+    paused_by: str | None = None
+    draining_by: str | None = None
+    tasks: int = 0
+    consumed: int = 0
+    exhausted: bool = False
+    success_us: int | None = None
+
+
+@dataclass(slots=True)
+class Minute:
+    """What happened in one minute of one stage and model."""
+
+    started: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_pico: int = 0
+
+
+@dataclass(slots=True)
+class ErrorClass:
+    """Failed attempts of one class, stage and model."""
+
+    n: int
+    last_seq: int
+    sample_task: int
+
+
+def touched(event: Event) -> Iterable[int]:
+    """Numbers of the tasks that *event* moves; those it plans are not among them."""
+    match event:
+        case TasksReopened():
+            return event.tasks
+        case AttemptsAbandoned():
+            return [task for task, _ in event.attempts]
+        case (
+            AttemptStarted()
+            | AttemptAnswered()
+            | AttemptFailed()
+            | TaskCompleted()
+            | TaskFailed()
+            | TaskSkipped()
+        ):
+            return (event.task,)
+        case _:
+            return ()
+
+
+def bucket_of(latency_ms: float) -> int:
+    """The latency bucket of a duration; everything below 1 ms shares bucket 0."""
+    return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Fold:
+    """The changes that a run of events makes.
+
+    `tasks` must hold every task that the events touch (see `touched`) before they are
+    applied; both it and `run` are changed in place.
+    """
+
+    run: RunState
+    tasks: dict[int, TaskDraft]
+    planned: list[TaskDraft] = field(default_factory=list)
+    moved: dict[int, TaskDraft] = field(default_factory=dict)
+    counts: dict[tuple[str, str, TaskState], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
+    minutes: dict[tuple[str, str, int], Minute] = field(
+        default_factory=lambda: defaultdict(Minute)
+    )
+    latencies: dict[tuple[str, str, int], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
+    limiters: dict[str, tuple[LimitObserved, int]] = field(default_factory=dict)
+    errors: dict[tuple[str, str, str], ErrorClass] = field(default_factory=dict)
+    reasons: dict[tuple[str, str], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
+    counters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    marks: list[tuple[str, int]] = field(default_factory=list)
+    pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def apply(  # noqa: C901, PLR0912 - one arm a kind; assert_never misses none
+        self,
+        seq: int,
+        ts_us: int,
+        event: Event,
+        manifest: Sequence[PlannedTask] = (),
+    ) -> None:
+        """Take in one event; *manifest* is the payload of a `TasksPlanned`."""
+        match event:
+            case AttemptStarted():
+                self._started(seq, ts_us, event)
+            case AttemptAnswered():
+                self._answered(seq, ts_us, event)
+            case TaskCompleted():
+                self._completed(seq, ts_us, event)
+            case AttemptFailed():
+                self._failed_attempt(seq, ts_us, event)
+            case TaskFailed():
+                draft = self._move(seq, event.task, Move.FAIL)
+                draft.error = event.error
+                draft.reply_seq = None
+                self.minutes[
+                    draft.stage, draft.model, ts_us // US_PER_MINUTE
+                ].failed += 1
+            case TaskSkipped():
+                draft = self._move(seq, event.task, Move.SKIP)
+                draft.reason = event.reason
+                draft.reply_seq = None
+                self.reasons["skip", event.reason] += 1
+            case LimitObserved():
+                self.limiters[event.model] = (event, ts_us)
+            case TasksPlanned():
+                self._planned(seq, event, manifest)
+            case TasksReopened():
+                for task in event.tasks:
+                    self._reopened(seq, task)
+                self._mark(seq, event)
+            case AttemptsAbandoned():
+                self._abandoned(seq, event)
+                self._mark(seq, event)
+            case (
+                RunStarted()
+                | RunResumed()
+                | RunDrained()
+                | RunCancelled()
+                | (RunFinished())
+            ):
+                self._phase(ts_us, event)
+                self._mark(seq, event)
+            case RunPaused():
+                self._paused(event)
+                self._mark(seq, event)
+            case CommandAccepted():
+                if event.kind == "drain":
+                    self.run.draining_by = event.author
+                self._mark(seq, event)
+            case CommandRejected() | CommandApplied() | ScoringRecorded():
+                self._mark(seq, event)
+            case _:
+                assert_never(event)
+
+    def _mark(self, seq: int, event: Event) -> None:
+        self.marks.append((NAMES[type(event)], seq))
+
+    def _move(self, seq: int, task: int, move: Move) -> TaskDraft:
+        draft = self.tasks.get(task)
+        if draft is None:
+            raise IllegalMove(f"task {task} was never planned: {move.value}")
+        state = MOVES.get((draft.state, move))
+        if state is None:
+            raise IllegalMove(
+                f"task {task} is {draft.state.name.lower()} and cannot take "
+                f"{move.value!r}"
+            )
+        if state is not draft.state:
+            self.counts[draft.stage, draft.model, draft.state] -= 1
+            self.counts[draft.stage, draft.model, state] += 1
+            draft.state = state
+        draft.updated_seq = seq
+        self.moved[task] = draft
+        return draft
+
+    def _started(self, seq: int, ts_us: int, event: AttemptStarted) -> None:
+        draft = self._move(seq, event.task, Move.START)
+        draft.attempts = max(draft.attempts, event.attempt)
+        draft.tries += 1
+        draft.sent = True
+        draft.since_us = ts_us
+        draft.started_seq = seq
+        draft.not_before_us = None
+        self.counters["attempts_started"] += 1
+        self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].started += 1
+
+    def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
+        draft = self._move(seq, event.task, Move.ANSWER)
+        if not draft.sent:  # it came without a request of ours
+            draft.attempts = max(draft.attempts, event.attempt)
+            draft.tries += 1
+            draft.since_us = ts_us
+        draft.sent = False
+        draft.reply_seq = seq
+        draft.latency_ms = event.latency_ms
+        draft.error = None
+        cost = 0
+        if event.cost_usd is None:
+            self.counters["answers_unpriced"] += 1
+        else:
+            cost = round(event.cost_usd * PICO_PER_USD)
+            draft.cost_pico = (draft.cost_pico or 0) + cost
+        counters = self.counters
+        counters["attempts_answered"] += 1
+        counters["cost_pico"] += cost
+        counters["tokens_in"] += event.tokens_in or 0
+        counters["tokens_out"] += event.tokens_out or 0
+        counters["tokens_cached"] += event.tokens_cached or 0
+        minute = self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE]
+        minute.tokens_in += event.tokens_in or 0
+        minute.tokens_out += event.tokens_out or 0
+        minute.cost_pico += cost
+        if event.reask is not None:
+            minute.retried += 1
+            self.reasons["re-ask", event.reask] += 1
+        if event.cached:
+            counters["answers_cached"] += 1
+        else:
+            bucket = bucket_of(event.latency_ms)
+            self.latencies[draft.model, draft.stage, bucket] += 1
+
+    def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
+        retried = event.retry_in_s is not None
+        move = Move.RETRY if retried else Move.GIVE_UP
+        draft = self._move(seq, event.task, move)
+        draft.sent = False
+        draft.error = event.error
+        minute = self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE]
+        if event.retry_in_s is not None:
+            draft.not_before_us = ts_us + round(event.retry_in_s * US_PER_S)
+            minute.retried += 1
+        self.counters["attempts_failed"] += 1
+        key = (event.error, draft.stage, draft.model)
+        seen = self.errors.get(key)
+        self.errors[key] = ErrorClass(
+            1 if seen is None else seen.n + 1, seq, event.task
+        )
+
+    def _completed(self, seq: int, ts_us: int, event: TaskCompleted) -> None:
+        draft = self._move(seq, event.task, Move.COMPLETE)
+        if draft.reply_seq is None:
+            raise IllegalMove(f"task {event.task} has no reply to be completed with")
+        draft.error = None
+        draft.reason = event.unparsed
+        if event.unparsed is not None:
+            self.counters["tasks_unparsed"] += 1
+            self.reasons["parse", event.unparsed] += 1
+        self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].succeeded += 1
+        self.run.success_us = ts_us
+
+    def _reopened(self, seq: int, task: int) -> None:
+        draft = self._move(seq, task, Move.REOPEN)
+        if draft.reason is not None:
+            if draft.reply_seq is None:
+                self.reasons["skip", draft.reason] -= 1
+            else:
+                self.counters["tasks_unparsed"] -= 1
+                self.reasons["parse", draft.reason] -= 1
+        draft.tries = 0
+        draft.reply_seq = None
+        draft.error = None
+        draft.reason = None
+        draft.not_before_us = None
+
+    def _abandoned(self, seq: int, event: AttemptsAbandoned) -> None:
+        move = Move.HOLD if event.hold else Move.ABANDON
+        for task, _attempt in event.attempts:
+            draft = self._move(seq, task, move)
+            draft.abandoned += 1
+            draft.tries -= 1
+            draft.sent = False
+            draft.not_before_us = None
+        self.counters["attempts_unknown"] += len(event.attempts)
+
+    def _planned(
+        self, seq: int, event: TasksPlanned, manifest: Sequence[PlannedTask]
+    ) -> None:
+        run = self.run
+        if event.first != run.tasks + 1 or event.count != len(manifest):
+            raise IllegalMove(
+                f"tasks {event.first} to {event.first + event.count - 1} cannot be "
+                f"planned by {len(manifest)} rows after task {run.tasks}"
+            )
+        for task, plan in enumerate(manifest, event.first):
+            draft = TaskDraft.planned(task, plan, seq)
+            self.tasks[task] = draft
+            self.planned.append(draft)
+            self.counts[plan.stage, plan.model, draft.state] += 1
+            if plan.skip is not None:
+                self.reasons["skip", plan.skip] += 1
+        run.tasks += event.count
+        run.consumed = max(run.consumed, event.consumed)
+        run.exhausted = run.exhausted or event.exhausted
+
+    def _phase(
+        self,
+        ts_us: int,
+        event: RunStarted | RunResumed | RunDrained | RunCancelled | RunFinished,
+    ) -> None:
+        run = self.run
+        run.phase = NAMES[type(event)]
+        run.phase_us = ts_us
+        run.draining_by = None
+        run.phase_by = run.phase_why = None
+        if isinstance(event, RunDrained):
+            run.phase_by, run.phase_why = event.by, event.why
+        elif isinstance(event, RunCancelled):
+            run.phase_by = event.by
+
+    def _paused(self, event: RunPaused) -> None:
+        who = event.by if event.paused else None
+        if event.stage is None and event.model is None:
+            self.run.paused_by = who
+        else:
+            self.pauses[event.stage or "", event.model or ""] = who

@@ -1,0 +1,131 @@
+"""Creating a log, and opening one for writing: what must hold before the first append.
+
+Everything here runs on the writer's thread, under the writer's lock, and costs the
+same for a log of ten events and of ten million.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from store import projections
+from store.chain import EventRow, genesis, link
+from store.connect import SCHEMA_VERSION, check_identity
+from store.errors import CorruptLog, NewerLog, StoreError
+from store.events import KINDS
+from store.rebuild import rebuild
+from store.statements import SQL, script
+from store.writer import Position
+
+#: Set on every opening for writing. FULL: an acknowledged event survives power loss.
+#: No mmap: a stray write through it could damage the file.
+_PRAGMAS = (
+    "journal_mode",
+    "synchronous",
+    "autocheckpoint",
+    "journal_size_limit",
+    "writer_cache",
+    "writer_timeout",
+    "recursive_triggers",
+    "trusted_schema",
+    "temp_store",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A log that is ready to be written."""
+
+    run_id: str
+    config_sha256: bytes
+    epoch: int
+    position: Position
+
+
+def prepare(conn: sqlite3.Connection, path: Path) -> None:
+    """Set the connection up.
+
+    Raises:
+        StoreError: the file system cannot keep a WAL.
+    """
+    for pragma in _PRAGMAS:
+        row = conn.execute(SQL[pragma]).fetchone()
+        if pragma == "journal_mode" and row[0] != "wal":
+            raise StoreError(
+                f"{path} lies on a file system without shared memory for SQLite "
+                f"(journal mode {row[0]!r}): put the runs folder on a local disk"
+            )
+
+
+def create(
+    conn: sqlite3.Connection,
+    path: Path,
+    *,
+    run_id: str,
+    owner: str,
+    config_sha256: bytes,
+    now_us: int,
+) -> None:
+    """Make an empty log, whole or not at all."""
+    conn.execute(SQL["page_size"])
+    prepare(conn, path)
+    conn.execute(SQL["begin"])
+    conn.execute(SQL["set_application_id"])
+    for name in ("schema", "projections", "indexes"):
+        for statement in script(name):
+            conn.execute(statement)
+    conn.execute(
+        SQL["insert_run"], (run_id, owner, SCHEMA_VERSION, config_sha256, now_us)
+    )
+    conn.execute(SQL["commit"])
+
+
+def open_for_writing(
+    conn: sqlite3.Connection, path: Path, *, owner: str, now_us: int
+) -> Opened:
+    """Check the log's end, bring its projections up to date, and take it over.
+
+    Raises:
+        NotALog: the file is another program's.
+        NewerLog: it holds tables or events of a later siftlog.
+        CorruptLog: its last commit is not what it was.
+    """
+    check_identity(conn, path)
+    prepare(conn, path)
+    for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
+        known = KINDS.get(name)
+        if known is not None and version > known.VERSION:
+            raise NewerLog(
+                f"{path} holds {name!r} events of version {version}, known up to "
+                f"{known.VERSION}: upgrade siftlog; it can still be read"
+            )
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
+    position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
+    if not projections.is_current(conn, position.seq):
+        rebuild(conn)
+    conn.execute(SQL["begin"])
+    (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
+    conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
+    conn.execute(SQL["commit"])
+    return Opened(
+        run_id=run_id, config_sha256=config_sha256, epoch=epoch, position=position
+    )
+
+
+def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
+    """Where the log ends; its last link must hold."""
+    tail = conn.execute(SQL["tail"]).fetchone()
+    links = conn.execute(SQL["last_links"]).fetchall()
+    seq, ts_us = tail or (0, 0)
+    last_seq, head = links[0] if links else (0, first)
+    before_seq, before = links[1] if len(links) > 1 else (0, first)
+    rows = conn.execute(SQL["link_rows"], (before_seq, last_seq)).fetchall()
+    if seq != last_seq or (links and link(before, map(EventRow._make, rows)) != head):
+        raise CorruptLog(
+            f"{path} was changed or damaged at its end (event {seq}): see "
+            "'siftlog verify', then restore a copy of the run's folder"
+        )
+    return Position(seq=seq, ts_us=ts_us, link=head)

@@ -1,0 +1,124 @@
+"""Rows of the log as typed values, for its own readers and for `store.views`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from store.codec import event_of, unpack
+from store.errors import CorruptLog
+from store.events import AttemptAnswered, AttemptStarted, Recorded
+from store.log import Planning, StoredReply
+from store.projections import draft_of, load_run_state
+from store.statements import SQL
+from store.task import TaskRow
+
+
+def task_rows(
+    conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
+) -> list[TaskRow]:
+    """The tasks that a statement over the view `tasks` selects."""
+    return [
+        draft_of(row).row()
+        for row in conn.execute(SQL[statement], parameters).fetchall()
+    ]
+
+
+def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[TaskRow]:
+    """The named tasks, ascending."""
+    return task_rows(conn, "drafts", (json.dumps(list(numbers)),))
+
+
+def planning(conn: sqlite3.Connection) -> Planning:
+    """How far the plan has come."""
+    run = load_run_state(conn)
+    return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
+
+
+def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:
+    """Open tasks of a stage and model."""
+    (count,) = conn.execute(SQL["count_open"], (stage, model)).fetchone()
+    return int(count)
+
+
+def in_flight(conn: sqlite3.Connection) -> list[tuple[int, int]]:
+    """Attempts whose outcome is not recorded, as (task, attempt), ascending."""
+    return list(conn.execute(SQL["sent_attempts"]).fetchall())
+
+
+def reply(conn: sqlite3.Connection, task: int) -> StoredReply | None:
+    """The reply that counts for a task."""
+    row = conn.execute(SQL["reply"], (task,)).fetchone()
+    return None if row is None else reply_of(*row)
+
+
+def reply_of(
+    seq: int, version: int, facts: bytes, *body: *tuple[int, int, bytes | None]
+) -> StoredReply:
+    """A reply from the columns that hold it.
+
+    Raises:
+        CorruptLog: the row is damaged, or of a later version.
+    """
+    answered = event_of("attempt_answered", version, facts)
+    if not isinstance(answered, AttemptAnswered):
+        raise CorruptLog(
+            f"event {seq} should be an answer that this siftlog can read: upgrade it, "
+            "or see 'siftlog verify'"
+        )
+    return StoredReply(seq=seq, answered=answered, body=_body(seq, *body))
+
+
+def _body(seq: int, encoding: int, length: int, data: bytes | None) -> bytes:
+    try:
+        return unpack(encoding, data or b"", length)
+    except ValueError as error:
+        raise CorruptLog(
+            f"event {seq} is damaged ({error}): see 'siftlog verify', then restore a "
+            "copy of the run's folder"
+        ) from error
+
+
+def started(conn: sqlite3.Connection, task: int) -> str | None:
+    """`request_sha256` of the task's latest started attempt."""
+    row = conn.execute(SQL["started"], (task,)).fetchone()
+    if row is None:
+        return None
+    event = event_of("attempt_started", *row)
+    return event.request_sha256 if isinstance(event, AttemptStarted) else None
+
+
+def recorded(
+    conn: sqlite3.Connection, after: int, limit: int, kinds: Sequence[str] | None
+) -> list[Recorded]:
+    """Events with seq above *after*, ascending."""
+    if kinds is None:
+        rows = conn.execute(SQL["events"], (after, limit)).fetchall()
+    else:
+        named = json.dumps(list(kinds))
+        rows = conn.execute(SQL["events_of_kinds"], (after, named, limit)).fetchall()
+    return [
+        Recorded(
+            seq=seq,
+            ts_us=ts_us,
+            epoch=epoch,
+            event=event_of(kind, version, facts),
+            payload_bytes=length,
+        )
+        for seq, ts_us, epoch, kind, version, facts, length in rows
+    ]
+
+
+def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
+    """The bytes beside an event; None where it has none."""
+    row = conn.execute(SQL["payload"], (seq,)).fetchone()
+    if row is None or row[0] == 0:
+        return None
+    return _body(seq, *row)
+
+
+def last_seq(conn: sqlite3.Connection) -> int:
+    """Seq of the latest committed event."""
+    (seq,) = conn.execute(SQL["last_seq"]).fetchone()
+    return int(seq)

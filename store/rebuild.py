@@ -1,0 +1,68 @@
+"""Projections made again from the events alone.
+
+Needed when the fold has changed (`CODE_VERSION`), and as the proof of `verify` that
+what is stored is what the events say. A repair, never a part of resuming.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from store import projections
+from store.codec import event_of, unpack
+from store.events import Event, TasksPlanned, Unknown
+from store.manifest import planned_tasks
+from store.statements import SQL, script
+
+#: Events folded at a time: enough to coalesce, little to hold.
+BATCH = 5000
+
+
+class _Row(NamedTuple):
+    seq: int
+    ts_us: int
+    kind: str
+    ver: int
+    facts: bytes
+    enc: int
+    blen: int
+    body: bytes | None  #: of a manifest only
+
+
+def rebuild(conn: sqlite3.Connection) -> None:
+    """Make the projections of a log anew, in one transaction."""
+    conn.execute(SQL["begin"])
+    try:
+        refold(conn, conn)
+        conn.execute(SQL["commit"])
+    except BaseException:
+        conn.execute(SQL["rollback"])
+        raise
+
+
+def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Fold all events of *source* into fresh projection tables of *target*.
+
+    Events of unknown kinds and versions are passed over: what they mean is not known.
+    """
+    for statement in script("projections"):
+        target.execute(statement)
+    after = 0
+    while rows := source.execute(SQL["events_for_fold"], (after, BATCH)).fetchall():
+        batch: list[tuple[_Row, Event]] = []
+        for row in map(_Row._make, rows):
+            event = event_of(row.kind, row.ver, row.facts)
+            if not isinstance(event, Unknown):
+                batch.append((row, event))
+        fold = projections.load(target, (event for _, event in batch))
+        for row, event in batch:
+            if isinstance(event, TasksPlanned):
+                manifest = planned_tasks(unpack(row.enc, row.body or b"", row.blen))
+                fold.apply(row.seq, row.ts_us, event, manifest)
+            else:
+                fold.apply(row.seq, row.ts_us, event)
+        after = rows[-1][0]
+        projections.write(target, fold, after)
+    for statement in script("indexes"):
+        target.execute(statement)

@@ -1,0 +1,222 @@
+-- The statements of the store, by name (store/statements.py reads them).
+
+-- Opening ---------------------------------------------------------------------------
+
+-- name: application_id
+PRAGMA application_id;
+-- name: schema_version
+SELECT schema_ver FROM run;
+-- name: tables
+SELECT count(*) FROM sqlite_schema;
+-- name: set_application_id
+PRAGMA application_id = 0x45564C47;
+-- name: page_size
+PRAGMA page_size = 8192;
+-- name: journal_mode
+PRAGMA journal_mode = WAL;
+-- name: synchronous
+PRAGMA synchronous = FULL;
+-- name: autocheckpoint
+PRAGMA wal_autocheckpoint = 1000;
+-- name: journal_size_limit
+PRAGMA journal_size_limit = 67108864;
+-- name: writer_cache
+PRAGMA cache_size = -32768;
+-- name: writer_timeout
+PRAGMA busy_timeout = 5000;
+-- name: recursive_triggers
+PRAGMA recursive_triggers = ON;
+-- name: trusted_schema
+PRAGMA trusted_schema = OFF;
+-- name: temp_store
+PRAGMA temp_store = MEMORY;
+-- name: query_only
+PRAGMA query_only = ON;
+-- name: reader_timeout
+PRAGMA busy_timeout = 2000;
+-- name: reader_cache
+PRAGMA cache_size = -4096;
+-- name: checkpoint_truncate
+PRAGMA wal_checkpoint(TRUNCATE);
+-- name: insert_run
+INSERT INTO run(id, run_id, shard, epoch, owner, schema_ver, config_sha256, created_us)
+VALUES (1, ?, 0, 0, ?, ?, ?, ?);
+-- name: run
+SELECT run_id, epoch, config_sha256, created_us FROM run;
+-- name: take_over
+UPDATE run SET epoch = epoch + 1, owner = ? RETURNING epoch;
+-- name: insert_writer
+INSERT INTO writer(epoch, writer, opened_us) VALUES (?, ?, ?);
+-- name: set_heartbeat
+INSERT OR REPLACE INTO heartbeat(id, at_us, epoch, pid, host) VALUES (1, ?, ?, ?, ?);
+
+-- Committing ------------------------------------------------------------------------
+
+-- name: begin
+BEGIN IMMEDIATE;
+-- name: commit
+COMMIT;
+-- name: rollback
+ROLLBACK;
+-- name: epoch
+SELECT epoch FROM run;
+-- name: tail
+SELECT seq, ts_us FROM event ORDER BY seq DESC LIMIT 1;
+-- name: insert_event
+INSERT INTO event(seq, ts_us, epoch, kind, ver, task, attempt, enc, blen, facts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: insert_body
+INSERT INTO body(seq, data) VALUES (?, ?);
+-- name: blob_known
+SELECT 1 FROM blob WHERE sha256 = ?;
+-- name: insert_blob
+INSERT INTO blob(sha256, enc, size, data) VALUES (?, ?, ?, ?);
+-- name: kinds
+SELECT name, id, ver FROM kind;
+-- name: register_kind
+INSERT INTO kind(name, ver) VALUES (?, ?)
+ON CONFLICT(name) DO UPDATE SET ver = max(ver, excluded.ver) RETURNING id;
+-- name: insert_link
+INSERT INTO chain(last_seq, h) VALUES (?, ?);
+-- name: last_links
+SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT 2;
+-- name: link_rows
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.enc, e.blen,
+       e.facts, b.data
+FROM event AS e JOIN kind AS k ON k.id = e.kind LEFT JOIN body AS b ON b.seq = e.seq
+WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq;
+
+-- Projections: reading and writing them ---------------------------------------------
+
+-- name: projection
+SELECT code_ver, applied_seq FROM projection WHERE name = 'all';
+-- name: set_projection
+INSERT OR REPLACE INTO projection(name, code_ver, applied_seq) VALUES ('all', ?, ?);
+-- name: run_state
+SELECT phase, phase_by, phase_why, phase_us, paused_by, draining_by, tasks, consumed,
+       exhausted, success_us
+FROM run_state;
+-- name: set_run_state
+INSERT OR REPLACE INTO run_state(id, phase, phase_by, phase_why, phase_us, paused_by,
+  draining_by, tasks, consumed, exhausted, success_us)
+VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: drafts
+SELECT * FROM tasks WHERE task IN (SELECT value FROM json_each(?)) ORDER BY task;
+-- name: intern_stage
+INSERT OR IGNORE INTO stage(name) VALUES (?);
+-- name: intern_model
+INSERT OR IGNORE INTO model(name) VALUES (?);
+-- name: insert_task
+INSERT INTO task(task, stage, model, key, replicate, root, grp, context, state,
+  attempts, abandoned, tries, sent, since_us, started_seq, reply_seq, not_before_us,
+  error, reason, latency_ms, cost_pico, updated_seq)
+VALUES (?, (SELECT id FROM stage WHERE name = ?), (SELECT id FROM model WHERE name = ?),
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: update_task
+UPDATE task SET state = ?, attempts = ?, abandoned = ?, tries = ?, sent = ?,
+  since_us = ?, started_seq = ?, reply_seq = ?, not_before_us = ?, error = ?,
+  reason = ?, latency_ms = ?, cost_pico = ?, updated_seq = ?
+WHERE task = ?;
+-- name: add_counts
+INSERT INTO counts(stage, model, state, n) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+-- name: add_minute
+INSERT INTO minute(stage, model, t, started, succeeded, failed, retried, tokens_in,
+  tokens_out, cost_pico)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  started = started + excluded.started, succeeded = succeeded + excluded.succeeded,
+  failed = failed + excluded.failed, retried = retried + excluded.retried,
+  tokens_in = tokens_in + excluded.tokens_in,
+  tokens_out = tokens_out + excluded.tokens_out,
+  cost_pico = cost_pico + excluded.cost_pico;
+-- name: add_latency
+INSERT INTO latency_hist(model, stage, bucket, n) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+-- name: set_limiter
+INSERT OR REPLACE INTO limiter(model, concurrency, in_flight, rpm, tpm,
+  paused_until_us, at_us)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+-- name: add_error
+INSERT INTO error_class(class, stage, model, n, last_seq, sample_task)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n, last_seq = excluded.last_seq,
+  sample_task = excluded.sample_task;
+-- name: add_reason
+INSERT INTO reason(what, reason, n) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+-- name: add_counter
+INSERT INTO counter(name, n) VALUES (?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+-- name: insert_mark
+INSERT INTO mark(kind, seq) VALUES (?, ?);
+-- name: set_pause
+INSERT OR REPLACE INTO pause(stage, model, who) VALUES (?, ?, ?);
+-- name: lift_pause
+DELETE FROM pause WHERE stage = ? AND model = ?;
+
+-- name: events_for_fold
+SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+LEFT JOIN body AS b ON b.seq = e.seq AND k.name = 'tasks_planned'
+WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
+
+-- The log's reads -------------------------------------------------------------------
+
+-- name: last_seq
+SELECT coalesce(max(seq), 0) FROM event;
+-- name: open_tasks
+SELECT * FROM tasks
+WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
+  AND model_id = (SELECT id FROM model WHERE name = ?)
+  AND task > ? AND state < 3 AND state <> 1
+ORDER BY task LIMIT ?;
+-- name: final_tasks
+SELECT * FROM tasks
+WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
+  AND model_id = (SELECT id FROM model WHERE name = ?)
+  AND task > ? AND state IN (3, 4)
+ORDER BY task LIMIT ?;
+-- name: count_open
+SELECT count(*) FROM task
+WHERE stage = (SELECT id FROM stage WHERE name = ?)
+  AND model = (SELECT id FROM model WHERE name = ?) AND state < 3;
+-- name: family
+SELECT * FROM tasks WHERE task = ?1
+UNION ALL
+SELECT * FROM (SELECT * FROM tasks WHERE root = ?1 AND root <> task ORDER BY task);
+-- name: group
+SELECT * FROM tasks
+WHERE grp = ?4 AND grp IS NOT NULL
+  AND stage_id = (SELECT id FROM stage WHERE name = ?1)
+  AND model_id = (SELECT id FROM model WHERE name = ?2) AND replicate = ?3
+ORDER BY task;
+-- name: unread_answers
+SELECT * FROM tasks
+WHERE state IN (1, 2) AND state = 1 AND sent = 0 AND reply_seq IS NOT NULL AND task > ?
+ORDER BY task LIMIT ?;
+-- name: sent_attempts
+SELECT task, attempts FROM task
+WHERE state IN (1, 2) AND state = 1 AND sent = 1 ORDER BY task;
+-- name: reply
+SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
+FROM task AS t JOIN event AS e ON e.seq = t.reply_seq
+LEFT JOIN body AS b ON b.seq = e.seq WHERE t.task = ?;
+-- name: started
+SELECT e.ver, e.facts FROM task AS t JOIN event AS e ON e.seq = t.started_seq
+WHERE t.task = ?;
+-- name: events
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
+-- name: events_of_kinds
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq > ? AND e.kind IN (
+  SELECT id FROM kind WHERE name IN (SELECT value FROM json_each(?)))
+ORDER BY e.seq LIMIT ?;
+-- name: payload
+SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
+WHERE e.seq = ?;
+-- name: parts
+SELECT sha256, enc, size, data FROM blob WHERE sha256 = ?;

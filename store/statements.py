@@ -1,0 +1,47 @@
+"""The SQL of the store, by name: Python holds none of its own.
+
+A `.sql` file holds statements under headings of the form `-- name: what_it_does`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Final
+
+_HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def _text(name: str) -> str:
+    return files("store").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def script(name: str) -> list[str]:
+    """The statements of `store/sql/NAME.sql`, in order.
+
+    They are run one by one, inside the caller's transaction; `executescript` would
+    commit it first.
+    """
+    statements = []
+    lines: list[str] = []
+    for line in _text(name).splitlines():
+        lines.append(line)
+        if sqlite3.complete_statement("\n".join(lines)):
+            statements.append("\n".join(lines))
+            lines.clear()
+    return statements
+
+
+def named(text: str) -> dict[str, str]:
+    """The statements of a file's *text* under their names."""
+    _, *parts = _HEADING.split(text)
+    return {
+        name: body.strip().rstrip(";")
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+SQL: Final[Mapping[str, str]] = named(_text("queries"))
+"""Every statement of the log's writer and readers."""

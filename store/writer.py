@@ -1,0 +1,203 @@
+"""One commit: everything that happens between BEGIN and COMMIT.
+
+A `Writer` belongs to one thread and one connection and knows no event loop. In one
+transaction go the events, their bodies and blobs, what the fold changed, and a link of
+the hash chain; the epoch is compared first, so that a writer which was replaced while
+it slept can add nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from store import projections
+from store.blobs import BlobStore
+from store.chain import EventRow, link
+from store.codec import Encoding, Packer, facts_of
+from store.errors import Fenced, IllegalMove
+from store.events import NAMES, Entry, Event, TasksPlanned
+from store.manifest import planned_tasks
+from store.statements import SQL
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An entry made ready for the writer's thread."""
+
+    ts_us: int  #: when it was appended; the writer may move it up, never down
+    entry: Entry
+    facts: bytes
+
+    @classmethod
+    def of(cls, entry: Entry | Event, ts_us: int) -> Fact:
+        """Encode now: what is appended is what the caller saw."""
+        if not isinstance(entry, Entry):
+            entry = Entry(event=entry)
+        return cls(ts_us, entry, facts_of(entry.event))
+
+    @property
+    def size(self) -> int:
+        """Bytes held until the commit."""
+        payload = self.entry.payload
+        return (
+            len(self.facts)
+            + (0 if payload is None else len(payload))
+            + sum(len(blob.data) for blob in self.entry.blobs)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a log ends."""
+
+    seq: int
+    ts_us: int
+    link: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """What a writer has committed since it was made."""
+
+    commits: int = 0
+    events: int = 0
+    bytes: int = 0  #: bodies and blobs after compression
+
+
+class Writer:
+    """Appends batches of units to one log, each batch in one transaction."""
+
+    def __init__(
+        self, conn: sqlite3.Connection, *, epoch: int, position: Position
+    ) -> None:
+        self._conn = conn
+        self._epoch = epoch
+        self._position = position
+        self._packer = Packer()
+        self._blobs = BlobStore(conn, self._packer)
+        self._kinds: dict[tuple[str, int], int] = {}
+        self.written = Written()
+
+    def commit(self, units: Sequence[Sequence[Fact]]) -> list[int | IllegalMove]:
+        """Record *units*, each whole or not at all, in their order.
+
+        Returns:
+            For every unit the seq of its last event, or why its task forbids it: a
+            unit that is refused takes nobody else's down.
+
+        Raises:
+            Fenced: another writer has taken the log over; nothing was recorded.
+            sqlite3.Error: the disk refused; what is in the file is unknown.
+        """
+        try:
+            return list(self._transact(units))
+        except IllegalMove as error:
+            if len(units) == 1:
+                return [error]
+            return [outcome for unit in units for outcome in self.commit([unit])]
+
+    def _transact(self, units: Sequence[Sequence[Fact]]) -> list[int]:
+        conn = self._conn
+        conn.execute(SQL["begin"])
+        try:
+            self._check_epoch()
+            rows, position, fresh, size = self._record(units)
+            conn.execute(SQL["commit"])
+        except BaseException:
+            if conn.in_transaction:
+                conn.execute(SQL["rollback"])
+            self._kinds.clear()
+            raise
+        self._blobs.remember(fresh)
+        seq = self._position.seq
+        self._position = position
+        self.written.commits += 1
+        self.written.events += len(rows)
+        self.written.bytes += size
+        last = []
+        for unit in units:
+            seq += len(unit)
+            last.append(seq)
+        return last
+
+    def _check_epoch(self) -> None:
+        (epoch,) = self._conn.execute(SQL["epoch"]).fetchone()
+        if epoch != self._epoch:
+            raise Fenced(
+                "another process has taken this log over: leave the run to it, or "
+                "stop it and resume here"
+            )
+
+    def _record(
+        self, units: Sequence[Sequence[Fact]]
+    ) -> tuple[list[EventRow], Position, list[bytes], int]:
+        conn = self._conn
+        facts = [fact for unit in units for fact in unit]
+        fold = projections.load(conn, (fact.entry.event for fact in facts))
+        seq, ts_us = self._position.seq, self._position.ts_us
+        rows: list[EventRow] = []
+        for fact in facts:
+            seq += 1
+            ts_us = max(fact.ts_us, ts_us + 1)
+            event, payload = fact.entry.event, fact.entry.payload
+            if isinstance(event, TasksPlanned):
+                fold.apply(seq, ts_us, event, planned_tasks(payload or b""))
+            else:
+                fold.apply(seq, ts_us, event)
+            encoding, body = Encoding.NONE, None
+            if payload is not None:
+                encoding, body = self._packer.pack(payload)
+            rows.append(
+                EventRow(
+                    seq,
+                    ts_us,
+                    self._epoch,
+                    NAMES[type(event)],
+                    event.VERSION,
+                    getattr(event, "task", None),
+                    getattr(event, "attempt", None),
+                    encoding,
+                    0 if payload is None else len(payload),
+                    fact.facts,
+                    body,
+                )
+            )
+        conn.executemany(
+            SQL["insert_event"],
+            [
+                (
+                    row.seq,
+                    row.ts_us,
+                    row.epoch,
+                    self._kind(row.kind, row.ver),
+                    row.ver,
+                    row.task,
+                    row.attempt,
+                    row.enc,
+                    row.blen,
+                    row.facts,
+                )
+                for row in rows
+            ],
+        )
+        bodies = [(row.seq, row.body) for row in rows if row.body is not None]
+        if bodies:
+            conn.executemany(SQL["insert_body"], bodies)
+        fresh, size = self._blobs.write(
+            blob for fact in facts for blob in fact.entry.blobs
+        )
+        projections.write(conn, fold, seq)
+        head = link(self._position.link, rows)
+        conn.execute(SQL["insert_link"], (seq, head))
+        size += sum(len(row.body) for row in rows if row.body is not None)
+        return rows, Position(seq=seq, ts_us=ts_us, link=head), fresh, size
+
+    def _kind(self, name: str, version: int) -> int:
+        """The id of a kind; it enters the table with its first event."""
+        number = self._kinds.get((name, version))
+        if number is None:
+            row = self._conn.execute(SQL["register_kind"], (name, version)).fetchone()
+            number = self._kinds[name, version] = row[0]
+        return number

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import MalformedReply
+from runner.reply import Reply, Usage
+from runner.request import ChatRequest, Message, Part, Schema
+from runner.wire import (
+    CACHED_PARTS,
+    FORMS,
+    OPENAI_CHAT,
+    decode_reply,
+    encode_chat,
+    encode_reply,
+    skeleton,
+)
+
+texts = st.text(st.characters(codec="utf-8"))
+any_texts = st.text()  # half surrogates too
+schemas = st.builds(
+    Schema,
+    name=st.from_regex(r"[a-z_]{1,8}", fullmatch=True),
+    json=st.dictionaries(texts, st.integers() | texts).map(
+        lambda value: json.dumps(value, sort_keys=True)
+    ),
+)
+requests = st.builds(
+    ChatRequest,
+    messages=st.lists(
+        st.builds(
+            Message,
+            role=st.sampled_from(["system", "user", "assistant"]),
+            parts=st.lists(st.builds(Part, text=texts), min_size=1).map(tuple),
+        ),
+        min_size=1,
+    ).map(tuple),
+    max_tokens=st.integers(1, 10**6),
+    temperature=st.none() | st.floats(0, 2),
+    schema=st.none() | schemas,
+)
+
+
+@given(requests, st.booleans())
+def test_a_chat_body_says_what_was_asked_and_nothing_else(
+    request: ChatRequest, structured: bool
+) -> None:
+    body = json.loads(encode_chat(request, "m", structured=structured))
+    assert body.pop("model") == "m"
+    assert body.pop("max_tokens") == request.max_tokens
+    assert body.pop("messages") == [
+        {"role": message.role, "content": message.text} for message in request.messages
+    ]
+    assert body.pop("temperature", None) == request.temperature
+    form = body.pop("response_format", None)
+    if structured and request.schema is not None:
+        assert form == {
+            "type": "json_schema",
+            "json_schema": {
+                "name": request.schema.name,
+                "strict": True,
+                "schema": json.loads(request.schema.json),
+            },
+        }
+    else:
+        assert form is None
+    assert body == {}
+
+
+def test_temperature_is_left_out_where_the_endpoint_shall_choose() -> None:
+    assert b"temperature" not in encode_chat(
+        ask(temperature=None), "m", structured=True
+    )
+
+
+def test_the_output_limit_goes_by_the_name_the_endpoint_knows() -> None:
+    body = encode_chat(ask(), "m", structured=True, limit="max_completion_tokens")
+    assert json.loads(body)["max_completion_tokens"] == 10
+    assert b"max_tokens" not in body
+
+
+@given(any_texts)
+def test_half_a_surrogate_pair_becomes_a_question_mark(text: str) -> None:
+    expected = text.encode(errors="replace").decode()
+    body = json.loads(encode_chat(ask(text), "m", structured=True))
+    assert body["messages"][0]["content"] == expected
+    assert decode_reply(OPENAI_CHAT, encode_reply(text)).text == expected
+
+
+def test_more_parts_than_the_cache_holds_are_encoded_all_the_same() -> None:
+    parts = [f'part "{n}"\n' for n in range(3 * CACHED_PARTS)]
+    body = json.loads(encode_chat(ask(*parts), "m", structured=True))
+    assert body["messages"][0]["content"] == "".join(parts)
+
+
+@given(requests)
+def test_a_skeleton_holds_each_text_once_and_by_its_hash(request: ChatRequest) -> None:
+    body, blobs, digest = skeleton(request, "m")
+    stored = {blob.sha256.hex(): blob.data.decode() for blob in blobs}
+    assert len(stored) == len(blobs)
+    for name, text in stored.items():
+        assert hashlib.sha256(text.encode()).hexdigest() == name
+    kept = json.loads(body)
+    assert [
+        [stored[name] for name in message["parts"]] for message in kept["messages"]
+    ] == [[part.text for part in message.parts] for message in request.messages]
+    if request.schema is not None:
+        assert stored[kept["schema"]["sha256"]] == request.schema.json
+    assert digest == hashlib.sha256(body).hexdigest()
+
+
+def test_a_long_text_is_not_repeated_in_the_skeleton() -> None:
+    assert len(skeleton(ask("paper " * 10_000, "question?"), "m").body) < 400
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"max_tokens": 11},
+        {"temperature": None},
+        {"temperature": 0.5},
+        {"schema": Schema(name="s", json="{}")},
+        {"messages": (Message(role="system", parts=(Part(text="text"),)),)},
+        {"messages": (Message(role="user", parts=(Part(text="text "),)),)},
+        {"messages": (Message(role="user", parts=(Part(text="te"), Part(text="xt"))),)},
+    ],
+)
+def test_the_request_hash_tells_any_two_requests_apart(
+    other: dict[str, object],
+) -> None:
+    request = ask("text")
+    assert skeleton(request, "m") == skeleton(replace(request), "m")
+    assert (
+        skeleton(replace(request, **other), "m").sha256 != skeleton(request, "m").sha256
+    )
+    assert skeleton(request, "n").sha256 != skeleton(request, "m").sha256
+
+
+def test_a_cache_hint_does_not_change_what_is_asked() -> None:
+    hinted = ask()
+    hinted = replace(
+        hinted,
+        messages=(Message(role="user", parts=(Part(text="text", cache=True),)),),
+    )
+    assert skeleton(hinted, "m").sha256 == skeleton(ask("text"), "m").sha256
+
+
+@given(
+    texts,
+    st.sampled_from(["stop", "length", "content_filter"]),
+    st.none()
+    | st.builds(
+        Usage,
+        tokens_in=st.integers(0, 10**7),
+        tokens_out=st.integers(0, 10**6),
+        tokens_cached=st.integers(0, 10**6),
+    ),
+)
+def test_a_reply_written_here_reads_back_the_same(
+    text: str, finish_reason: str, usage: Usage | None
+) -> None:
+    body = encode_reply(text, finish_reason, usage)
+    assert decode_reply(OPENAI_CHAT, body) == Reply(
+        text=text, finish_reason=finish_reason, usage=usage
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ({"message": {"content": None}}, ("", "unknown")),
+        ({"message": {}, "finish_reason": "length"}, ("", "length")),
+        (
+            {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"},
+            ("No.", "refusal"),
+        ),
+        (
+            {"message": {"content": "Yes", "refusal": None}, "finish_reason": "stop"},
+            ("Yes", "stop"),
+        ),
+    ],
+)
+def test_what_endpoints_leave_out_is_filled_in(
+    choice: dict[str, object], expected: tuple[str, str]
+) -> None:
+    reply = decode_reply(OPENAI_CHAT, json.dumps({"choices": [choice]}).encode())
+    assert (reply.text, reply.finish_reason) == expected
+    assert reply.usage is None
+
+
+def test_cached_tokens_are_read_and_an_unknown_field_is_passed_over() -> None:
+    body = {
+        "choices": [{"message": {"content": "a", "audio": {}}, "logprobs": None}],
+        "usage": {
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "prompt_tokens_details": {"cached_tokens": 5, "audio_tokens": 0},
+        },
+    }
+    usage = decode_reply(OPENAI_CHAT, json.dumps(body).encode()).usage
+    assert usage == Usage(tokens_in=9, tokens_out=2, tokens_cached=5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"choices":[]}',
+        b'{"choices":[{}]}',
+        b'{"choices":[{"message":{"content":7}}]}',
+        b'{"choices":[{"message":{"content":"\xff"}}]}',
+        b'{"choices":[{"message":{"content":"cut',
+        b'{"error":{"message":"no"}}',
+    ],
+)
+def test_a_body_of_another_form_is_malformed_and_kept(body: bytes) -> None:
+    with pytest.raises(MalformedReply, match="not a chat completion") as raised:
+        decode_reply(OPENAI_CHAT, body)
+    assert raised.value.body == body
+
+
+@given(st.binary() | texts.map(str.encode))
+def test_no_body_raises_anything_else(body: bytes) -> None:
+    for form in FORMS:
+        try:
+            decode_reply(form, body)
+        except MalformedReply as error:
+            assert error.body == body  # noqa: PT017 - most bodies fail, some may not
+
+
+def test_an_unknown_form_says_what_to_do() -> None:
+    with pytest.raises(MalformedReply, match="upgrade"):
+        decode_reply("carrier.pigeon", b"{}")
+
+
+def ask(*parts: str, temperature: float | None = 0.0) -> ChatRequest:
+    parts = parts or ("text",)
+    return ChatRequest(
+        messages=(
+            Message(role="user", parts=tuple(Part(text=part) for part in parts)),
+        ),
+        max_tokens=10,
+        temperature=temperature,
+    )

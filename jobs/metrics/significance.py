@@ -1,0 +1,116 @@
+"""Tests of differences: McNemar's, sign flips over clusters, Holm's correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.metrics.aggregate import ratio
+from jobs.metrics.intervals import Interval
+
+#: Differences no larger than this are rounding, not effects.
+NEGLIGIBLE = 1e-12
+
+#: Up to this many clusters every pattern of signs is looked at.
+_EXACT_CLUSTERS = 16
+_DRAWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McNemar:
+    """McNemar's test; also the sign test, of wins against losses."""
+
+    p: float  #: exact, two-sided; 1 where nothing is discordant
+    chi2: float | None  #: with continuity correction; None where nothing is discordant
+
+
+def mcnemar(b: int, c: int) -> McNemar:
+    """Test whether *b* and *c*, the discordant pairs of each kind, differ by chance.
+
+    The p-value is binomial with 1/2, added up in integers and so exactly rounded.
+
+    Raises:
+        ValueError: where a count is negative.
+    """
+    if b < 0 or c < 0:
+        raise ValueError(f"b and c count pairs and cannot be negative: {b}, {c}.")
+    n = b + c
+    ways = tail = 1  # of picking i of n, and of picking at most i
+    for i in range(1, min(b, c) + 1):
+        ways = ways * (n - i + 1) // i
+        tail += ways
+    return McNemar(
+        p=min(1.0, 2 * tail / 2**n),
+        chi2=ratio(max(0, abs(b - c) - 1) ** 2, n),
+    )
+
+
+def sign_flip(
+    differences: Sequence[float], groups: Sequence[str], seed: int = 20260118
+) -> float:
+    """The p-value of a mean paired difference, permuting signs by cluster.
+
+    With at most 16 clusters that differ all patterns of signs are counted, else 10,000
+    drawn ones, the observed one among them. 1 where no cluster differs.
+
+    Raises:
+        ValueError: where the lengths differ.
+    """
+    if len(differences) != len(groups):
+        raise ValueError(
+            f"differences has {len(differences)} values for {len(groups)} groups."
+        )
+    by_group: dict[str, list[float]] = {group: [] for group in sorted(set(groups))}
+    for difference, group in zip(differences, groups, strict=True):
+        by_group[group].append(difference)
+    sums = [math.fsum(own) for own in by_group.values()]
+    kept = np.array([total for total in sums if abs(total) > NEGLIGIBLE])
+    m = len(kept)
+    if not m:
+        return 1.0
+    observed = abs(math.fsum(kept)) - NEGLIGIBLE
+    if m <= _EXACT_CLUSTERS:
+        return float(np.mean(_totals(_all_signs(m), kept) >= observed))
+    rng = np.random.default_rng(seed)
+    extreme = sum(
+        int(_totals(2 * rng.integers(0, 2, m)[None] - 1, kept)[0] >= observed)
+        for _ in range(_DRAWS)
+    )
+    return (1 + extreme) / (_DRAWS + 1)
+
+
+def _all_signs(m: int) -> npt.NDArray[np.int64]:
+    """All 2^m rows of m signs."""
+    return 1 - 2 * (np.arange(2**m)[:, None] >> np.arange(m) & 1)
+
+
+def _totals(
+    signs: npt.NDArray[np.int64], sums: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    totals: npt.NDArray[np.float64] = np.abs((signs * sums).sum(axis=1))
+    return totals
+
+
+def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
+    """P-values corrected for being a family, by Holm's step-down method.
+
+    They stay in their order; undefined ones stay undefined and do not count.
+    """
+    ranked = sorted(
+        (value, index) for index, value in enumerate(p) if value is not None
+    )
+    corrected: list[float | None] = [None] * len(p)
+    largest = 0.0
+    for rank, (value, index) in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(ranked) - rank) * value))
+        corrected[index] = largest
+    return tuple(corrected)
+
+
+def noninferiority(difference: Interval, margin: float) -> bool | None:
+    """Whether the whole interval lies above -*margin*; None where it is undefined."""
+    return None if difference.lo is None else difference.lo > -margin

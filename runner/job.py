@@ -22,6 +22,9 @@ from runner.task import Answer, Task, TaskSpec
 Dataset: TypeAlias = Any
 """What a job's `load` returns; only the job looks inside."""
 
+AnySettings: TypeAlias = Any
+"""An instance of the job's own `Settings`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -78,11 +81,11 @@ class Job(Protocol):
     Settings: type[BaseModel]  #: every setting, documented, with units
     stages: tuple[Stage, ...]
 
-    def load(self, settings: Any) -> Dataset:
+    def load(self, settings: AnySettings) -> Dataset:
         """Read and validate all inputs; raise `DatasetError` naming file and row."""
         ...
 
-    def inputs(self, settings: Any) -> tuple[InputFile, ...]:
+    def inputs(self, settings: AnySettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads under these settings."""
         ...
 
@@ -130,7 +133,7 @@ class Importer(Protocol):
     def read(
         self,
         files: tuple[Path, ...],
-        settings: Any,
+        settings: AnySettings,
         *,
         model: str | None,
         form: str | None,

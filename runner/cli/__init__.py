@@ -1,0 +1,1 @@
+"""The command line: one module a family of verbs, loaded one verb at a time."""

@@ -1,0 +1,153 @@
+"""Verbs about answers, stored or not asked for yet: score, explain, prepare."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.calls import ANY_SETTING
+from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
+
+
+@click.command(context_settings=ANY_SETTING)
+@choices.run_argument
+@choices.sets
+@choices.runs_dir
+@click.option("--no-record", is_flag=True, help="Write no file and no event.")
+@click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@choices.output_dir
+@choices.as_json
+@click.pass_context
+@speaks
+def score(
+    ctx: click.Context,
+    /,
+    run_name: str,
+    no_record: bool,
+    strict: bool,
+    **given: Any,
+) -> int:
+    """Score RUN's stored answers, under its own settings or changed ones.
+
+    No model is called. While the run is alive its finished part is scored, and nothing
+    is recorded.
+    """
+    from runner import scoring
+    from runner.cli import session
+    from runner.registry import load_job
+    from runner.render import metrics_json
+    from store.runs import resolve
+    from store.views import open_reader, run_started
+
+    folder = resolve(given["runs_dir"], run_name)
+    with open_reader(folder.log) as reader:
+        job = load_job(run_started(reader).job)
+    typed = choices.job_settings(ctx.args, given["sets"])
+    settings = scoring.effective_settings(job, folder, typed)
+    made = asyncio.run(
+        scoring.score(job, folder, settings, clock=session.CLOCK, record=not no_record)
+    )
+    for setting in made.changed_inputs:
+        tell(f"note: {setting} is not the file that the run was started with.")
+    if made.is_partial:
+        tell("partial: the run is unfinished.")
+    card = made.scorecard
+    if given["as_json"]:
+        record(
+            {
+                "run": folder.run_id,
+                "scoring": made.number,
+                "job": made.job,
+                "models": metrics_json(card),
+                "settings": dict(card.settings),
+                "missing": card.missing,
+                "stale": card.stale,
+                "partial": made.is_partial,
+                "digest": made.digest,
+                "artifacts": list(made.artifacts),
+            }
+        )
+    session.show_scoring(folder, made, given)
+    wrong = [f for f in card.findings if f.severity == "error"]
+    if strict and wrong:
+        tell(f"siftlog: {len(wrong)} findings are errors: {wrong[0].message}")
+        return CHECK_FAILED
+    return DONE
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("what", metavar="RUN|JOB")
+@click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
+@choices.sets
+@choices.runs_dir
+@speaks
+def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
+    """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
+
+    Writes nothing.
+    """
+    from runner import scoring
+    from runner.cli import session
+    from runner.errors import UsageError
+    from runner.registry import job_names, load_job
+    from store.runs import resolve
+    from store.views import last_seq, open_reader, run_started
+
+    items, flags = choices.split_words(words)
+    if not items:
+        raise UsageError("Name the item to explain, such as a paper's id.")
+    if what in job_names():
+        job = load_job(what)
+        settings = session.typed_settings(job, flags, given, {})
+        dataset = job.load(session.with_sample(job, settings))
+        text(_explainer(job)(dataset, None, tuple(items)))
+        return DONE
+    folder = resolve(given["runs_dir"], what)
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        job = load_job(first.job)
+        typed = choices.job_settings(flags, given["sets"])
+        settings = scoring.effective_settings(job, folder, typed)
+        dataset = job.load(settings)
+        answers = scoring.answers(job, dataset, reader, first, last_seq(reader))
+        text(_explainer(job)(dataset, answers.families(), tuple(items)))
+    return DONE
+
+
+def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface
+    from runner.errors import UsageError
+
+    explainer = getattr(job, "explain", None)
+    if explainer is None:
+        raise UsageError(f"{job.name} has no explain.")
+    return explainer
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("job_name", metavar="JOB")
+@click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
+@choices.sets
+@choices.as_json
+@speaks
+def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
+    from runner.cli import session
+    from runner.errors import UsageError
+    from runner.registry import load_job
+
+    job = load_job(job_name)
+    offers = getattr(job, "prepare", {})
+    names, flags = choices.split_words(words)
+    known = ", ".join(sorted(offers)) or "nothing"
+    if len(names) != 1 or names[0] not in offers:
+        raise UsageError(f"{job.name} can prepare: {known}.")
+    settings = session.typed_settings(job, flags, given, {})
+    report = offers[names[0]](session.with_sample(job, settings))
+    if as_json:
+        record(report.json)
+    else:
+        text(report.text)
+    return DONE

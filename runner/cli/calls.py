@@ -1,0 +1,191 @@
+"""Verbs that produce answers: run, generate, resume, import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.speech import speaks, tell
+
+if TYPE_CHECKING:
+    from runner.job import ImportedAnswer
+
+ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("job_name", metavar="JOB")
+@choices.engine_options
+@choices.new_run
+@choices.no_score
+@choices.output_dir
+@choices.as_json
+@click.pass_context
+@speaks
+def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> int:
+    """Run JOB and score its answers.
+
+    Every setting of the job may be given by its own flag (--bench FILE) or as --set
+    bench=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used,
+    without --model its offline baseline.
+    """
+    return _start(ctx.args, job_name, given, scores=not no_score)
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("job_name", metavar="JOB")
+@choices.engine_options
+@choices.new_run
+@choices.as_json
+@click.pass_context
+@speaks
+def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
+    """Run JOB without scoring it: siftlog score RUN does that later."""
+    return _start(ctx.args, job_name, given, scores=False)
+
+
+def _start(
+    words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
+) -> int:
+    from runner import launch
+    from runner.cli import session
+    from runner.registry import load_job
+
+    job = load_job(job_name)
+    file = session.configuration(given)
+    settings = session.typed_settings(job, words, given, file)
+    work = launch.prepare(job, session.with_sample(job, settings))
+    session.say_findings(work)
+    options = session.engine_options(given, file)
+    folder = session.new_folder(given, job)
+    shell = session.shell(given, folder, work)
+    ended = asyncio.run(launch.start(folder, work, options, shell))
+    return session.end(folder, work, ended, given, scores=scores)
+
+
+@click.command(context_settings=ANY_SETTING)
+@choices.run_argument
+@choices.engine_options
+@choices.sets
+@choices.runs_dir
+@click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
+@choices.no_score
+@choices.output_dir
+@choices.as_json
+@click.pass_context
+@speaks
+def resume(
+    ctx: click.Context,
+    /,
+    run_name: str,
+    accept_changes: bool,
+    no_score: bool,
+    **given: Any,
+) -> int:
+    """Take RUN up where it stopped; no recorded answer is asked for again."""
+    from runner import launch
+    from runner.cli import session
+    from runner.options import read_toml
+    from runner.registry import load_job
+    from runner.scoring import effective_settings
+    from store.runs import resolve
+    from store.views import open_reader, run_started
+
+    folder = resolve(given["runs_dir"], run_name)
+    launch.check_alive(folder)
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+    job = load_job(first.job)
+    options = session.engine_options(
+        given,
+        read_toml(folder.config) if folder.config.exists() else {},
+        model=tuple(first.models["subject"]),
+        replicates=first.replicates,
+    )
+    typed = choices.job_settings(ctx.args, given["sets"])
+    work = launch.prepare(job, effective_settings(job, folder, typed))
+    shell = session.shell(given, folder, work)
+    ended = asyncio.run(
+        launch.resume(folder, work, options, shell, accept_changes=accept_changes)
+    )
+    return session.end(folder, work, ended, given, scores=not no_score)
+
+
+@click.command("import", context_settings=ANY_SETTING)
+@click.argument("job_name", metavar="JOB")
+@click.argument("words", nargs=-1, metavar="FILES...", type=click.UNPROCESSED)
+@click.option("--model", help="Model, where the files do not name it.")
+@click.option("--format", "form", help="Format, where it is not to be recognised.")
+@click.option(
+    "--replicate",
+    "replicates",
+    multiple=True,
+    type=(click.Path(path_type=Path), int),
+    metavar="FILE N",
+    help="A file's replicate.",
+)
+@click.option(
+    "--responses-path", "responses", multiple=True, help="A further file to import."
+)
+@choices.new_run
+@choices.no_score
+@choices.output_dir
+@choices.as_json
+@speaks
+def import_(
+    job_name: str,
+    words: tuple[str, ...],
+    model: str | None,
+    form: str | None,
+    replicates: tuple[tuple[Path, int], ...],
+    responses: tuple[str, ...],
+    no_score: bool,
+    **given: Any,
+) -> int:
+    """Record answers of JOB that were made elsewhere, as a run like any other."""
+    from runner import importing, launch
+    from runner.cli import session
+    from runner.errors import UsageError
+    from runner.registry import load_job
+
+    job = load_job(job_name)
+    importer = getattr(job, "importer", None)
+    if importer is None:
+        raise UsageError(f"{job.name} has no import.")
+    plain, flags = choices.split_words(words)
+    files = tuple(Path(name) for name in (*plain, *responses))
+    if not files:
+        raise UsageError("Name the files to import.")
+    file = session.configuration(given)
+    settings = session.typed_settings(job, flags, given, file)
+    work = launch.prepare(job, settings)
+
+    def read() -> Iterator[ImportedAnswer]:
+        found: Iterator[ImportedAnswer] = importer.read(
+            files, settings, model=model, form=form, replicates=dict(replicates)
+        )
+        return found
+
+    found = importing.census(read())
+    options = session.engine_options(
+        {}, {}, model=found.models, replicates=found.replicates
+    )
+    folder = session.new_folder(given, job)
+    shell = session.shell(given, folder, work)
+
+    async def write() -> None:
+        async with launch.create(
+            folder, work, options, shell.clock, imported=True
+        ) as log:
+            shell.launched()
+            await importing.write_answers(log, work, read())
+
+    asyncio.run(write())
+    tell(f"Imported {found.answers:,} tasks of {len(found.models)} models.")
+    ended = launch.Ended(outcome="finished")
+    return session.end(folder, work, ended, given, scores=not no_score)

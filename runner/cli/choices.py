@@ -1,0 +1,167 @@
+"""Options that several verbs share, and where their values come from.
+
+The order is: command line, environment (`SIFTLOG_<OPTION>`), configuration file,
+default. click resolves it, with the file as its `default_map`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from runner.errors import UsageError
+
+ALIASES = {"bench-path": "bench"}
+"""Flags that users of the tools before siftlog have in their fingers."""
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def option(*names: str, **attributes: Any) -> Callable[[C], C]:
+    """A click option that also reads `SIFTLOG_<NAME>`."""
+    name = names[0].lstrip("-").replace("-", "_").upper()
+    return click.option(*names, envvar=f"SIFTLOG_{name}", **attributes)
+
+
+runs_dir = option(
+    "--runs-dir",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds the runs.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
+filter_ = click.option(
+    "--filter",
+    "expression",
+    default="",
+    metavar="EXPR",
+    help="Tasks to take, such as 'state:failed -model:x latency>5s'.",
+)
+run_argument = click.argument("run_name", metavar="RUN")
+sets = click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the job."
+)
+no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
+output_dir = click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Copy the scoring's files there too.",
+)
+
+
+def new_run(command: C) -> C:
+    """The options of every verb that makes a new run."""
+    for decorate in reversed(_NEW_RUN):
+        command = decorate(command)
+    return command
+
+
+_NEW_RUN: Sequence[Callable[[Any], Any]] = (
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="TOML file with options and a [settings] table.",
+    ),
+    sets,
+    option("--run-id", help="Name of the run.  [default: the time and the job]"),
+    runs_dir,
+)
+
+
+def engine_options(command: C) -> C:
+    """The options of `runner.options.RunOptions`, on any verb that sends calls."""
+    for decorate in reversed(_ENGINE):
+        command = decorate(command)
+    return command
+
+
+_ENGINE: Sequence[Callable[[Any], Any]] = (
+    option("--model", multiple=True, help="Model to ask; repeatable."),
+    option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
+    option("--base-url", help="Address of an OpenAI-compatible endpoint."),
+    option("--api-key-env", help="Variable with the key.  [default: OPENAI_API_KEY]"),
+    option("--concurrency", type=int, help="Calls at a time, a model.  [default: 32]"),
+    option("--rpm", type=float, help="Requests a minute, a model."),
+    option("--tpm", type=float, help="Tokens a minute, a model."),
+    option("--timeout-s", type=float, help="One attempt, at most.  [default: 300]"),
+    option("--deadline-s", type=float, help="One task with retries.  [default: 3600]"),
+    option("--grace-s", type=float, help="A drain waits for calls.  [default: 30]"),
+    option(
+        "--unknown",
+        type=click.Choice(["retry", "hold"]),
+        help="Calls that a crash left without outcome.  [default: retry]",
+    ),
+    option("--budget", type=float, help="Dollars for the whole run."),
+    option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
+)
+
+
+def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with what a `.env` in this folder adds to it."""
+    if not Path(".env").is_file():
+        return dict(environment)
+    from dotenv import dotenv_values
+
+    added = {key: value for key, value in dotenv_values(".env").items() if value}
+    return {**added, **environment}
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process with `.env` beneath it."""
+    return read_dotenv(os.environ)
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Plain words, such as files, apart from `--name value` and `--name=value`."""
+    plain: list[str] = []
+    flags: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            plain.append(word)
+            continue
+        flags.append(word)
+        if "=" not in word and rest and not rest[0].startswith("--"):
+            flags.append(rest.pop(0))
+    return plain, flags
+
+
+def job_settings(words: Sequence[str], sets: Sequence[str]) -> dict[str, list[str]]:
+    """Job settings as typed: `--name value`, `--name=value` and `--set name=value`.
+
+    Args:
+        words: what no option of the verb took.
+        sets: the values of `--set`.
+
+    Raises:
+        UsageError: a word is neither.
+    """
+    typed: dict[str, list[str]] = {}
+    for text in sets:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text}: write it as --set name=value.")
+        typed.setdefault(_setting(name), []).append(value)
+    plain, flags = split_words(words)
+    if plain:
+        raise UsageError(
+            f"Unexpected {plain[0]!r}; settings are given as --name value."
+        )
+    while flags:
+        name, equals, value = flags.pop(0)[2:].partition("=")
+        if not equals:
+            # a flag without a value is a switch
+            is_switch = not flags or flags[0].startswith("--")
+            value = "true" if is_switch else flags.pop(0)
+        typed.setdefault(_setting(name), []).append(value)
+    return typed
+
+
+def _setting(name: str) -> str:
+    return ALIASES.get(name, name).replace("-", "_")

@@ -1,0 +1,114 @@
+"""The frame: which verb lives where, and how errors become a sentence and an exit code.
+
+Verbs are loaded one at a time, so that `--help` and `status` start fast; the table
+below holds each verb's one line of help for that reason. Verbs of other packages come
+by entry point (group `siftlog.commands`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple, cast
+
+import click
+
+GROUP = "siftlog.commands"
+
+
+class Verb(NamedTuple):
+    """Where a verb's command is, and what it is for."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+VERBS = {
+    "run": Verb("runner.cli.calls", "run", "Run a job and score its answers."),
+    "generate": Verb("runner.cli.calls", "generate", "Run a job without scoring it."),
+    "resume": Verb("runner.cli.calls", "resume", "Take an interrupted run up again."),
+    "import": Verb("runner.cli.calls", "import_", "Record work made elsewhere."),
+    "prepare": Verb("runner.cli.answers", "prepare", "Check or build a job's data."),
+    "simulate": Verb(
+        "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
+    ),
+    "score": Verb("runner.cli.answers", "score", "Score a run's stored answers."),
+    "explain": Verb("runner.cli.answers", "explain", "Show how one item was judged."),
+    "runs": Verb("runner.cli.looking", "runs", "List the runs."),
+    "status": Verb("runner.cli.looking", "status", "Say how a run stands."),
+    "tasks": Verb("runner.cli.looking", "tasks", "List a run's tasks."),
+    "events": Verb("runner.cli.looking", "events", "List a run's events."),
+    "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
+    "retry": Verb("runner.cli.control", "retry", "Ask final tasks again."),
+    "export": Verb(
+        "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
+    ),
+    "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
+    "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table, then those of other packages."""
+        del ctx
+        return [*VERBS, *sorted(point.name for point in entry_points(group=GROUP))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        del ctx
+        if cmd_name in VERBS:
+            verb = VERBS[cmd_name]
+            module = importlib.import_module(verb.module)
+            return cast("click.Command", getattr(module, verb.attribute))
+        for point in entry_points(group=GROUP, name=cmd_name):
+            return cast("click.Command", point.load())
+        return None
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """List the verbs without importing those of the table."""
+        rows = [(name, verb.help) for name, verb in VERBS.items()]
+        for name in self.list_commands(ctx)[len(VERBS) :]:
+            command = self.get_command(ctx, name)
+            rows.append((name, command.get_short_help_str() if command else ""))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="siftlog", prog_name="siftlog")
+def cli() -> None:
+    """Long LLM jobs over scientific papers.
+
+    Every paid answer is kept, a killed run resumes where it stopped, and every metric
+    is replayed from the log. Start with: siftlog run paper-investigation
+    """
+
+
+def main() -> None:
+    """Entry point of the command `siftlog`."""
+    sys.exit(_exit_code(sys.argv[1:]))
+
+
+def _exit_code(arguments: list[str]) -> int:
+    try:
+        result: Any = cli.main(arguments, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        return 5
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        # the reader of a pipe has seen enough; nothing is wrong
+        sys.stderr.close()
+        return 0
+    return result if isinstance(result, int) else 0

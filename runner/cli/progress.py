@@ -1,0 +1,98 @@
+"""Progress of a run on stderr: a changing line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from runner.driver import Driver
+from runner.growth import Growth
+from runner.launch import Watch
+from store.clock import Clock
+from store.views import Status
+
+TERMINAL_S: Final = 0.5
+PLAIN_S: Final = 30.0
+WINDOW_S: Final = 60.0
+"""Rates are over the last minute: a run's mean hides that it slowed down."""
+
+
+def progress(clock: Clock) -> Watch:
+    """A watcher for `runner.launch.Shell`."""
+
+    @asynccontextmanager
+    async def watch(
+        driver: Driver, growth: Growth, before: Status
+    ) -> AsyncIterator[None]:
+        meter = _Meter(driver, growth, before, clock)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(_show(meter, clock))
+            try:
+                yield
+            finally:
+                task.cancel()
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+        sys.stderr.write(meter.line() + "\n")
+
+    return watch
+
+
+async def _show(meter: _Meter, clock: Clock) -> None:
+    terminal = sys.stderr.isatty()
+    while True:
+        pause = TERMINAL_S if terminal else PLAIN_S
+        await clock.sleep_until(clock.monotonic() + pause)
+        line = meter.line()
+        sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+
+
+class _Meter:
+    """Figures of the run so far, and the rate of the last minute."""
+
+    def __init__(
+        self, driver: Driver, growth: Growth, before: Status, clock: Clock
+    ) -> None:
+        self._driver = driver
+        self._growth = growth
+        self._clock = clock
+        tasks = before.tasks
+        self._ended_before = tasks.completed + tasks.failed + tasks.skipped
+        self._failed_before = tasks.failed
+        self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
+
+    def line(self) -> str:
+        """How the run stands, in one line."""
+        now = self._clock.monotonic()
+        figures = self._driver.statistics()
+        self._marks.append((now, figures.tasks_ended))
+        while self._marks[1][0] < now - WINDOW_S:
+            self._marks.pop(0)
+        began, count = self._marks[0]
+        rate = (figures.tasks_ended - count) / max(now - began, 1e-9)
+        ended = self._ended_before + figures.tasks_ended
+        planned = self._growth.planned
+        share = ended / planned if planned else 0.0
+        parts = [
+            f"{ended:,} of {planned:,} tasks {share:.1%}",
+            f"{figures.in_flight} in flight",
+            f"{figures.waiting} waiting",
+            f"{self._failed_before + figures.tasks_failed} failed",
+            f"{rate:,.1f}/s",
+        ]
+        left = planned - ended
+        if rate > 0 and left > 0:
+            parts.append(f"{_duration(left / rate)} left")
+        return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hour, minute = divmod(minutes, 60)
+    if hour:
+        return f"{hour} h {minute:02}"
+    return f"{minute} min {second:02}" if minute else f"{second} s"

@@ -1,0 +1,188 @@
+"""What run, generate, resume and import share: from typed words to a scored run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, assert_never
+
+from pydantic import BaseModel
+
+from runner.cli import choices
+from runner.cli.progress import progress
+from runner.cli.speech import (
+    DONE,
+    ERROR,
+    FAILED_TASKS,
+    INTERRUPTED,
+    record,
+    tell,
+    text,
+)
+from runner.cli.stand import status_json
+from runner.errors import UsageError
+from runner.job import Job
+from runner.launch import Ended, Shell, Work
+from runner.options import RunOptions, options_from, read_toml
+from runner.scoring import Scoring, score
+from runner.settings import resolve
+from store.clock import SystemClock
+from store.runs import RunFolder
+from store.views import open_reader, status
+
+CLOCK = SystemClock()
+
+
+def configuration(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The file named by `--config`; empty without one."""
+    return read_toml(given["config"]) if given.get("config") else {}
+
+
+def typed_settings(
+    job: Job,
+    words: list[str],
+    given: Mapping[str, Any],
+    file: Mapping[str, Any],
+) -> BaseModel:
+    """The job's settings from command line, environment and file."""
+    return resolve(
+        job,
+        typed=choices.job_settings(words, given["sets"]),
+        environment=os.environ,
+        file=file.get("settings", {}),
+    )
+
+
+def with_sample(job: Job, settings: BaseModel) -> BaseModel:
+    """The job's shipped sample where no input was named at all; says so."""
+    fill = getattr(job, "with_sample", None)
+    if fill is None:
+        return settings
+    filled: BaseModel = fill(settings)
+    if filled is not settings:
+        tell(f"No input was named: using the sample that ships with {job.name}.")
+    return filled
+
+
+def engine_options(
+    given: Mapping[str, Any], file: Mapping[str, Any], **fixed: object
+) -> RunOptions:
+    """Run options: what was typed, over the file, under what is *fixed*."""
+    fields = RunOptions.model_fields
+    typed = {k: v for k, v in given.items() if k in fields and v not in {None, ()}}
+    plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
+    return options_from({**plain, **typed, **fixed})
+
+
+def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
+    """Where a new run will lie."""
+    name = given.get("run_id")
+    if name is None:
+        now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
+        name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
+    if not RunFolder.is_valid_id(name):
+        raise UsageError(
+            f"--run-id {name}: use letters, digits, '.', '_' and '-', at most 100."
+        )
+    return RunFolder(given["runs_dir"] / name)
+
+
+def shell(given: Mapping[str, Any], folder: RunFolder, work: Work) -> Shell:
+    """What surrounds a run that is started from a command line."""
+
+    def launched() -> None:
+        if given["as_json"]:
+            record({"event": "launch", "run": folder.run_id})
+        else:
+            tell(f"Run {folder.run_id} of {work.job.name} in {folder.path}")
+
+    return Shell(
+        clock=CLOCK,
+        environment=choices.environment(),
+        runs_dir=given["runs_dir"],
+        tell=tell,
+        launched=launched,
+        watch=progress(CLOCK),
+    )
+
+
+def say_findings(work: Work) -> None:
+    """What loading noticed about the inputs, on stderr."""
+    for finding in getattr(work.dataset, "findings", ()):
+        if finding.severity != "info":
+            tell(f"{finding.severity}: {finding.message}")
+
+
+def end(
+    folder: RunFolder,
+    work: Work,
+    ended: Ended,
+    given: Mapping[str, Any],
+    *,
+    scores: bool,
+) -> int:
+    """Score what ended, say how it ended, and choose the exit code."""
+    scoring: Scoring | None = None
+    if ended.why is not None:
+        tell(ended.why)
+    elif scores:
+        scoring = asyncio.run(
+            score(work.job, folder, work.settings, clock=CLOCK, record=True)
+        )
+        show_scoring(folder, scoring, given)
+    with open_reader(folder.log) as reader:
+        state = status(reader)
+    code = _exit_code(ended, state.tasks.failed)
+    if code == FAILED_TASKS:
+        tell(
+            f"{state.tasks.failed} tasks failed; ask them again with: "
+            f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
+        )
+    if given["as_json"]:
+        shown = status_json(state, folder, CLOCK)
+        record(
+            {
+                "event": "done",
+                "run": folder.run_id,
+                "exit": code,
+                "tasks": shown["tasks"],
+                "attempts": shown["attempts"],
+                "cost_usd": shown["cost_usd"],
+                "scoring": scoring.number if scoring is not None else None,
+            }
+        )
+    return code
+
+
+def _exit_code(ended: Ended, failed: int) -> int:
+    match ended.outcome:
+        case "finished":
+            return FAILED_TASKS if failed else DONE
+        case "endpoint":
+            return ERROR
+        case "drained" | "held":
+            return INTERRUPTED
+        case _:
+            assert_never(ended.outcome)
+
+
+def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) -> None:
+    """The summary and where the files lie; on stdout unless it carries JSON."""
+    if scoring.folder is not None and given.get("output_dir") is not None:
+        _copy(scoring.folder, given["output_dir"], scoring.artifacts)
+    if given["as_json"]:
+        return
+    text(scoring.scorecard.summary)
+    if scoring.folder is not None:
+        text(f"files: {scoring.folder}")
+    text(f"next: siftlog explain {folder.run_id} ITEM   siftlog tasks {folder.run_id}")
+
+
+def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copy2(source / name, target / name)

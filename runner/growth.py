@@ -1,0 +1,220 @@
+"""How a plan grows: first stage, follow-ups of answers, follow-ups of groups.
+
+Each growth is durable together with the event that caused it, so a crash can neither
+lose nor repeat it. Where the parsers or settings changed since the answers were read,
+`catch_up` derives the follow-ups again and adds exactly those that are missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from runner.job import Dataset, Job
+from runner.plan import Block, Roles, first_stage, follow_ups, numbered
+from runner.replay import answer_of
+from runner.reply import ParseFailure
+from runner.task import Answer
+from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned
+from store.log import Log, Planning
+from store.manifest import manifest_bytes
+from store.task import TaskRow
+
+PAGE = 500
+
+GroupKey = tuple[str, str, int, str]  # stage, model, replicate, group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a process takes the plan up."""
+
+    planning: Planning
+    must_catch_up: bool  #: parsers or settings are not those that read the answers
+
+
+class Growth:
+    """The plan of one run, growing in its log."""
+
+    def __init__(
+        self, *, job: Job, dataset: Dataset, log: Log, roles: Roles, start: Start
+    ) -> None:
+        self._job = job
+        self._dataset = dataset
+        self._log = log
+        self._roles = roles
+        self._stages = {stage.name: stage for stage in job.stages}
+        self._consumed = start.planning.consumed
+        self._exhausted = start.planning.exhausted
+        self._must_catch_up = start.must_catch_up
+        self._next = start.planning.tasks + 1
+        #: groups that became final before the plan was exhausted
+        self._pending: dict[GroupKey, None] = {}
+        self._gathering = asyncio.Lock()
+
+    @property
+    def planned(self) -> int:
+        """Tasks in the plan so far."""
+        return self._next - 1
+
+    async def grow(self) -> AsyncIterator[tuple[str, str]]:
+        """Plan what is not planned yet; yield each (stage, model) that got tasks."""
+        async for pair in self._finish_reading():
+            yield pair
+        if not self._exhausted:
+            for block in first_stage(
+                self._job, self._dataset, self._roles, consumed=self._consumed
+            ):
+                for pair in await self._plan_block(block):
+                    yield pair
+        self._exhausted = True
+        async for pair in self._catch_up():
+            yield pair
+        for key in list(self._pending):
+            for pair in await self._gather(key):
+                yield pair
+
+    async def finish(
+        self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
+    ) -> AsyncIterator[tuple[str, str]]:
+        """Record a task's end and what follows; yield (stage, model) that got tasks."""
+        stage = self._stages[row.stage]
+        planned: list[PlannedTask] = []
+        if stage.follows and not stage.gathers:
+            planned = await self._follow(row.root, (answer,))
+        await self._log.append(*entries, *self._entries(planned))
+        for pair in _pairs(planned):
+            yield pair
+        if row.group is not None:
+            for key in self._group_keys(row, row.group):
+                for pair in await self._gather(key):
+                    yield pair
+
+    # -- first stage -----------------------------------------------------------
+
+    async def _plan_block(self, block: Block) -> list[tuple[str, str]]:
+        tasks = numbered(block.tasks, self._next)
+        event = TasksPlanned(
+            first=self._take(len(tasks)),
+            count=len(tasks),
+            consumed=block.consumed,
+            exhausted=block.exhausted,
+        )
+        await self._log.append(Entry(event=event, payload=manifest_bytes(tasks)))
+        return _pairs(tasks)
+
+    def _take(self, count: int) -> int:
+        """Reserve *count* task numbers; the first of them."""
+        first = self._next
+        self._next += count
+        return first
+
+    # -- follow-ups ------------------------------------------------------------
+
+    async def _follow(self, root: int, group: tuple[Answer, ...]) -> list[PlannedTask]:
+        specs = list(self._job.follow_up(self._dataset, group))
+        if not specs:
+            return []
+        return follow_ups(
+            self._job,
+            specs,
+            group,
+            self._roles,
+            root=root,
+            existing=await self._log.family(root),
+        )
+
+    def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
+        if not planned:
+            return []
+        event = TasksPlanned(
+            first=self._take(len(planned)), count=len(planned), consumed=self._consumed
+        )
+        return [Entry(event=event, payload=manifest_bytes(planned))]
+
+    def _group_keys(self, row: TaskRow, group: str) -> list[GroupKey]:
+        """Groups that this task's end may have completed: its stage's and later."""
+        names = [stage.name for stage in self._job.stages]
+        return [
+            (name, row.model, row.replicate, group)
+            for name in names[names.index(row.stage) :]
+            if self._stages[name].gathers
+        ]
+
+    async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
+        """Follow a group up if each of its tasks, in all stages up to it, is final."""
+        # two tasks that end together would both find the group complete
+        async with self._gathering:
+            return await self._gather_alone(key)
+
+    async def _gather_alone(self, key: GroupKey) -> list[tuple[str, str]]:
+        stage, model, replicate, group = key
+        if not self._exhausted:
+            self._pending[key] = None
+            return []
+        names = [s.name for s in self._job.stages]
+        rows: list[TaskRow] = []
+        for name in names[: names.index(stage) + 1]:
+            rows = await self._log.group(name, model, replicate, group)
+            if any(row.state.is_open for row in rows):
+                return []
+        if not rows:
+            return []
+        answers = [await self._answer(row) for row in rows]
+        planned = await self._follow(rows[0].root, tuple(answers))
+        if planned:
+            await self._log.append(*self._entries(planned))
+        return _pairs(planned)
+
+    async def _answer(self, row: TaskRow) -> Answer:
+        stored = await self._log.reply(row.task)
+        return answer_of(self._stages, self._dataset, row, stored)
+
+    # -- after a crash, or a change of code ------------------------------------
+
+    async def _finish_reading(self) -> AsyncIterator[tuple[str, str]]:
+        """Read the answers that were stored but not parsed when a writer died."""
+        after = 0
+        while rows := await self._log.unread_answers(after=after, limit=PAGE):
+            after = rows[-1].task
+            for row in rows:
+                answer = await self._answer(row)
+                parsed = answer.parsed
+                completed = TaskCompleted(
+                    task=row.task,
+                    attempt=row.attempts,
+                    unparsed=parsed.reason
+                    if isinstance(parsed, ParseFailure)
+                    else None,
+                )
+                async for pair in self.finish(row, answer, [completed]):
+                    yield pair
+
+    async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:
+        """Derive follow-ups again from final tasks; add those that are missing."""
+        for stage in self._job.stages:
+            if not stage.follows or not (self._must_catch_up or stage.gathers):
+                continue
+            for model in self._roles.of(stage):
+                after = 0
+                while rows := await self._log.final_tasks(
+                    stage.name, model, after=after, limit=PAGE
+                ):
+                    after = rows[-1].task
+                    for row in rows:
+                        for pair in await self._follow_again(row):
+                            yield pair
+
+    async def _follow_again(self, row: TaskRow) -> list[tuple[str, str]]:
+        if row.group is not None and self._stages[row.stage].gathers:
+            self._pending[row.stage, row.model, row.replicate, row.group] = None
+            return []
+        planned = await self._follow(row.root, (await self._answer(row),))
+        if planned:
+            await self._log.append(*self._entries(planned))
+        return _pairs(planned)
+
+
+def _pairs(tasks: Sequence[PlannedTask]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((task.stage, task.model) for task in tasks))

@@ -1,0 +1,436 @@
+"""Starts a run or takes one up again: from a folder and a job to a driver at work.
+
+Everything that can be wrong is found before the first event is written, so bad input
+leaves no half-made run behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from pydantic import BaseModel
+
+from runner.clients.client import ModelClient
+from runner.clients.opening import open_client
+from runner.clients.options import ClientOptions, Timeouts
+from runner.clients.secret import Secret
+from runner.driver import Driver, Outcome, Pace
+from runner.errors import RunChanged, RunnerError, UsageError
+from runner.fingerprint import code_hash, input_hashes
+from runner.growth import Growth, Start
+from runner.job import Dataset, Job
+from runner.limiter import Endpoint, Limits
+from runner.listen import Listener
+from runner.options import RunOptions, write_toml
+from runner.plan import Roles, task_of
+from runner.request import ChatRequest
+from runner.scheduler import Scheduler
+from runner.settings import as_json
+from runner.wire import skeleton
+from store.clock import Clock
+from store.events import (
+    AttemptsAbandoned,
+    Input,
+    RunDrained,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+)
+from store.log import Log
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.task import TaskRow
+from store.views import Status, open_reader, run_started, status
+
+Clients: TypeAlias = Mapping[str, ModelClient]
+
+SAMPLE = 20
+"""Requests compared with what was sent before; a changed prompt changes all alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How the process's work on a run came out."""
+
+    outcome: Outcome
+    why: str | None = None  #: one sentence, where the run is not finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A job with its settings and data: what a run is about."""
+
+    job: Job
+    settings: BaseModel
+    dataset: Dataset
+    inputs: list[Input]
+    code_sha256: str
+
+    @property
+    def settings_json(self) -> str:
+        """The settings as the log keeps them."""
+        return as_json(self.settings)
+
+
+def prepare(job: Job, settings: BaseModel) -> Work:
+    """Load and validate all inputs; raise `DatasetError` naming file and row."""
+    dataset = job.load(settings)
+    return Work(
+        job=job,
+        settings=settings,
+        dataset=dataset,
+        inputs=input_hashes(job.inputs(settings)),
+        code_sha256=code_hash(job),
+    )
+
+
+class Watch(Protocol):
+    """Shows how a driver gets on, inside an async context."""
+
+    def __call__(
+        self, driver: Driver, growth: Growth, before: Status
+    ) -> AbstractAsyncContextManager[None]:
+        """The context; *before* is how the run stood when the process began."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """What surrounds a run: clock, environment, and who is told of things."""
+
+    clock: Clock
+    environment: Mapping[str, str]  #: with what .env adds; holds the keys
+    runs_dir: Path
+    tell: Callable[[str], None]  #: a sentence for people
+    launched: Callable[[], None]  #: told once, before the first call
+    watch: Watch  #: shows progress while the driver works
+
+
+@asynccontextmanager
+async def create(
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    clock: Clock,
+    *,
+    imported: bool = False,
+) -> AsyncIterator[SqliteLog]:
+    """A new run's log with its first event; the folder must not hold a run yet."""
+    if folder.log.exists():
+        raise UsageError(
+            f"There is a run {folder.run_id!r} already; "
+            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
+        )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    settings = work.settings.model_dump(mode="json")
+    write_toml(folder.config, job=work.job.name, options=options, settings=settings)
+    async with await SqliteLog.create(
+        folder.log,
+        run_id=folder.run_id,
+        config_sha256=_config_hash(work, options),
+        clock=clock,
+        owner=owner(),
+    ) as log:
+        await log.append(
+            RunStarted(
+                run_id=folder.run_id,
+                job=work.job.name,
+                job_version=work.job.version,
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                models={"subject": list(options.model)},
+                replicates=options.replicates,
+                inputs=work.inputs,
+                siftlog_version=version("siftlog"),
+                imported=imported,
+            )
+        )
+        yield log
+
+
+def owner() -> str:
+    """Who writes: host and process, for people who meet a busy log."""
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _config_hash(work: Work, options: RunOptions) -> bytes:
+    """Pins what a run is; what merely paces it may change from resume to resume."""
+    pinned = {
+        "job": work.job.name,
+        "models": options.model,
+        "replicates": options.replicates,
+    }
+    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()
+
+
+async def start(
+    folder: RunFolder, work: Work, options: RunOptions, shell: Shell
+) -> Ended:
+    """Run a new run until it ends or is interrupted."""
+    clients = open_clients(work.job, options, shell)
+    async with create(folder, work, options, shell.clock) as log:
+        return await _drive(
+            folder, log, work, options, shell, clients=clients, must_catch_up=False
+        )
+
+
+async def resume(
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    *,
+    accept_changes: bool,
+) -> Ended:
+    """Take a run up where its last writer left it."""
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+    if not accept_changes:
+        _check_inputs(first, work)
+    clients = open_clients(work.job, options, shell)
+    async with await SqliteLog.open(
+        folder.log, clock=shell.clock, owner=owner()
+    ) as log:
+        if not accept_changes:
+            await _check_requests(log, work, options)
+        must_catch_up = await _reads_differently(log, work)
+        unknown = await log.in_flight()
+        if unknown:
+            await log.append(
+                AttemptsAbandoned(attempts=unknown, hold=options.unknown == "hold")
+            )
+            shell.tell(
+                f"{len(unknown)} calls were sent before the run broke off and their "
+                "outcome is unknown; "
+                + (
+                    "they are held: siftlog retry decides."
+                    if options.unknown == "hold"
+                    else "they are sent again."
+                )
+            )
+        await log.append(
+            RunResumed(
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                unknown=len(unknown),
+            )
+        )
+        return await _drive(
+            folder,
+            log,
+            work,
+            options,
+            shell,
+            clients=clients,
+            must_catch_up=must_catch_up,
+        )
+
+
+async def _reads_differently(log: Log, work: Work) -> bool:
+    """Whether parsers or settings are not those that read the stored answers."""
+    last: RunStarted | RunResumed | None = None
+    for recorded in await log.events(
+        limit=1_000_000, kinds=["run_started", "run_resumed"]
+    ):
+        if isinstance(recorded.event, RunStarted | RunResumed):
+            last = recorded.event
+    return last is None or (last.code_sha256, last.settings) != (
+        work.code_sha256,
+        work.settings_json,
+    )
+
+
+def _check_inputs(first: RunStarted, work: Work) -> None:
+    """Refuse to go on with other data than the run began with."""
+    before = {i.setting: i.sha256 for i in first.inputs}
+    for now in work.inputs:
+        if before.get(now.setting, now.sha256) != now.sha256:
+            raise RunChanged(
+                f"{now.path} ({now.setting}) is not what the run was started with; "
+                "put the old content back or add --accept-changes."
+            )
+
+
+async def _check_requests(log: Log, work: Work, options: RunOptions) -> None:
+    """Refuse to go on with other prompts than the run has sent so far."""
+    for stage in work.job.stages:
+        for model in options.model:
+            rows: list[TaskRow] = [
+                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
+                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
+            ]
+            # a re-ask sends more than the job's request, so single attempts only
+            for row in (r for r in rows if r.attempts == 1):
+                sent = await log.started(row.task)
+                request = work.job.request(work.dataset, task_of(row))
+                if sent is not None and sent != skeleton(request, model)[2]:
+                    raise RunChanged(
+                        f"Task {row.task} ({row.key}) would now send another request "
+                        "than before: prompts, settings or inputs changed; add "
+                        "--accept-changes to go on all the same."
+                    )
+
+
+def open_clients(job: Job, options: RunOptions, shell: Shell) -> Clients:
+    """A client for each model; raise `UsageError` for one that cannot be served."""
+    return {
+        model: open_client(model, _client_options(job, options, model, shell))
+        for model in options.model
+    }
+
+
+def _client_options(
+    job: Job, options: RunOptions, model: str, shell: Shell
+) -> ClientOptions:
+    own = options.of(model)
+    variable = own.api_key_env or options.api_key_env
+    key = shell.environment.get(variable)
+    if key is None and own.base_url is None and model.startswith("openai/"):
+        raise UsageError(
+            f"{model} needs a key: set {variable} in the environment or in .env."
+        )
+    return ClientOptions(
+        base_url=own.base_url,
+        api_key=Secret(key) if key else None,
+        timeouts=Timeouts(total_s=options.timeout_s),
+        job=job,
+        runs_dir=shell.runs_dir,
+        clock=shell.clock,
+    )
+
+
+async def _drive(
+    folder: RunFolder,
+    log: SqliteLog,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    *,
+    clients: Clients,
+    must_catch_up: bool,
+) -> Ended:
+    async with AsyncExitStack() as stack:
+        for client in clients.values():
+            stack.push_async_callback(client.close)
+        growth = Growth(
+            job=work.job,
+            dataset=work.dataset,
+            log=log,
+            roles=Roles(
+                models={"subject": options.model}, replicates=options.replicates
+            ),
+            start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
+        )
+        driver = Driver(
+            job=work.job,
+            dataset=work.dataset,
+            log=log,
+            clock=shell.clock,
+            clients=clients,
+            scheduler=_scheduler(work.job, options),
+            growth=growth,
+            pace=Pace(
+                grace_s=options.grace_s, reask=getattr(work.settings, "reask", 0)
+            ),
+            seed=options.seed,
+            tell=shell.tell,
+            estimate=worst_tokens if _any_tpm(options) else None,
+        )
+        listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
+        _obey_signals(driver, shell.tell)
+        shell.launched()
+        with open_reader(folder.log) as reader:
+            before = status(reader)
+        async with listener, shell.watch(driver, growth, before):
+            outcome = await driver.run()
+        return await _conclude(folder, log, outcome, driver, listener)
+
+
+def _scheduler(job: Job, options: RunOptions) -> Scheduler:
+    endpoints: dict[str, Endpoint] = {}
+    lanes = []
+    for model in options.model:
+        own = options.of(model)
+        name = own.base_url or model
+        endpoint = endpoints.setdefault(name, Endpoint(name))
+        limits = Limits(
+            concurrency=own.concurrency or options.concurrency, rpm=own.rpm, tpm=own.tpm
+        )
+        lanes.append((model, [s.name for s in job.stages], limits, endpoint))
+    return Scheduler(lanes, deadline_s=options.deadline_s)
+
+
+def _any_tpm(options: RunOptions) -> bool:
+    return any(options.of(model).tpm is not None for model in options.model)
+
+
+def worst_tokens(request: ChatRequest) -> int:
+    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
+    prompt = sum(len(m.text.encode()) for m in request.messages)
+    return prompt // 3 + 1 + request.max_tokens
+
+
+def _obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
+    """First signal: finish what is in flight. Second: stop at once."""
+    loop = asyncio.get_running_loop()
+    seen: list[int] = []
+
+    def obey(number: int) -> None:
+        seen.append(number)
+        if len(seen) == 1:
+            tell("Finishing the calls in flight; once more to stop at once.")
+            driver.drain()
+        else:
+            driver.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        loop.add_signal_handler(number, obey, number)
+
+
+async def _conclude(
+    folder: RunFolder,
+    log: SqliteLog,
+    outcome: Outcome,
+    driver: Driver,
+    listener: Listener,
+) -> Ended:
+    """Write how it ended, and say it in one sentence."""
+    with open_reader(folder.log) as reader:
+        counts = status(reader).tasks
+    if outcome == "finished":
+        await log.append(
+            RunFinished(
+                completed=counts.completed, failed=counts.failed, skipped=counts.skipped
+            )
+        )
+        return Ended(outcome=outcome)
+    go_on = f"go on with: siftlog resume {folder.run_id}"
+    by, why = {
+        "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
+        "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
+        "held": (
+            "held",
+            f"Tasks with an unknown call are held; {go_on} --unknown retry",
+        ),
+    }[outcome]
+    await log.append(RunDrained(by=by, why=why, open=counts.open))
+    return Ended(outcome=outcome, why=why)
+
+
+def check_alive(folder: RunFolder) -> None:
+    """Raise where another process is writing the run."""
+    if folder.is_alive():
+        raise RunnerError(
+            f"Run {folder.run_id} is being written by another process; "
+            f"watch it with siftlog status {folder.run_id}."
+        )

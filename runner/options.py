@@ -1,0 +1,114 @@
+"""How a run is carried out: models, endpoints, limits. Not what it asks.
+
+People write these on the command line, in the environment or in a TOML file, so they
+are validated here once; inside, values are passed on. Keys of endpoints are named by
+their environment variable and never held in an option.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runner.errors import UsageError
+
+BASELINE = "baseline/lexical"
+
+
+class ModelOptions(BaseModel):
+    """What a configuration file may set for one model; None: as for the run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    concurrency: int | None = Field(None, ge=1)
+    rpm: float | None = Field(None, gt=0, description="requests a minute")
+    tpm: float | None = Field(None, gt=0, description="tokens a minute")
+
+
+class RunOptions(BaseModel):
+    """Everything about a run that is not a setting of its job."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: tuple[str, ...] = Field((BASELINE,), min_length=1)
+    replicates: int = Field(1, ge=1, description="times an item is asked")
+    base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
+    api_key_env: str = Field(
+        "OPENAI_API_KEY", description="variable that holds the key"
+    )
+    concurrency: int = Field(32, ge=1, description="calls at a time, per model")
+    rpm: float | None = Field(None, gt=0, description="requests a minute, per model")
+    tpm: float | None = Field(None, gt=0, description="tokens a minute, per model")
+    timeout_s: float = Field(300.0, gt=0, description="one attempt, at most")
+    deadline_s: float = Field(3600.0, gt=0, description="one task, retries included")
+    grace_s: float = Field(30.0, ge=0, description="how long a drain waits for calls")
+    unknown: Literal["retry", "hold"] = Field(
+        "retry", description="what to do with attempts that a crash left unknown"
+    )
+    budget: float | None = Field(None, gt=0, description="dollars, for the whole run")
+    allow_unknown_price: bool = False
+    seed: int = Field(0, description="of the jitter between retries")
+    models: Mapping[str, ModelOptions] = Field(default_factory=dict)
+
+    def of(self, model: str) -> ModelOptions:
+        """The options of one model, the run's where it has none of its own."""
+        own = self.models.get(model, ModelOptions())
+        return ModelOptions(
+            base_url=own.base_url or self.base_url,
+            api_key_env=own.api_key_env or self.api_key_env,
+            concurrency=own.concurrency or self.concurrency,
+            rpm=own.rpm or self.rpm,
+            tpm=own.tpm or self.tpm,
+        )
+
+
+def options_from(values: Mapping[str, Any]) -> RunOptions:
+    """Validated options; raise `UsageError` naming the option that is off."""
+    try:
+        return RunOptions.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"]) or "configuration"
+        raise UsageError(
+            f"Option {name}: {first['msg']}; see siftlog run --help."
+        ) from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A configuration file's content; raise `UsageError` naming file and place."""
+    try:
+        return tomllib.loads(path.read_text("utf-8-sig"))
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no configuration file {path}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}.") from error
+
+
+def write_toml(
+    path: Path, *, job: str, options: RunOptions, settings: Mapping[str, Any]
+) -> None:
+    """Write the resolved configuration of a run; it can be passed to `--config`."""
+    content = {
+        "job": job,
+        **_without_none(options.model_dump(mode="json")),
+        "settings": _without_none(settings),
+    }
+    path.write_bytes(tomli_w.dumps(content).encode())
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """TOML has no null: what is not set is left out."""
+    return {
+        key: _without_none(value) if isinstance(value, Mapping) else value
+        for key, value in values.items()
+        if value is not None and value != {}
+    }

@@ -1,0 +1,128 @@
+"""From a job's lazy specs to numbered tasks, in blocks that fit one event.
+
+Pure. First-stage specs are crossed with the models of their stage's role and the
+replicates; follow-ups inherit both from the group they follow, or take the models of
+their own role. The same data and answers always give the same plan, so resuming is
+skipping what was consumed and adding what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runner.job import Dataset, Job, Stage
+from runner.task import Answer, Task, TaskSpec
+from store.events import PlannedTask
+from store.task import TaskRow
+
+BLOCK = 1000
+"""Tasks in one event: 7 times faster and 3 times smaller than an event a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Tasks that enter the plan together; `numbered` gives them their numbers."""
+
+    tasks: tuple[PlannedTask, ...]
+    consumed: int  #: first-stage specs taken so far, this block's included
+    exhausted: bool  #: the plan has no more specs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """Which models serve which role, and how often each item is asked."""
+
+    models: Mapping[str, tuple[str, ...]]  #: role -> models, "subject" first
+    replicates: int
+
+    def of(self, stage: Stage) -> tuple[str, ...]:
+        """The models of a stage."""
+        return self.models[stage.role]
+
+
+def stage_of(job: Job, name: str) -> Stage:
+    """The job's stage of that name; `KeyError` for a name the job does not have."""
+    for stage in job.stages:
+        if stage.name == name:
+            return stage
+    raise KeyError(name)
+
+
+def task_of(row: TaskRow) -> Task:
+    """The job's view of a task's row."""
+    return Task(
+        number=row.task,
+        stage=row.stage,
+        key=row.key,
+        model=row.model,
+        replicate=row.replicate,
+        context=row.context,
+    )
+
+
+def first_stage(
+    job: Job, dataset: Dataset, roles: Roles, *, consumed: int
+) -> Iterator[Block]:
+    """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
+
+    The last block is marked exhausted; it may be empty.
+    """
+    specs = iter(job.plan(dataset))
+    for _ in range(consumed):
+        next(specs, None)
+    rows: list[PlannedTask] = []
+    for spec in specs:
+        crossed = [
+            _planned(spec, model, replicate, root=0)
+            for model in roles.of(stage_of(job, spec.stage))
+            for replicate in range(1, roles.replicates + 1)
+        ]
+        if rows and len(rows) + len(crossed) > BLOCK:
+            yield Block(tasks=tuple(rows), consumed=consumed, exhausted=False)
+            rows = []
+        rows.extend(crossed)
+        consumed += 1
+    yield Block(tasks=tuple(rows), consumed=consumed, exhausted=True)
+
+
+def numbered(tasks: Sequence[PlannedTask], first: int) -> list[PlannedTask]:
+    """First-stage tasks as their own roots, numbered densely from *first*."""
+    return [replace(task, root=first + i) for i, task in enumerate(tasks)]
+
+
+def follow_ups(
+    job: Job,
+    specs: Iterable[TaskSpec],
+    group: Sequence[Answer],
+    roles: Roles,
+    *,
+    root: int,
+    existing: Iterable[TaskRow],
+) -> list[PlannedTask]:
+    """The tasks that follow a group and are not in the plan yet."""
+    there = {(row.stage, row.key, row.model, row.replicate) for row in existing}
+    leader = group[0].task
+    planned: list[PlannedTask] = []
+    for spec in specs:
+        stage = stage_of(job, spec.stage)
+        models = (leader.model,) if stage.role == "subject" else roles.of(stage)
+        for model in models:
+            identity = (spec.stage, spec.key, model, leader.replicate)
+            if identity not in there:
+                there.add(identity)
+                planned.append(_planned(spec, model, leader.replicate, root=root))
+    return planned
+
+
+def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> PlannedTask:
+    return PlannedTask(
+        stage=spec.stage,
+        key=spec.key,
+        model=model,
+        replicate=replicate,
+        root=root,
+        skip=spec.skip,
+        context=spec.context,
+        group=spec.group,
+    )

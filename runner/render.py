@@ -1,0 +1,106 @@
+"""Scorecards, tables and operations as bytes and text; one renderer for each form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from runner.job import Job
+from runner.scorecard import Cell, Metric, Scorecard
+from store.views import Status
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
+
+
+def metrics_json(card: Scorecard) -> dict[str, Any]:
+    """One entry a model: its metrics by path."""
+    return {
+        model: {"metrics": {metric.path: _metric(metric) for metric in metrics}}
+        for model, metrics in card.models.items()
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "value": metric.value,
+        "n": metric.n,
+        "n_defined": metric.n_defined,
+        "lo": metric.lo,
+        "hi": metric.hi,
+        "definition": metric.definition,
+    }
+    if metric.note is not None:
+        shown["note"] = metric.note
+    return shown
+
+
+def scorecard_json(job: Job, card: Scorecard) -> bytes:
+    """`scorecard.json`: no time, id or path, so equal scorings are equal bytes."""
+    content = {
+        "job": job.name,
+        "models": metrics_json(card),
+        "settings": dict(card.settings),
+        "missing": card.missing,
+        "stale": card.stale,
+        "findings": [
+            {
+                "code": f.code,
+                "severity": f.severity,
+                "where": f.where,
+                "message": f.message,
+                "n": f.n,
+                "example": f.example,
+            }
+            for f in card.findings
+        ],
+    }
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def operations_json(state: Status) -> bytes:
+    """`operations.json`: what depends on the run's course, outside the digest."""
+    content = {
+        "run": state.run_id,
+        "tasks": {
+            "planned": state.tasks.planned,
+            "completed": state.tasks.completed,
+            "failed": state.tasks.failed,
+            "skipped": state.tasks.skipped,
+            "open": state.tasks.open,
+        },
+        "attempts": {
+            "started": state.attempts.started,
+            "answered": state.attempts.answered,
+            "failed": state.attempts.failed,
+            "unknown": state.attempts.unknown,
+        },
+        "tokens_in": state.tokens_in,
+        "tokens_out": state.tokens_out,
+        "cost_usd": state.cost_usd,
+        "errors": dict(state.errors),
+    }
+    return json.dumps(content, indent=1).encode() + b"\n"
+
+
+def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
+    """Rows as CSV; an undefined cell is blank."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, str):
+        # a quote keeps a spreadsheet from running what a model wrote
+        return f"'{cell}" if cell.startswith(FORMULA) else cell
+    return repr(cell)

@@ -1,0 +1,86 @@
+"""What follows a failed attempt: one table from error class to decision.
+
+The table decides; the scheduler waits and the driver acts. Retries are always bounded:
+per class, per task and by the task's overall deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner import errors as e
+
+MAX_TRIES = 24
+"""Attempts of one task over all classes: a run reported elsewhere repeated one request
+1,149 times in 24 days because nothing bounded the sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """How one class of failure is met."""
+
+    tries: int  #: attempts that may end this way before the task fails; 1: final
+    base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
+    cap_s: float = 60.0
+    stops_endpoint: bool = False  #: nothing more is sent there
+
+
+RULES: Mapping[type[e.AttemptError], Rule] = {
+    e.RateLimited: Rule(tries=16),
+    e.Overloaded: Rule(tries=10, base_s=2.0),
+    e.ServerError: Rule(tries=8),
+    e.Timeout: Rule(tries=4, base_s=2.0),
+    e.ConnectionLost: Rule(tries=8, base_s=0.5),
+    e.MalformedReply: Rule(tries=6, base_s=0.5),
+    e.BadRequest: Rule(tries=1),
+    e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    e.ContextTooLong: Rule(tries=1),
+    e.ContentFiltered: Rule(tries=1),
+    # whether it is asked again is the job's setting `reask`, not a backoff
+    e.SchemaMismatch: Rule(tries=1),
+    e.BudgetExceeded: Rule(tries=1),
+    e.Cancelled: Rule(tries=1),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do after a failure."""
+
+    retry_in_s: float | None  #: None: the task has failed
+    pause_endpoint_s: float = 0.0  #: the endpoint asked everybody to wait this long
+    stops_endpoint: bool = False
+
+
+def decide(
+    error: e.AttemptError,
+    *,
+    same: int,
+    tries: int,
+    elapsed_s: float,
+    deadline_s: float,
+    chance: float,
+) -> Decision:
+    """The decision for a task whose attempt just ended with *error*.
+
+    Args:
+        error: how the attempt ended.
+        same: attempts of the task that ended this way, this one included.
+        tries: attempts of the task that count, this one included.
+        elapsed_s: since the task's first attempt in this process.
+        deadline_s: no retry may start later than this.
+        chance: uniform in [0, 1); full jitter (Brooker, "Exponential Backoff And
+            Jitter", 2015): delay = chance * min(cap, base * 2^(same - 1)).
+    """
+    rule = RULES[type(error)]
+    asked = error.retry_after_s or 0.0
+    pause = asked if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
+    if rule.stops_endpoint:
+        # the task stays open: nothing is wrong with it
+        return Decision(retry_in_s=0.0, stops_endpoint=True)
+    delay = max(asked, chance * min(rule.cap_s, rule.base_s * 2.0 ** (same - 1)))
+    spent = same >= rule.tries or tries >= MAX_TRIES
+    if spent or elapsed_s + delay > deadline_s:
+        return Decision(retry_in_s=None, pause_endpoint_s=pause)
+    return Decision(retry_in_s=delay, pause_endpoint_s=pause)

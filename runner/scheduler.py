@@ -1,0 +1,353 @@
+"""Which task is sent next: the sans-IO core of the engine.
+
+The scheduler owns no task, socket, clock or database. It is told what happened
+(`loaded`, `received`, `failed`, `settled`, `planned`, ...) with the time it happened,
+and `step(now)` says what to do: which tasks to start, which pages of open tasks to
+fetch, and when to look again. One driver performs that (`runner/driver.py`).
+
+Rules that hold here:
+
+1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
+   the run's size; the rest waits in the log.
+2. Later stages go first, so papers are finished early and prompt caches stay warm.
+3. A slot is held from the start of an attempt until its outcome is known; the task
+   stays *unsettled* until that outcome is durable, and new starts wait while too many
+   are unsettled, so a slow disk slows the calls instead of filling memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runner import errors as e
+from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
+from runner.retry import Decision, decide
+
+LOW_WATER = 0.5
+"""Share of the window below which the next page is fetched."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Work:
+    """A loaded task on its way through attempts; the driver only hands it back."""
+
+    number: int
+    stage: str
+    model: str
+    tries: int  #: attempts that count against the bound, before this process's
+    tokens: int = 0  #: worst case of one attempt, prompt and output
+    since: float | None = None  #: monotonic seconds of the first attempt here
+    failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
+
+    stage: str
+    model: str
+    after: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What to do now."""
+
+    start: tuple[Work, ...]
+    load: tuple[Load, ...]
+    wake_at: float | None  #: look again then, at the latest; None: when told something
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStatistics:
+    """One model's queues."""
+
+    model: str
+    ready: int
+    waiting: int
+    in_flight: int
+    unsettled: int
+    held: int
+    limiter: LimiterStatistics
+
+
+class _Queue:
+    """The loaded tasks of one stage and model, and how far its pages were read."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self.ready: deque[Work] = deque()
+        self.waiting = 0
+        self.cursor = 0
+        self.loading = False
+        self.is_dry = False  #: the log held nothing more when last asked
+        self.asked_again = False  #: tasks were planned while a page was on its way
+
+
+class _Lane:
+    """All that concerns one model."""
+
+    def __init__(
+        self, model: str, stages: Sequence[str], limits: Limits, endpoint: Endpoint
+    ) -> None:
+        self.model = model
+        self.endpoint = endpoint
+        self.limiter = Limiter(limits, endpoint)
+        #: later stages first
+        self.queues = {stage: _Queue(stage) for stage in reversed(stages)}
+        self.waiting: list[tuple[float, int, Work]] = []
+        self.known: set[int] = set()  #: loaded and not settled
+        self.in_flight = 0
+        self.held = 0
+        self.window = max(64, 2 * limits.concurrency)
+        self.most_unsettled = 2 * limits.concurrency + 64
+
+    @property
+    def unsettled(self) -> int:
+        ready = sum(len(q.ready) for q in self.queues.values())
+        return len(self.known) - ready - len(self.waiting) - self.in_flight
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.known and all(
+            q.is_dry and not q.loading for q in self.queues.values()
+        )
+
+
+class Scheduler:
+    """Decides what the engine does next."""
+
+    def __init__(
+        self,
+        lanes: Iterable[tuple[str, Sequence[str], Limits, Endpoint]],
+        *,
+        deadline_s: float,
+    ) -> None:
+        """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
+        self._lanes = {
+            model: _Lane(model, stages, limits, endpoint)
+            for model, stages, limits, endpoint in lanes
+        }
+        self._deadline_s = deadline_s
+        self._draining = False
+
+    # -- what happened ---------------------------------------------------------
+
+    def loaded(
+        self,
+        load: Load,
+        works: Sequence[tuple[Work, float]],
+        *,
+        last: int | None,
+        held: int = 0,
+    ) -> None:
+        """A page arrived: tasks with the time each may start.
+
+        Args:
+            load: the page that was asked for.
+            works: its tasks and, for each, the monotonic second it is due.
+            last: highest task number on the page; None: the page was empty.
+            held: tasks on the page that wait for a person.
+        """
+        lane = self._lanes[load.model]
+        queue = lane.queues[load.stage]
+        queue.loading = False
+        queue.is_dry = len(works) + held < load.limit and not queue.asked_again
+        queue.asked_again = False
+        if last is not None:
+            queue.cursor = last
+        lane.held += held
+        for work, due in works:
+            if work.number in lane.known:
+                continue
+            lane.known.add(work.number)
+            if due == float("-inf"):
+                queue.ready.append(work)
+            else:
+                queue.waiting += 1
+                heapq.heappush(lane.waiting, (due, work.number, work))
+
+    def planned(self, stage: str, model: str) -> None:
+        """Tasks of this stage and model were added to the log."""
+        queue = self._lanes[model].queues[stage]
+        queue.is_dry = False
+        queue.asked_again = queue.loading
+
+    def reopened(self) -> None:
+        """Final tasks went back into the queue: read the pages from the start."""
+        for lane in self._lanes.values():
+            lane.held = 0
+            for queue in lane.queues.values():
+                queue.cursor = 0
+                self.planned(queue.stage, lane.model)
+
+    def received(self, work: Work, *, used: int | None) -> None:
+        """A reply came: its slot is free; *used* tokens if the endpoint said."""
+        lane = self._lanes[work.model]
+        lane.in_flight -= 1
+        lane.limiter.release(work.tokens, used)
+        lane.endpoint.breaker.succeeded()
+
+    def again(self, work: Work) -> None:
+        """The reply's content was refused: ask again, before anything else."""
+        self._lanes[work.model].queues[work.stage].ready.appendleft(work)
+
+    def failed(
+        self, work: Work, error: e.AttemptError, now: float, chance: float
+    ) -> tuple[Decision, str | None]:
+        """An attempt ended without a reply: what follows, and a sentence if it matters.
+
+        The task is queued again only by `settled(work, retry_at=...)`, once the
+        failure is durable.
+        """
+        lane = self._lanes[work.model]
+        lane.in_flight -= 1
+        lane.limiter.release(work.tokens, None)
+        said = lane.endpoint.breaker.failed(error, now)
+        is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
+        if not isinstance(error, e.Cancelled):
+            work.failures[type(error)] += 1
+            work.tries += 1
+        decision = decide(
+            error,
+            same=work.failures[type(error)],
+            tries=work.tries,
+            elapsed_s=now - (work.since if work.since is not None else now),
+            deadline_s=self._deadline_s,
+            chance=chance,
+        )
+        if decision.pause_endpoint_s:
+            lane.endpoint.pause(now + decision.pause_endpoint_s)
+        if decision.retry_in_s is None and is_out:
+            # the endpoint is at fault, not the task: it stays open for better times
+            decision = Decision(retry_in_s=0.0)
+        return decision, said
+
+    def settled(self, work: Work, *, retry_at: float | None = None) -> None:
+        """The outcome of an attempt is durable; with *retry_at* another is due then."""
+        lane = self._lanes[work.model]
+        if retry_at is None:
+            lane.known.discard(work.number)
+            return
+        lane.queues[work.stage].waiting += 1
+        heapq.heappush(lane.waiting, (retry_at, work.number, work))
+
+    def drain(self) -> None:
+        """Start nothing more."""
+        self._draining = True
+
+    # -- what to do ------------------------------------------------------------
+
+    def step(self, now: float) -> Step:
+        """The actions due at *now*."""
+        start: list[Work] = []
+        load: list[Load] = []
+        wakes: list[float] = []
+        for lane in self._lanes.values():
+            if self._draining or lane.endpoint.breaker.stopped is not None:
+                continue
+            self._ripen(lane, now)
+            wake = self._start(lane, now, start)
+            if wake is not None:
+                wakes.append(wake)
+            if lane.waiting:
+                wakes.append(lane.waiting[0][0])
+            load.extend(self._loads(lane))
+        return Step(
+            start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
+        )
+
+    def _ripen(self, lane: _Lane, now: float) -> None:
+        while lane.waiting and lane.waiting[0][0] <= now:
+            _, _, work = heapq.heappop(lane.waiting)
+            queue = lane.queues[work.stage]
+            queue.waiting -= 1
+            queue.ready.appendleft(work)
+
+    def _start(self, lane: _Lane, now: float, start: list[Work]) -> float | None:
+        """Start what may leave; when the next one may, if only time is in the way."""
+        for queue in lane.queues.values():
+            while queue.ready:
+                if not lane.limiter.has_slot:
+                    return None
+                if lane.unsettled >= lane.most_unsettled:
+                    return None
+                work = queue.ready[0]
+                when = lane.limiter.ready_at(now, work.tokens)
+                if when is None or when > now:
+                    return when
+                queue.ready.popleft()
+                lane.limiter.acquire(now, work.tokens)
+                lane.in_flight += 1
+                if work.since is None:
+                    work.since = now
+                start.append(work)
+        return None
+
+    def _loads(self, lane: _Lane) -> Iterable[Load]:
+        for queue in lane.queues.values():
+            loaded = len(queue.ready) + queue.waiting
+            if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
+                continue
+            queue.loading = True
+            yield Load(
+                stage=queue.stage,
+                model=lane.model,
+                after=queue.cursor,
+                limit=lane.window - loaded,
+            )
+
+    # -- where it stands -------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Attempts under way."""
+        return sum(lane.in_flight for lane in self._lanes.values())
+
+    @property
+    def held(self) -> int:
+        """Open tasks that wait for a person."""
+        return sum(lane.held for lane in self._lanes.values())
+
+    @property
+    def stopped(self) -> str | None:
+        """Why an endpoint is out, if one is and nothing else is left to do."""
+        reasons = [
+            lane.endpoint.breaker.stopped
+            for lane in self._lanes.values()
+            if lane.endpoint.breaker.stopped is not None
+        ]
+        return reasons[0] if reasons and self.is_idle else None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to start, fetch or wait for, as things stand."""
+        return all(
+            self._is_still(lane)
+            if self._draining or lane.endpoint.breaker.stopped is not None
+            else lane.is_empty
+            for lane in self._lanes.values()
+        )
+
+    @staticmethod
+    def _is_still(lane: _Lane) -> bool:
+        return lane.in_flight == 0 and lane.unsettled == 0
+
+    def statistics(self) -> tuple[LaneStatistics, ...]:
+        """Every lane's queues as values."""
+        return tuple(
+            LaneStatistics(
+                model=lane.model,
+                ready=sum(len(q.ready) for q in lane.queues.values()),
+                waiting=len(lane.waiting),
+                in_flight=lane.in_flight,
+                unsettled=lane.unsettled,
+                held=lane.held,
+                limiter=lane.limiter.statistics(),
+            )
+            for lane in self._lanes.values()
+        )

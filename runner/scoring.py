@@ -1,0 +1,198 @@
+"""One act of scoring: replay the answers, ask the job, write what it says.
+
+The folder `scores/<n>/` appears whole or not at all. Nothing here calls a model, and
+nothing of a scorecard depends on the clock, the machine or where the run lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from pydantic import BaseModel
+
+from runner.fingerprint import code_hash, input_hashes
+from runner.job import Dataset, Job
+from runner.launch import owner
+from runner.render import csv_lines, operations_json, scorecard_json
+from runner.replay import LogAnswers
+from runner.scorecard import Line, Row, Scorecard, Verdict
+from runner.settings import as_json, resolve, validated
+from store.clock import Clock
+from store.events import Input, RunStarted, ScoringRecorded
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.verdicts import StoredVerdict, write_verdicts
+from store.views import last_seq, open_reader, run_started, scorings, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """A scoring that was made."""
+
+    number: int | None  #: None: not recorded
+    job: str
+    scorecard: Scorecard
+    content: bytes  #: of scorecard.json
+    artifacts: tuple[str, ...]  #: file names in the scoring's folder
+    folder: Path | None
+    is_partial: bool  #: the run is unfinished
+    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of scorecard.json."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def effective_settings(
+    job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The run's settings with those that were typed on top.
+
+    A changed profile brings its whole bundle: what the run had recorded for settings
+    that nobody typed does not stand in its way.
+    """
+    with open_reader(folder.log) as reader:
+        before = json.loads(run_started(reader).settings)
+    if "profile" in typed:
+        defaults = validated(job, {"profile": before.get("profile", "siftlog")})
+        plain = defaults.model_dump(mode="json")
+        before = {k: v for k, v in before.items() if plain.get(k) != v}
+    return resolve(job, typed=typed, environment={}, file=before)
+
+
+def answers(
+    job: Job, dataset: Dataset, reader: sqlite3.Connection, first: RunStarted, upto: int
+) -> LogAnswers:
+    """A run's answers up to one event."""
+    return LogAnswers(
+        job=job,
+        dataset=dataset,
+        connection=reader,
+        upto_seq=upto,
+        models=tuple(first.models["subject"]),
+        replicates=first.replicates,
+        imported=first.imported,
+    )
+
+
+async def score(
+    job: Job,
+    folder: RunFolder,
+    settings: BaseModel,
+    *,
+    clock: Clock,
+    record: bool,
+) -> Scoring:
+    """Score a run as it stands; write and record it unless told not to.
+
+    While another process writes the run, its finished part is scored and nothing is
+    recorded.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+    """
+    inputs = input_hashes(job.inputs(settings))
+    alive = folder.is_alive()
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        upto = last_seq(reader)
+        state = status(reader)
+        number = len(scorings(reader)) + 1
+        dataset = job.load(settings)
+        card = job.score(dataset, answers(job, dataset, reader, first, upto))
+        content = scorecard_json(job, card)
+        may_record = record and not alive
+        target = folder.scores / str(number)
+        names: tuple[str, ...] = ()
+        if may_record:
+            names = _write(target, card, content, operations_json(state))
+    result = Scoring(
+        number=number if may_record else None,
+        job=job.name,
+        scorecard=card,
+        content=content,
+        artifacts=names,
+        folder=target if may_record else None,
+        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        changed_inputs=_changed(first.inputs, inputs),
+    )
+    if may_record:
+        async with await SqliteLog.open(folder.log, clock=clock, owner=owner()) as log:
+            await log.append(
+                ScoringRecorded(
+                    number=number,
+                    job_version=job.version,
+                    code_sha256=code_hash(job),
+                    settings=as_json(settings),
+                    inputs=inputs,
+                    seq=upto,
+                    digest=result.digest,
+                )
+            )
+    return result
+
+
+def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
+    known = {i.setting: i.sha256 for i in before}
+    return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
+
+
+def _write(
+    target: Path, card: Scorecard, content: bytes, operations: bytes
+) -> tuple[str, ...]:
+    """Write all files beside the target, then move them there in one step."""
+    draft = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    (draft / "scorecard.json").write_bytes(content)
+    (draft / "operations.json").write_bytes(operations)
+    write_verdicts(draft / "verdicts.db", _write_files(draft, card))
+    shutil.rmtree(target, ignore_errors=True)
+    draft.replace(target)
+    return tuple(sorted(path.name for path in target.iterdir()))
+
+
+def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
+    """Write tables and artifacts in one pass over the details; yield the verdicts."""
+    with ExitStack() as stack:
+        tables = {
+            table.name: stack.enter_context(
+                (draft / f"{table.name}.csv").open("w", encoding="utf-8", newline="")
+            )
+            for table in card.tables
+        }
+        for table in card.tables:
+            tables[table.name].write(csv_lines([table.columns, *table.rows]))
+        artifacts = {
+            artifact.name: stack.enter_context(
+                (draft / artifact.name).open("w", encoding="utf-8", newline="")
+            )
+            for artifact in card.artifacts
+        }
+        for artifact in card.artifacts:
+            artifacts[artifact.name].write(artifact.text)
+        for detail in card.details:
+            match detail:
+                case Row():
+                    tables[detail.table].write(csv_lines([detail.cells]))
+                case Line():
+                    artifacts[detail.artifact].write(detail.text)
+                case Verdict():
+                    yield StoredVerdict(
+                        task=detail.task,
+                        value=detail.value,
+                        expected=detail.expected,
+                        correct=detail.correct,
+                        rule=detail.rule,
+                    )
+                case _:
+                    assert_never(detail)

@@ -1,0 +1,98 @@
+"""A job's settings from what people typed: flags, `--set`, environment, file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from runner.errors import UsageError
+from runner.job import Job
+
+ENVIRONMENT = "SIFTLOG_SET_"
+
+
+def resolve(
+    job: Job,
+    *,
+    typed: Mapping[str, Sequence[str]],
+    environment: Mapping[str, str],
+    file: Mapping[str, Any],
+) -> BaseModel:
+    """The job's settings; the command line wins over environment over file.
+
+    Args:
+        job: whose settings.
+        typed: from the command line, each name with all its values.
+        environment: the process environment; `SIFTLOG_SET_<NAME>` counts.
+        file: the `[settings]` table of a configuration file.
+
+    Raises:
+        UsageError: a name is unknown or a value does not fit, naming which.
+    """
+    fields = job.Settings.model_fields
+    values: dict[str, Any] = {_name(job, key): value for key, value in file.items()}
+    for name, field in fields.items():
+        text = environment.get(ENVIRONMENT + name.upper())
+        if text is not None:
+            values[name] = _typed(field, [text])
+    for key, texts in typed.items():
+        name = _name(job, key)
+        values[name] = _typed(fields[name], texts)
+    return validated(job, values)
+
+
+def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
+    """Settings from plain values; raise `UsageError` naming the one that is off."""
+    try:
+        settings = job.Settings.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise UsageError(
+            f"Setting {name} of {job.name}: {first['msg']}; "
+            f"siftlog jobs {job.name} lists all settings."
+        ) from error
+    return settings.model_copy(update=_absolute(settings))
+
+
+def as_json(settings: BaseModel) -> str:
+    """Every setting, defaults included, as compact JSON with sorted keys."""
+    return json.dumps(
+        settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":")
+    )
+
+
+def _absolute(settings: BaseModel) -> dict[str, Path]:
+    """Paths as they can be found from any folder: a resume may start elsewhere."""
+    return {
+        name: value.resolve() for name, value in settings if isinstance(value, Path)
+    }
+
+
+def _name(job: Job, key: str) -> str:
+    name = key.replace("-", "_")
+    if name in job.Settings.model_fields:
+        return name
+    near = difflib.get_close_matches(name, job.Settings.model_fields, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"see siftlog jobs {job.name}."
+    raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
+
+
+def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
+    """A setting's texts as its field wants them: lists by commas or repetition."""
+    if _is_list(field.annotation):
+        return [part.strip() for text in texts for part in text.split(",") if part]
+    text = texts[-1]
+    return None if text == "" and type(None) in get_args(field.annotation) else text
+
+
+def _is_list(annotation: object) -> bool:
+    return get_origin(annotation) in {tuple, list} or any(
+        _is_list(part) for part in get_args(annotation) if part is not annotation
+    )

@@ -1,0 +1,16 @@
+-- The statements of a scoring's verdicts.db (store/verdicts.py).
+
+-- name: create
+CREATE TABLE verdict(
+  task INTEGER NOT NULL, value TEXT NOT NULL, expected TEXT NOT NULL,
+  correct INTEGER, rule TEXT NOT NULL
+) STRICT;
+
+-- name: create_index
+CREATE INDEX verdict_task ON verdict(task);
+
+-- name: insert
+INSERT INTO verdict(task, value, expected, correct, rule) VALUES (?, ?, ?, ?, ?);
+
+-- name: of_task
+SELECT task, value, expected, correct, rule FROM verdict WHERE task = ? ORDER BY rowid;

@@ -1,0 +1,62 @@
+"""`verdicts.db` of one scoring: what was read from each task and whether it was right.
+
+A small database beside the log, written once and replaced as a whole; the log itself
+never holds a verdict, because a better scorer changes them all. A task may have several
+verdicts: one of a batch call per question.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from store.statements import named
+
+BATCH = 10_000
+
+_SQL: Final = named(
+    files("store").joinpath("sql", "verdicts.sql").read_text(encoding="utf-8")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """One verdict of one task in one scoring."""
+
+    task: int
+    value: str  #: what was read from the reply
+    expected: str
+    correct: bool | None  #: None where there is no right or wrong
+    rule: str  #: the parsing rule that fired, or the reason of the failure
+
+
+def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
+    """Write *verdicts* to a new database at *path*, in flat memory."""
+    rows = map(astuple, verdicts)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(_SQL["create"])
+        while batch := list(islice(rows, BATCH)):
+            db.executemany(_SQL["insert"], batch)
+        db.execute(_SQL["create_index"])
+        db.commit()
+
+
+def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
+    """The verdicts of one task, in the order they were given."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        return [
+            StoredVerdict(
+                task=row[0],
+                value=row[1],
+                expected=row[2],
+                correct=None if row[3] is None else bool(row[3]),
+                rule=row[4],
+            )
+            for row in db.execute(_SQL["of_task"], (task,)).fetchall()
+        ]

@@ -30,7 +30,8 @@ VARIANT_CLASSES: tuple[VariantClass, ...] = tuple(name for name, _ in _CLASS_RUL
 # minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
 # the black star and the low asterisk.
 _DASHES = re.compile("[\u2010-\u2014\u2212\uff0d]")
-_STARS = re.compile("[\u2217\uff0a\u2605\u204e]")
+STARS = re.compile("[*\u2217\uff0a\u2605\u204e]")
+"""Every sign that stands for the star of an allele."""
 _STAR = re.compile(r"\s*\*\s*")
 
 
@@ -49,7 +50,7 @@ def normalize(text: str, case: Case) -> str:
 def plain_signs(text: str) -> str:
     """*text* with Unicode composed, and every dash as "-", every star as "*"."""
     text = unicodedata.normalize("NFC", text)
-    return _STARS.sub("*", _DASHES.sub("-", text))
+    return STARS.sub("*", _DASHES.sub("-", text))
 
 
 def variant_class(text: str) -> VariantClass:

@@ -258,6 +258,7 @@ class Driver:
                 LimitObserved(
                     model=lane.model,
                     concurrency=lane.limiter.concurrency,
+                    in_flight=0,
                     rpm=lane.limiter.rpm,
                     tpm=lane.limiter.tpm,
                     paused_until_us=self._clock.now_us() + round((until - now) * 1e6)
@@ -406,7 +407,10 @@ class Driver:
             attempt=item.attempt,
             unparsed=failure.reason if failure is not None else None,
         )
-        entries = [Entry(event=answered, payload=received.body), completed]
+        entries: list[Entry | Event] = [
+            Entry(event=answered, payload=received.body),
+            completed,
+        ]
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
         await self._finish(item, entries, answer)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from runner.job import Dataset, Job
 from runner.plan import Block, Roles, first_stage, follow_ups, numbered
-from runner.replay import answer_of
+from runner.reading import answer_of
 from runner.reply import ParseFailure
 from runner.task import Answer
 from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned

@@ -177,7 +177,7 @@ class AttemptAnswered:
     attempt: int
     form: str  #: wire form of the payload, a name of `runner.wire`
     status: int  #: HTTP status; 200 for clients without HTTP
-    latency_ms: float
+    latency_ms: float | None  #: None: made elsewhere, nobody measured it
     finish_reason: str  #: "stop", "length", "content_filter", ...
     tokens_in: int | None = None
     tokens_out: int | None = None

@@ -164,11 +164,8 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that matter, in lower case, sorted by name."""
-    return {
-        name: headers[name]
-        for name in sorted(headers)
-        if KEPT_HEADERS.fullmatch(name.lower())
-    }
+    lower = {name.lower(): value for name, value in headers.items()}
+    return {name: lower[name] for name in sorted(lower) if KEPT_HEADERS.fullmatch(name)}
 
 
 def _complaint(body: bytes) -> tuple[str, str]:

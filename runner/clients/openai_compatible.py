@@ -158,7 +158,8 @@ class OpenAICompatibleClient:
         try:
             yield
         except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
-            cause = error.__cause__ or error
+            is_wrapped = isinstance(error, httpx.TransportError)
+            cause = (is_wrapped and error.__cause__) or error
             meaning, what = next(
                 (meaning, what)
                 for kind, meaning, what in TRANSPORT_ERRORS

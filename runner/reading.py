@@ -1,0 +1,37 @@
+"""A task's row and its stored reply, read by the job's parser of today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runner.job import Dataset, Stage
+from runner.plan import task_of
+from runner.reply import Reply
+from runner.task import Answer
+from runner.wire import decode_reply
+from store.log import StoredReply
+from store.task import TaskRow, TaskState
+
+
+def answer_of(
+    stages: Mapping[str, Stage],
+    dataset: Dataset,
+    row: TaskRow,
+    stored: StoredReply | None,
+) -> Answer:
+    """A task's row and stored reply as an answer, read by its stage's parser."""
+    task = task_of(row)
+    if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
+        reply = reply_of(stored)
+        parsed = stages[row.stage].parse(dataset, task, reply)
+        return Answer(task=task, reply=reply, parsed=parsed)
+    if row.state is TaskState.FAILED:
+        return Answer(task=task, error=row.error or "unknown")
+    if row.state is TaskState.SKIPPED:
+        return Answer(task=task, skip=row.reason or "unknown")
+    return Answer(task=task, is_open=True)
+
+
+def reply_of(stored: StoredReply) -> Reply:
+    """The stored bytes as a reply."""
+    return decode_reply(stored.answered.form, stored.body)

@@ -1,0 +1,155 @@
+"""What every model client promises, whatever is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias, cast
+
+import pytest
+
+from runner.clients import Call, ClientOptions, ModelClient, open_client
+from runner.clients.function import FunctionClient
+from runner.errors import AttemptError, BadRequest, UsageError
+from runner.job import Job
+from runner.reply import Reply
+from runner.request import ChatRequest, Message, Part
+from runner.simulate.options import SimulateOptions
+from runner.simulate.server import running
+from runner.task import Task
+from runner.wire import decode_reply
+
+pytestmark = pytest.mark.asyncio
+
+Opener: TypeAlias = Callable[[Path], AbstractAsyncContextManager[ModelClient]]
+KEYS = [f"PMC{n}" for n in range(1, 9)]
+
+
+def call(key: str) -> Call:
+    return Call(
+        task=Task(number=1, stage="extract", key=key, model="m", replicate=1),
+        request=ChatRequest(
+            messages=(Message(role="user", parts=(Part(text=f"What of {key}?"),)),),
+            max_tokens=10,
+        ),
+    )
+
+
+class Echo:
+    """As much of a job as a baseline needs."""
+
+    def baseline(self, request: ChatRequest) -> str:
+        return request.messages[-1].text
+
+
+def answer(call: Call) -> Reply:
+    if call.task.key not in KEYS:
+        raise BadRequest("no such key")
+    return Reply(text=call.task.key)
+
+
+@asynccontextmanager
+async def function(_folder: Path) -> AsyncIterator[ModelClient]:
+    yield FunctionClient(answer)
+
+
+@asynccontextmanager
+async def baseline(_folder: Path) -> AsyncIterator[ModelClient]:
+    client = open_client("baseline/lexical", ClientOptions(job=cast("Job", Echo())))
+    yield client
+    await client.close()
+
+
+@asynccontextmanager
+async def recorded_file(folder: Path) -> AsyncIterator[ModelClient]:
+    path = folder / "answers.jsonl"
+    path.write_text(
+        "".join(json.dumps({"key": key, "response": key}) + "\n" for key in KEYS)
+    )
+    client = open_client(f"recorded:{path}", ClientOptions())
+    yield client
+    await client.close()
+
+
+@asynccontextmanager
+async def openai_compatible(_folder: Path) -> AsyncIterator[ModelClient]:
+    async with running(SimulateOptions()) as base_url:
+        client = open_client("openai/x", ClientOptions(base_url=base_url))
+        yield client
+        await client.close()
+
+
+@asynccontextmanager
+async def openai_compatible_failing(_folder: Path) -> AsyncIterator[ModelClient]:
+    async with running(SimulateOptions(rate_5xx=1.0)) as base_url:
+        client = open_client("openai/x", ClientOptions(base_url=base_url))
+        yield client
+        await client.close()
+
+
+CLIENTS: list[Opener] = [function, baseline, recorded_file, openai_compatible]
+FAILING: list[Opener] = [function, recorded_file, openai_compatible_failing]
+
+
+@pytest.mark.parametrize("opened", CLIENTS)
+async def test_the_stored_body_reads_back_as_the_reply(
+    opened: Opener, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as client:
+        received = await client.call(call("PMC1"))
+    assert decode_reply(received.form, received.body) == received.reply
+    assert received.reply.text
+    assert received.status == 200
+
+
+@pytest.mark.parametrize("opened", CLIENTS)
+async def test_calls_at_the_same_time_get_an_answer_each_to_their_own_question(
+    opened: Opener, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as client:
+        alone = [(await client.call(call(key))).reply for key in KEYS]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(client.call(call(key))) for key in KEYS]
+        figures = client.statistics()
+    assert [task.result().reply for task in tasks] == alone
+    assert len({reply.text for reply in alone}) > 1
+    assert figures.answered == 2 * len(KEYS)
+    assert (figures.failed, figures.in_flight) == (0, 0)
+    assert figures.bytes_received > 0
+
+
+@pytest.mark.parametrize("opened", FAILING)
+async def test_a_failed_attempt_raises_one_of_our_errors_and_is_counted(
+    opened: Opener, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as client:
+        with pytest.raises(AttemptError):
+            await client.call(call("PMC99"))
+        figures = client.statistics()
+    assert (figures.answered, figures.failed, figures.in_flight) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("opened", CLIENTS)
+async def test_a_client_that_was_never_used_closes(
+    opened: Opener, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as client:
+        assert client.statistics().in_flight == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("baseline/lexical", "inside a job's run"),
+        ("anthropic/claude", "--base-url"),
+        ("gpt-x", "--base-url"),
+    ],
+)
+async def test_a_model_that_nothing_serves_says_what_to_do(
+    model: str, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        open_client(model, ClientOptions())

@@ -14,9 +14,9 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: seq, ts_us, epoch, version, task, attempt, encoding, body length, and the lengths of
-#: kind, facts and stored body; absent numbers are -1, which no real one is.
-_HEADER = struct.Struct("<qqqqqqqqqqq")
+#: seq, ts_us, epoch, version, task, attempt, prev, encoding, body length, and the
+#: lengths of kind, facts and stored body; absent numbers are -1, which no real one is.
+_HEADER = struct.Struct("<12q")
 
 
 class EventRow(NamedTuple):
@@ -29,6 +29,7 @@ class EventRow(NamedTuple):
     ver: int
     task: int | None
     attempt: int | None
+    prev: int | None  #: the task's event before this one
     enc: int
     blen: int
     facts: bytes
@@ -55,6 +56,7 @@ def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
                 row.ver,
                 -1 if row.task is None else row.task,
                 -1 if row.attempt is None else row.attempt,
+                -1 if row.prev is None else row.prev,
                 row.enc,
                 row.blen,
                 len(kind),

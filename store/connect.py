@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import TypeAlias
+from tempfile import TemporaryDirectory
+from typing import Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog
 from store.statements import SQL
@@ -64,11 +66,23 @@ def check_identity(conn: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
+class Reader(sqlite3.Connection):
+    """A connection that is closed by the end of its `with` block."""
+
+    def __exit__(self, *_exc: object) -> Literal[False]:
+        """Close it, where `sqlite3` would only commit."""
+        self.close()
+        return False
+
+
+def open_reader(path: Path) -> Reader:
     """A connection that can only look; any number of them disturb nobody.
 
     Use it in autocommit and fetch every answer whole: a cursor left open holds a
     snapshot, and the writer's WAL grows for as long.
+
+        with open_reader(folder.log) as reader:
+            print(status(reader).tasks.open)
 
     Raises:
         NoSuchRun: there is no such file (yet).
@@ -78,7 +92,10 @@ def open_reader(path: Path) -> sqlite3.Connection:
     if not path.exists():
         raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
     conn = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        factory=Reader,
     )
     try:
         check_identity(conn, path)
@@ -88,3 +105,24 @@ def open_reader(path: Path) -> sqlite3.Connection:
         conn.close()
         raise
     return conn
+
+
+def wal_problem(folder: Path) -> str | None:
+    """Why *folder* cannot keep a log, as a sentence; None where it can."""
+    try:
+        with (
+            TemporaryDirectory(dir=folder, prefix=".siftlog-") as probe,
+            closing(connect(Path(probe, "probe.db"))) as conn,
+        ):
+            (mode,) = conn.execute(SQL["journal_mode"]).fetchone()
+    except (OSError, sqlite3.Error) as error:
+        return f"{folder} cannot keep a log ({error}): choose another folder"
+    return None if mode == "wal" else no_wal(folder, mode)
+
+
+def no_wal(path: Path, mode: str) -> str:
+    """The sentence about a file system without what a WAL needs."""
+    return (
+        f"{path} lies on a file system without shared memory for SQLite (journal mode "
+        f"{mode!r}): put the runs folder on a local disk"
+    )

@@ -18,10 +18,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from store.errors import IllegalMove
 from store.events import (
+    KINDS,
     NAMES,
     AttemptAnswered,
     AttemptFailed,
@@ -97,6 +98,25 @@ class ErrorClass:
     sample_task: int
 
 
+OneTask: TypeAlias = (
+    AttemptStarted
+    | AttemptAnswered
+    | AttemptFailed
+    | TaskCompleted
+    | TaskFailed
+    | TaskSkipped
+)
+"""Events that are about one task alone; each task's are linked to one another."""
+
+
+#: Kinds that are not about one task: rare, and found by their marks.
+MARKED = frozenset(
+    kind
+    for kind, event in KINDS.items()
+    if event not in (*OneTask.__args__, LimitObserved)
+)
+
+
 def touched(event: Event) -> Iterable[int]:
     """Numbers of the tasks that *event* moves; those it plans are not among them."""
     match event:
@@ -104,17 +124,8 @@ def touched(event: Event) -> Iterable[int]:
             return event.tasks
         case AttemptsAbandoned():
             return [task for task, _ in event.attempts]
-        case (
-            AttemptStarted()
-            | AttemptAnswered()
-            | AttemptFailed()
-            | TaskCompleted()
-            | TaskFailed()
-            | TaskSkipped()
-        ):
-            return (event.task,)
         case _:
-            return ()
+            return (event.task,) if isinstance(event, OneTask) else ()
 
 
 def bucket_of(latency_ms: float) -> int:
@@ -152,6 +163,13 @@ class Fold:
     marks: list[tuple[str, int]] = field(default_factory=list)
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
+    def previous(self, event: Event) -> int | None:
+        """Seq of the event before *event* that is about the same task alone."""
+        if not isinstance(event, OneTask):
+            return None
+        draft = self.tasks.get(event.task)
+        return None if draft is None else draft.event_seq
+
     def apply(  # noqa: C901, PLR0912 - one arm a kind; assert_never misses none
         self,
         seq: int,
@@ -170,14 +188,14 @@ class Fold:
             case AttemptFailed():
                 self._failed_attempt(seq, ts_us, event)
             case TaskFailed():
-                draft = self._move(seq, event.task, Move.FAIL)
+                draft = self._step(seq, event, Move.FAIL)
                 draft.error = event.error
                 draft.reply_seq = None
                 self.minutes[
                     draft.stage, draft.model, ts_us // US_PER_MINUTE
                 ].failed += 1
             case TaskSkipped():
-                draft = self._move(seq, event.task, Move.SKIP)
+                draft = self._step(seq, event, Move.SKIP)
                 draft.reason = event.reason
                 draft.reply_seq = None
                 self.reasons["skip", event.reason] += 1
@@ -188,10 +206,8 @@ class Fold:
             case TasksReopened():
                 for task in event.tasks:
                     self._reopened(seq, task)
-                self._mark(seq, event)
             case AttemptsAbandoned():
                 self._abandoned(seq, event)
-                self._mark(seq, event)
             case (
                 RunStarted()
                 | RunResumed()
@@ -200,21 +216,18 @@ class Fold:
                 | (RunFinished())
             ):
                 self._phase(ts_us, event)
-                self._mark(seq, event)
             case RunPaused():
                 self._paused(event)
-                self._mark(seq, event)
             case CommandAccepted():
                 if event.kind == "drain":
                     self.run.draining_by = event.author
-                self._mark(seq, event)
             case CommandRejected() | CommandApplied() | ScoringRecorded():
-                self._mark(seq, event)
+                pass  # found by their marks
             case _:
                 assert_never(event)
-
-    def _mark(self, seq: int, event: Event) -> None:
-        self.marks.append((NAMES[type(event)], seq))
+        kind = NAMES[type(event)]
+        if kind in MARKED:
+            self.marks.append((kind, seq))
 
     def _move(self, seq: int, task: int, move: Move) -> TaskDraft:
         draft = self.tasks.get(task)
@@ -234,8 +247,14 @@ class Fold:
         self.moved[task] = draft
         return draft
 
+    def _step(self, seq: int, event: OneTask, move: Move) -> TaskDraft:
+        """A move by an event of the task's own."""
+        draft = self._move(seq, event.task, move)
+        draft.event_seq = seq
+        return draft
+
     def _started(self, seq: int, ts_us: int, event: AttemptStarted) -> None:
-        draft = self._move(seq, event.task, Move.START)
+        draft = self._step(seq, event, Move.START)
         draft.attempts = max(draft.attempts, event.attempt)
         draft.tries += 1
         draft.sent = True
@@ -246,7 +265,7 @@ class Fold:
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].started += 1
 
     def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
-        draft = self._move(seq, event.task, Move.ANSWER)
+        draft = self._step(seq, event, Move.ANSWER)
         if not draft.sent:  # it came without a request of ours
             draft.attempts = max(draft.attempts, event.attempt)
             draft.tries += 1
@@ -276,14 +295,14 @@ class Fold:
             self.reasons["re-ask", event.reask] += 1
         if event.cached:
             counters["answers_cached"] += 1
-        else:
+        elif event.latency_ms is not None:
             bucket = bucket_of(event.latency_ms)
             self.latencies[draft.model, draft.stage, bucket] += 1
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None
         move = Move.RETRY if retried else Move.GIVE_UP
-        draft = self._move(seq, event.task, move)
+        draft = self._step(seq, event, move)
         draft.sent = False
         draft.error = event.error
         minute = self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE]
@@ -298,7 +317,7 @@ class Fold:
         )
 
     def _completed(self, seq: int, ts_us: int, event: TaskCompleted) -> None:
-        draft = self._move(seq, event.task, Move.COMPLETE)
+        draft = self._step(seq, event, Move.COMPLETE)
         if draft.reply_seq is None:
             raise IllegalMove(f"task {event.task} has no reply to be completed with")
         draft.error = None

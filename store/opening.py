@@ -13,7 +13,7 @@ from pathlib import Path
 
 from store import projections
 from store.chain import EventRow, genesis, link
-from store.connect import SCHEMA_VERSION, check_identity
+from store.connect import SCHEMA_VERSION, check_identity, no_wal
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
 from store.rebuild import rebuild
@@ -54,10 +54,7 @@ def prepare(conn: sqlite3.Connection, path: Path) -> None:
     for pragma in _PRAGMAS:
         row = conn.execute(SQL[pragma]).fetchone()
         if pragma == "journal_mode" and row[0] != "wal":
-            raise StoreError(
-                f"{path} lies on a file system without shared memory for SQLite "
-                f"(journal mode {row[0]!r}): put the runs folder on a local disk"
-            )
+            raise StoreError(no_wal(path, row[0]))
 
 
 def create(

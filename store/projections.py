@@ -17,7 +17,7 @@ from store.task import TaskDraft, TaskState
 
 _STATES = tuple(TaskState)
 #: Columns of the view `tasks` that make a draft; the ids behind them do not.
-_DRAFT = 22
+_DRAFT = 23
 
 
 def draft_of(row: Sequence[object]) -> TaskDraft:
@@ -165,6 +165,7 @@ def _changeable(draft: TaskDraft) -> tuple[object, ...]:
         draft.latency_ms,
         draft.cost_pico,
         draft.updated_seq,
+        draft.event_seq,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from store.codec import event_of, unpack
 from store.errors import CorruptLog
 from store.events import AttemptAnswered, AttemptStarted, Recorded
+from store.fold import MARKED
 from store.log import Planning, StoredReply
 from store.projections import draft_of, load_run_state
 from store.statements import SQL
@@ -20,14 +21,13 @@ def task_rows(
 ) -> list[TaskRow]:
     """The tasks that a statement over the view `tasks` selects."""
     return [
-        draft_of(row).row()
-        for row in conn.execute(SQL[statement], parameters).fetchall()
+        draft_of(row).row() for row in conn.execute(statement, parameters).fetchall()
     ]
 
 
 def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[TaskRow]:
     """The named tasks, ascending."""
-    return task_rows(conn, "drafts", (json.dumps(list(numbers)),))
+    return task_rows(conn, SQL["drafts"], (json.dumps(list(numbers)),))
 
 
 def planning(conn: sqlite3.Connection) -> Planning:
@@ -92,12 +92,28 @@ def started(conn: sqlite3.Connection, task: int) -> str | None:
 def recorded(
     conn: sqlite3.Connection, after: int, limit: int, kinds: Sequence[str] | None
 ) -> list[Recorded]:
-    """Events with seq above *after*, ascending."""
+    """Events with seq above *after*, ascending; of some kinds only, if named.
+
+    Kinds that are not about one task are found by their marks, whatever the log's
+    length.
+    """
     if kinds is None:
-        rows = conn.execute(SQL["events"], (after, limit)).fetchall()
-    else:
-        named = json.dumps(list(kinds))
-        rows = conn.execute(SQL["events_of_kinds"], (after, named, limit)).fetchall()
+        return recorded_rows(conn, SQL["events"], (after, limit))
+    if MARKED.issuperset(kinds):
+        found = (
+            row
+            for kind in dict.fromkeys(kinds)
+            for row in recorded_rows(conn, SQL["marked"], (kind, after, limit))
+        )
+        return sorted(found, key=lambda row: row.seq)[:limit]
+    named = json.dumps(list(kinds))
+    return recorded_rows(conn, SQL["events_of_kinds"], (after, named, limit))
+
+
+def recorded_rows(
+    conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
+) -> list[Recorded]:
+    """The events that a statement selects."""
     return [
         Recorded(
             seq=seq,
@@ -106,7 +122,9 @@ def recorded(
             event=event_of(kind, version, facts),
             payload_bytes=length,
         )
-        for seq, ts_us, epoch, kind, version, facts, length in rows
+        for seq, ts_us, epoch, kind, version, facts, length in conn.execute(
+            statement, parameters
+        ).fetchall()
     ]
 
 
@@ -122,3 +140,9 @@ def last_seq(conn: sqlite3.Connection) -> int:
     """Seq of the latest committed event."""
     (seq,) = conn.execute(SQL["last_seq"]).fetchone()
     return int(seq)
+
+
+def created_us(conn: sqlite3.Connection) -> int:
+    """When the log was made, microseconds since 1970 UTC."""
+    (created,) = conn.execute(SQL["created_us"]).fetchone()
+    return int(created)

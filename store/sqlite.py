@@ -246,7 +246,7 @@ class SqliteLog:
     ) -> list[TaskRow]:
         """Queued and waiting tasks with a number above *after*, ascending."""
         return await self._read(
-            reading.task_rows, "open_tasks", (stage, model, after, limit)
+            reading.task_rows, SQL["open_tasks"], (stage, model, after, limit)
         )
 
     async def final_tasks(
@@ -254,7 +254,7 @@ class SqliteLog:
     ) -> list[TaskRow]:
         """Completed and failed tasks with a number above *after*, ascending."""
         return await self._read(
-            reading.task_rows, "final_tasks", (stage, model, after, limit)
+            reading.task_rows, SQL["final_tasks"], (stage, model, after, limit)
         )
 
     async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
@@ -263,14 +263,14 @@ class SqliteLog:
 
     async def family(self, root: int) -> list[TaskRow]:
         """The first-stage task *root* and all that descend from it, ascending."""
-        return await self._read(reading.task_rows, "family", (root,))
+        return await self._read(reading.task_rows, SQL["family"], (root,))
 
     async def group(
         self, stage: str, model: str, replicate: int, group: str
     ) -> list[TaskRow]:
         """The tasks that a gathering stage collects under one key, ascending."""
         return await self._read(
-            reading.task_rows, "group", (stage, model, replicate, group)
+            reading.task_rows, SQL["group"], (stage, model, replicate, group)
         )
 
     async def count_open(self, stage: str, model: str) -> int:
@@ -283,7 +283,9 @@ class SqliteLog:
 
     async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:
         """Running tasks whose reply has not been parsed, above *after*, ascending."""
-        return await self._read(reading.task_rows, "unread_answers", (after, limit))
+        return await self._read(
+            reading.task_rows, SQL["unread_answers"], (after, limit)
+        )
 
     async def reply(self, task: int) -> StoredReply | None:
         """The reply that counts for *task*."""

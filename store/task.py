@@ -132,6 +132,7 @@ class TaskDraft:
     latency_ms: float | None
     cost_pico: int | None
     updated_seq: int
+    event_seq: int | None  #: the latest event that is about this task alone
 
     @classmethod
     def planned(cls, task: int, plan: PlannedTask, seq: int) -> TaskDraft:
@@ -159,6 +160,7 @@ class TaskDraft:
             latency_ms=None,
             cost_pico=None,
             updated_seq=seq,
+            event_seq=None,
         )
 
     def row(self) -> TaskRow:

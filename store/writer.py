@@ -142,6 +142,7 @@ class Writer:
             seq += 1
             ts_us = max(fact.ts_us, ts_us + 1)
             event, payload = fact.entry.event, fact.entry.payload
+            prev = fold.previous(event)
             if isinstance(event, TasksPlanned):
                 fold.apply(seq, ts_us, event, planned_tasks(payload or b""))
             else:
@@ -158,6 +159,7 @@ class Writer:
                     event.VERSION,
                     getattr(event, "task", None),
                     getattr(event, "attempt", None),
+                    prev,
                     encoding,
                     0 if payload is None else len(payload),
                     fact.facts,
@@ -175,6 +177,7 @@ class Writer:
                     row.ver,
                     row.task,
                     row.attempt,
+                    row.prev,
                     row.enc,
                     row.blen,
                     row.facts,

@@ -37,7 +37,8 @@ CREATE TABLE task(
   reason TEXT,
   latency_ms REAL,
   cost_pico INTEGER,
-  updated_seq INTEGER NOT NULL
+  updated_seq INTEGER NOT NULL,
+  event_seq INTEGER                 -- the latest event of its own; see event.prev
 ) STRICT;
 
 -- Tasks with the names of their stage and model; columns as in store.task.TaskDraft.
@@ -46,7 +47,7 @@ CREATE VIEW tasks AS
          (SELECT name FROM model WHERE id = t.model) AS model,
          key, replicate, root, grp, context, state, attempts, abandoned, tries, sent,
          since_us, started_seq, reply_seq, not_before_us, error, reason, latency_ms,
-         cost_pico, updated_seq, t.stage AS stage_id, t.model AS model_id
+         cost_pico, updated_seq, event_seq, t.stage AS stage_id, t.model AS model_id
   FROM task AS t;
 
 -- Attempts under way, and tasks waiting for their next one.

@@ -63,8 +63,8 @@ SELECT epoch FROM run;
 -- name: tail
 SELECT seq, ts_us FROM event ORDER BY seq DESC LIMIT 1;
 -- name: insert_event
-INSERT INTO event(seq, ts_us, epoch, kind, ver, task, attempt, enc, blen, facts)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO event(seq, ts_us, epoch, kind, ver, task, attempt, prev, enc, blen, facts)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_body
 INSERT INTO body(seq, data) VALUES (?, ?);
 -- name: blob_known
@@ -81,8 +81,8 @@ INSERT INTO chain(last_seq, h) VALUES (?, ?);
 -- name: last_links
 SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT 2;
 -- name: link_rows
-SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.enc, e.blen,
-       e.facts, b.data
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.prev, e.enc,
+       e.blen, e.facts, b.data
 FROM event AS e JOIN kind AS k ON k.id = e.kind LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq;
 
@@ -109,13 +109,13 @@ INSERT OR IGNORE INTO model(name) VALUES (?);
 -- name: insert_task
 INSERT INTO task(task, stage, model, key, replicate, root, grp, context, state,
   attempts, abandoned, tries, sent, since_us, started_seq, reply_seq, not_before_us,
-  error, reason, latency_ms, cost_pico, updated_seq)
+  error, reason, latency_ms, cost_pico, updated_seq, event_seq)
 VALUES (?, (SELECT id FROM stage WHERE name = ?), (SELECT id FROM model WHERE name = ?),
-  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: update_task
 UPDATE task SET state = ?, attempts = ?, abandoned = ?, tries = ?, sent = ?,
   since_us = ?, started_seq = ?, reply_seq = ?, not_before_us = ?, error = ?,
-  reason = ?, latency_ms = ?, cost_pico = ?, updated_seq = ?
+  reason = ?, latency_ms = ?, cost_pico = ?, updated_seq = ?, event_seq = ?
 WHERE task = ?;
 -- name: add_counts
 INSERT INTO counts(stage, model, state, n) VALUES (?, ?, ?, ?)
@@ -218,5 +218,111 @@ ORDER BY e.seq LIMIT ?;
 -- name: payload
 SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq = ?;
--- name: parts
-SELECT sha256, enc, size, data FROM blob WHERE sha256 = ?;
+-- name: part
+SELECT enc, size, data FROM blob WHERE sha256 = ?;
+
+-- Filter terms (store/query.py): conditions over the view `tasks` ---------------------
+
+-- name: where_all
+TRUE
+-- name: where_not
+NOT coalesce(({}), 0)
+-- name: where_state
+state = ?
+-- name: where_open
+state < 3
+-- name: where_final
+state >= 3
+-- name: where_held
+state = 2 AND not_before_us IS NULL
+-- name: where_stage
+stage_id = (SELECT id FROM stage WHERE name = ?)
+-- name: where_stage_any
+TRUE
+-- name: where_model
+model_id = (SELECT id FROM model WHERE name = ?)
+-- name: where_model_any
+TRUE
+-- name: where_item
+key LIKE ? ESCAPE '\'
+-- name: where_err
+error = ?
+-- name: where_err_any
+error IS NOT NULL
+-- name: where_parse
+state = 3 AND reason = ?
+-- name: where_parse_any
+state = 3 AND reason IS NOT NULL
+-- name: where_reason
+error = ? OR reason = ?
+-- name: where_reason_any
+error IS NOT NULL OR reason IS NOT NULL
+-- name: where_latency_above
+latency_ms > ?
+-- name: where_latency_below
+latency_ms < ?
+-- name: where_cost_above
+cost_pico > ?
+-- name: where_cost_below
+cost_pico < ?
+-- name: where_attempts
+attempts = ?
+-- name: where_attempts_above
+attempts > ?
+-- name: where_attempts_below
+attempts < ?
+-- name: where_text
+key LIKE ? ESCAPE '\' OR task = ?
+
+-- Views: what people and scorers look at (store/views.py) -----------------------------
+
+-- name: created_us
+SELECT created_us FROM run;
+-- name: tasks_page
+SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+-- name: tasks_count
+SELECT count(*) FROM tasks WHERE {};
+-- name: run_header
+SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
+-- name: first_event
+SELECT k.name, e.ver, e.facts, e.ts_us FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq = 1;
+-- name: heartbeat
+SELECT at_us, pid, host FROM heartbeat;
+-- name: counts
+SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
+-- name: counters
+SELECT name, n FROM counter;
+-- name: error_classes
+SELECT class, stage, model, n, last_seq, sample_task FROM error_class
+ORDER BY class, stage, model;
+-- name: reasons
+SELECT what, reason, n FROM reason WHERE n > 0 ORDER BY what, n DESC, reason;
+-- name: latencies
+SELECT bucket, sum(n) FROM latency_hist GROUP BY bucket ORDER BY bucket;
+-- name: marked
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
+WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
+-- name: planned_upto
+SELECT k.name, e.ver, e.facts FROM mark AS m JOIN event AS e ON e.seq = m.seq
+JOIN kind AS k ON k.id = e.kind
+WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
+-- name: task_events
+WITH RECURSIVE own(seq) AS (
+  SELECT event_seq FROM task WHERE task = ? AND event_seq IS NOT NULL
+  UNION ALL
+  SELECT e.prev FROM own JOIN event AS e ON e.seq = own.seq WHERE e.prev IS NOT NULL
+)
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM own JOIN event AS e ON e.seq = own.seq JOIN kind AS k ON k.id = e.kind
+ORDER BY e.seq;
+-- name: roots
+SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task LIMIT ?;
+-- name: descendants
+SELECT * FROM tasks WHERE root <> task AND root >= ? AND root <= ? AND task <= ?
+ORDER BY root, task;
+-- name: replies
+SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
+FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
+WHERE e.seq IN (SELECT value FROM json_each(?));

@@ -35,6 +35,7 @@ CREATE TABLE event(
   ver INTEGER NOT NULL,
   task INTEGER,
   attempt INTEGER,
+  prev INTEGER,                     -- the task's event before this one: a list, no index
   enc INTEGER NOT NULL,             -- of the body: 0 none, 1 as received, 2 zstd
   blen INTEGER NOT NULL,            -- length of the body before compression
   facts BLOB NOT NULL               -- the event's fields as JSON; all that folds read

@@ -1,0 +1,71 @@
+"""Text from outside, made harmless for a terminal.
+
+Model output and papers are untrusted: they can hold escape sequences that retitle a
+window or copy to the clipboard, and invisible characters that reorder what is read.
+Here each of them becomes a picture of itself. It does not escape the markup of any
+library: whoever uses one must also turn it off.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from itertools import chain
+
+#: Longer lines are cut: a terminal gains nothing from them and may hang.
+LINE = 2_000
+#: How much of a text is shown at all.
+LIMIT = 200_000
+_CUT = "…"
+_TAB = " " * 4
+#: Unicode's pictures of the C0 controls begin here; DEL has its own.
+_PICTURES = 0x2400
+_DELETE, _DELETE_PICTURE = 0x7F, "\u2421"
+#: Control, format (bidi, zero width), surrogate, private use, unassigned; separators
+#: of lines and paragraphs. Of the rest, marks that join or hide are named one by one.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Invisible though Unicode does not class them as format characters: combining
+#: grapheme joiner, Hangul and Khmer fillers, variation selectors, braille blank.
+_INVISIBLE = frozenset(
+    chain(
+        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+        range(0x180B, 0x1810),
+        range(0xFE00, 0xFE10),
+        range(0xE0100, 0xE01F0),
+    )
+)
+
+
+def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
+    """*text* without anything a terminal would act on or hide.
+
+    Newlines stay, tabs become spaces, carriage returns before a newline go.
+
+    Args:
+        text: anything at all.
+        limit: characters shown; what is cut is marked by an ellipsis.
+        line: characters shown of each line.
+    """
+    shown = text[:limit]
+    lines = []
+    for piece in shown.replace("\r\n", "\n").split("\n"):
+        safe = "".join(map(_picture, piece[: line + 1]))
+        lines.append(safe if len(safe) <= line else safe[: line - 1] + _CUT)
+    if len(text) > limit:
+        lines.append(_CUT)
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=8192)
+def _picture(character: str) -> str:
+    """What stands for one character."""
+    code = ord(character)
+    if character == "\t":
+        return _TAB
+    if code < ord(" "):
+        return chr(_PICTURES + code)
+    if code == _DELETE:
+        return _DELETE_PICTURE
+    if code in _INVISIBLE or unicodedata.category(character) in _HIDDEN:
+        return f"<{code:04X}>"
+    return character

@@ -1,0 +1,212 @@
+"""The filter language of `tasks`, `retry` and the monitor, as bound SQL parameters.
+
+    state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
+
+Terms stand side by side and must all hold; a minus in front turns one round. Values
+with blanks go in double quotes. A term without a key is looked for in the item's key,
+and as the number of a task. What a person types becomes parameters and never SQL: the
+conditions themselves are the fragments `where_*` of `queries.sql`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from store.errors import QueryError
+from store.statements import SQL
+from store.task import PICO_PER_USD, TaskState
+
+Parameter: TypeAlias = str | int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One condition."""
+
+    condition: str  #: name of its fragment, without `where_`
+    parameters: tuple[Parameter, ...] = ()
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A filter: every term must hold; without terms everything passes."""
+
+    terms: tuple[Term, ...] = ()
+
+    def condition(self) -> str:
+        """The filter as an SQL condition over the view `tasks`."""
+        if not self.terms:
+            return SQL["where_all"]
+        return " AND ".join(_shown(term) for term in self.terms)
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The values of the condition's placeholders, in order."""
+        return tuple(value for term in self.terms for value in term.parameters)
+
+
+def _shown(term: Term) -> str:
+    fragment = SQL[f"where_{term.condition}"]
+    # a comparison with NULL is NULL: what cannot be compared does not hold, so that
+    # its opposite does
+    return SQL["where_not"].format(fragment) if term.is_negated else f"({fragment})"
+
+
+_TERM = re.compile(
+    r"""\s*(?P<minus>-?)
+    (?:(?P<key>[A-Za-z_]+)(?P<op>[:<>]))?
+    (?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))?(?P<rest>\S*)""",
+    re.VERBOSE,
+)
+_STATES = {state.name.lower(): int(state) for state in TaskState} | {
+    "done": int(TaskState.COMPLETED)
+}
+_STATE_GROUPS = {"open": "open", "final": "final", "held": "held"}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
+_MS = {"ms": 1.0, "s": 1000.0, "": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
+_MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)")
+_TASK_NUMBER = re.compile(r"(?:[Tt]-)?(\d{1,18})")
+#: No task has it: what a text that is no number is compared with.
+_NO_TASK = 0
+
+
+def parse_query(expression: str) -> Query:
+    """Read a filter.
+
+    >>> parse_query("attempts>2 -stage:judge").terms[0].parameters
+    (2,)
+
+    Raises:
+        QueryError: a term cannot be read; carries its position.
+    """
+    terms = []
+    position = 0
+    while position < len(expression.rstrip()):
+        match = _TERM.match(expression, position)
+        if match is None:
+            raise QueryError("this term cannot be read", position)
+        start = match.start("minus")
+        terms.append(_term(match, start))
+        position = match.end()
+    return Query(tuple(terms))
+
+
+def _term(match: re.Match[str], start: int) -> Term:
+    key, operator = match["key"], match["op"]
+    value = match["bare"] if match["quoted"] is None else match["quoted"]
+    at = start if key is None else match.end("op")
+    if match["rest"]:
+        raise QueryError(
+            'a quote is not closed, or something follows it: write key:"two words"',
+            match.start("rest"),
+        )
+    if not value:
+        raise QueryError("a value is missing here", match.end())
+    if key is None:
+        return _negate(_text(value), match)
+    read = _KEYS.get(key.lower())
+    if read is None:
+        raise QueryError(
+            f"there is no key {key!r}: use {', '.join(_KEYS)}, or put the text in "
+            "double quotes",
+            start,
+        )
+    return _negate(read(operator, value, at), match)
+
+
+def _negate(term: Term, match: re.Match[str]) -> Term:
+    return Term(
+        condition=term.condition,
+        parameters=term.parameters,
+        is_negated=bool(match["minus"]),
+    )
+
+
+def _like(value: str) -> str:
+    escaped = re.sub(r"([\\%_])", r"\\\1", value)
+    return f"%{escaped}%"
+
+
+def _text(value: str) -> Term:
+    number = _TASK_NUMBER.fullmatch(value)
+    task = _NO_TASK if number is None else int(number[1])
+    return Term(condition="text", parameters=(_like(value), task))
+
+
+def _only_colon(key: str, operator: str, at: int) -> None:
+    if operator != ":":
+        raise QueryError(f"{key} is no number: write {key}:VALUE", at - 1)
+
+
+def _state(operator: str, value: str, at: int) -> Term:
+    _only_colon("state", operator, at)
+    word = value.lower()
+    if word in _STATE_GROUPS:
+        return Term(condition=_STATE_GROUPS[word])
+    if word not in _STATES:
+        known = ", ".join([*_STATES, *_STATE_GROUPS])
+        raise QueryError(f"there is no state {value!r}: use {known}", at)
+    return Term(condition="state", parameters=(_STATES[word],))
+
+
+def _item(operator: str, value: str, at: int) -> Term:
+    _only_colon("item", operator, at)
+    return Term(condition="item", parameters=(_like(value),))
+
+
+def _name(key: str, times: int = 1) -> Callable[[str, str, int], Term]:
+    """A reader of keys with names as values; `*` stands for any."""
+
+    def read(operator: str, value: str, at: int) -> Term:
+        _only_colon(key, operator, at)
+        if value == "*":
+            return Term(condition=f"{key}_any")
+        return Term(condition=key, parameters=(value,) * times)
+
+    return read
+
+
+def _latency(operator: str, value: str, at: int) -> Term:
+    match = _DURATION.fullmatch(value)
+    if match is None or operator == ":":
+        raise QueryError("write latency>5s or latency<200ms (ms, s, m, h)", at)
+    return Term(
+        condition="latency_above" if operator == ">" else "latency_below",
+        parameters=(float(match[1]) * _MS[match[2]],),
+    )
+
+
+def _cost(operator: str, value: str, at: int) -> Term:
+    match = _MONEY.fullmatch(value)
+    if match is None or operator == ":":
+        raise QueryError("write cost>0.01 or cost<0.5 (US dollars)", at)
+    return Term(
+        condition="cost_above" if operator == ">" else "cost_below",
+        parameters=(float(match[1]) * PICO_PER_USD,),
+    )
+
+
+_ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
+
+
+def _attempts(operator: str, value: str, at: int) -> Term:
+    if re.fullmatch(r"\d{1,18}", value, re.ASCII) is None:
+        raise QueryError("write attempts:3, attempts>2 or attempts<2", at)
+    return Term(condition=_ATTEMPTS[operator], parameters=(int(value),))
+
+
+_KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
+    "state": _state,
+    "stage": _name("stage"),
+    "model": _name("model"),
+    "item": _item,
+    "err": _name("err"),
+    "parse": _name("parse"),
+    "reason": _name("reason", times=2),
+    "latency": _latency,
+    "cost": _cost,
+    "attempts": _attempts,
+}

@@ -1,0 +1,86 @@
+"""All answers of a run in a fixed order, in flat memory: what scoring reads.
+
+Families come by the number of their first-stage task; in each, that task stands first
+and what descends from it follows by number. The order depends on the plan alone and
+not on when answers arrived, so the same answers always come out the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+
+from store.codec import event_of
+from store.events import TasksPlanned
+from store.log import StoredReply
+from store.reading import last_seq, reply_of, task_rows
+from store.statements import SQL
+from store.task import TaskRow, TaskState
+
+#: First-stage tasks read at a time, with all that descends from them.
+FAMILIES = 256
+#: Replies read at a time: bodies are what takes memory.
+REPLIES = 256
+
+
+def families(
+    conn: sqlite3.Connection, upto_seq: int | None = None
+) -> Iterator[tuple[TaskRow, StoredReply | None]]:
+    """Every task with the reply that counts for it, family by family.
+
+    While the run goes on, *upto_seq* holds the view still: later tasks are left out,
+    and a task that has moved since is shown as open.
+
+    Args:
+        conn: a reader.
+        upto_seq: the last event to be seen; None: the last one there is.
+    """
+    upto = last_seq(conn) if upto_seq is None else upto_seq
+    last_task = _planned_upto(conn, upto)
+    after = 0
+    while roots := task_rows(conn, SQL["roots"], (after, last_task, FAMILIES)):
+        after = roots[-1].task
+        descendants = {
+            root: list(rows)
+            for root, rows in groupby(
+                task_rows(conn, SQL["descendants"], (roots[0].task, after, last_task)),
+                attrgetter("root"),
+            )
+        }
+        rows = [
+            row if row.updated_seq <= upto else _as_open(row)
+            for root in roots
+            for row in (root, *descendants.get(root.task, ()))
+        ]
+        for start in range(0, len(rows), REPLIES):
+            yield from _with_replies(conn, rows[start : start + REPLIES])
+
+
+def _planned_upto(conn: sqlite3.Connection, upto: int) -> int:
+    """The highest task number that was planned by then."""
+    row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
+    event = None if row is None else event_of(*row)
+    return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
+
+
+def _as_open(row: TaskRow) -> TaskRow:
+    return replace(
+        row, state=TaskState.RUNNING, reply_seq=None, error=None, reason=None
+    )
+
+
+def _with_replies(
+    conn: sqlite3.Connection, rows: list[TaskRow]
+) -> Iterator[tuple[TaskRow, StoredReply | None]]:
+    seqs = json.dumps([row.reply_seq for row in rows if row.reply_seq is not None])
+    replies = {
+        found[0]: reply_of(*found)
+        for found in conn.execute(SQL["replies"], (seqs,)).fetchall()
+    }
+    for row in rows:
+        stored = None if row.reply_seq is None else replies[row.reply_seq]
+        yield row, stored

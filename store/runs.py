@@ -1,0 +1,135 @@
+"""Where runs lie on disk, and how a person names one.
+
+`runs/<run-id>/` holds everything of a run; `log.db` in it *is* the run, the rest can be
+rebuilt or was only said to somebody.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from store import lock
+from store.connect import open_reader
+from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
+from store.reading import created_us
+
+#: Ids become folder names and command lines: nothing to quote, nothing to climb with.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+#: The name that stands for the run which was made last.
+LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The paths of one run; nothing is opened or made."""
+
+    path: Path
+
+    @staticmethod
+    def is_valid_id(name: str) -> bool:
+        """Whether a run may be called so."""
+        return _ID.fullmatch(name) is not None and name != LAST
+
+    @property
+    def run_id(self) -> str:
+        """The run's id: the folder's name."""
+        return self.path.name
+
+    @property
+    def log(self) -> Path:
+        """The event log."""
+        return self.path / "log.db"
+
+    @property
+    def lock(self) -> Path:
+        """What the writer holds."""
+        return self.path / "log.lock"
+
+    @property
+    def control(self) -> Path:
+        """Requests from outside; `store.commands` alone reads and writes it."""
+        return self.path / "control.jsonl"
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "run.toml"
+
+    @property
+    def diagnostics(self) -> Path:
+        """What a detached run has to say."""
+        return self.path / "run.log"
+
+    @property
+    def scores(self) -> Path:
+        """A folder for each scoring, by its number."""
+        return self.path / "scores"
+
+    @property
+    def exports(self) -> Path:
+        """Files made for other programs."""
+        return self.path / "exports"
+
+    def is_alive(self) -> bool:
+        """Whether a process of this machine is writing the log."""
+        return lock.is_held(self.lock)
+
+
+def list_runs(runs_dir: Path) -> list[RunFolder]:
+    """The runs in a folder, by name; none where the folder is missing."""
+    if not runs_dir.is_dir():
+        return []
+    folders = (RunFolder(path) for path in sorted(runs_dir.iterdir()))
+    return [folder for folder in folders if folder.log.is_file()]
+
+
+def resolve(runs_dir: Path, name: str) -> RunFolder:
+    """The run that a person means: an id, its beginning, a folder, or `last`.
+
+    Raises:
+        NoSuchRun: nothing answers to the name.
+        AmbiguousRun: several runs begin like that.
+        NotALog: the folder is there and holds no run.
+    """
+    runs = list_runs(runs_dir)
+    if name == LAST:
+        return _latest(runs, runs_dir)
+    path = Path(name)
+    for folder in (RunFolder(runs_dir / name), RunFolder(path.absolute())):
+        if folder.log.is_file():
+            return folder
+    beginning = [folder for folder in runs if name and folder.run_id.startswith(name)]
+    if len(beginning) == 1:
+        return beginning[0]
+    if beginning:
+        raise AmbiguousRun(
+            f"{name!r} begins the names of {len(beginning)} runs, such as "
+            f"{beginning[0].run_id} and {beginning[1].run_id}: type more of it"
+        )
+    if path.is_dir() or (runs_dir / name).is_dir():
+        raise NotALog(
+            f"the folder {name!r} holds no run (no log.db in it): list the runs with "
+            "'siftlog runs'"
+        )
+    raise NoSuchRun(
+        f"no run in {runs_dir} is called {name!r} or begins so: list them with "
+        "'siftlog runs'"
+    )
+
+
+def _latest(runs: list[RunFolder], runs_dir: Path) -> RunFolder:
+    """The run whose log was made last; folders that cannot be read are passed over."""
+    made: list[tuple[int, str, RunFolder]] = []
+    for folder in runs:
+        try:
+            with open_reader(folder.log) as reader:
+                made.append((created_us(reader), folder.run_id, folder))
+        except StoreError:
+            continue
+    if not made:
+        raise NoSuchRun(
+            f"there is no run in {runs_dir} yet: start one with 'siftlog run'"
+        )
+    return max(made)[2]

@@ -1,0 +1,257 @@
+"""A run at a glance: what `status` prints, from projections alone.
+
+Reading it costs the same for ten tasks and ten million.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from store.codec import event_of
+from store.errors import NotALog
+from store.estimates import Signs
+from store.events import RunStarted, ScoringRecorded
+from store.fold import BUCKET_RATIO
+from store.projections import load_run_state
+from store.reading import recorded_rows
+from store.statements import SQL
+from store.task import PICO_PER_USD, TaskState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCounts:
+    """Tasks by where they stand; `planned` is their sum."""
+
+    planned: int
+    completed: int
+    failed: int
+    skipped: int
+    open: int  #: queued, running or waiting
+    running: int
+    waiting: int
+    unparsed: int  #: of the completed ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptCounts:
+    """Attempts by how they ended."""
+
+    started: int
+    answered: int
+    failed: int
+    unknown: int  #: sent by a process that was gone before the outcome was recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCounts:
+    """Tasks of one stage and model, by state."""
+
+    stage: str
+    model: str
+    states: Mapping[TaskState, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCount:
+    """Failed attempts of one class, stage and model."""
+
+    error: str
+    stage: str
+    model: str
+    n: int
+    last_seq: int
+    sample_task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The last sign of life of the run's process."""
+
+    at_us: int
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A run as it stands after event `last_seq`."""
+
+    run_id: str
+    job: str
+    job_version: str
+    siftlog_version: str
+    models: Mapping[str, list[str]]  #: role -> models
+    replicates: int
+    imported: bool
+    created_us: int
+    last_seq: int
+    tasks: TaskCounts
+    attempts: AttemptCounts
+    lanes: tuple[LaneCounts, ...]
+    errors: Mapping[str, int]  #: failed attempts by class
+    skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
+    parse_failures: Mapping[str, int]  #: unparsed tasks by reason
+    reasked: Mapping[str, int]  #: answers refused and asked again, by reason
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    cost_usd: float | None  #: None while the price of an answer is unknown
+    planning_exhausted: bool  #: nothing is left to plan of the first stage
+    heartbeat: Heartbeat | None
+    scorings: tuple[int, ...]  #: numbers of the recorded scorings
+    signs: Signs  #: what `store.estimates.liveness` judges by
+    why: str | None  #: why it was drained, as a sentence
+
+
+def run_started(conn: sqlite3.Connection) -> RunStarted:
+    """How the run began.
+
+    Raises:
+        NotALog: it never did.
+    """
+    return _beginning(conn)[0]
+
+
+def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
+    row = conn.execute(SQL["first_event"]).fetchone()
+    first = None if row is None else event_of(*row[:3])
+    if not isinstance(first, RunStarted):
+        raise NotALog(
+            "this run was created and never began: delete its folder and start it anew"
+        )
+    return first, row[3]
+
+
+def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
+    """The recorded scorings, oldest first."""
+    return [
+        recorded.event
+        for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
+        if isinstance(recorded.event, ScoringRecorded)
+    ]
+
+
+def status(conn: sqlite3.Connection) -> Status:
+    """The run at a glance.
+
+    Raises:
+        NotALog: it never began.
+    """
+    first, started_us = _beginning(conn)
+    run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
+    run = load_run_state(conn)
+    counters = dict(conn.execute(SQL["counters"]).fetchall())
+    lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
+    states: Counter[TaskState] = Counter()
+    for lane in lanes:
+        states.update(lane.states)
+    beat = conn.execute(SQL["heartbeat"]).fetchone()
+    heartbeat = (
+        None if beat is None else Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
+    )
+    errors: Counter[str] = Counter()
+    for error in error_counts(conn):
+        errors[error.error] += error.n
+    reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
+    for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
+        reasons[what][reason] = n
+    answered = counters.get("attempts_answered", 0)
+    is_priced = answered > 0 and not counters.get("answers_unpriced")
+    return Status(
+        run_id=run_id,
+        job=first.job,
+        job_version=first.job_version,
+        siftlog_version=first.siftlog_version,
+        models=first.models,
+        replicates=first.replicates,
+        imported=first.imported,
+        created_us=created_us,
+        last_seq=last_seq,
+        tasks=TaskCounts(
+            planned=run.tasks,
+            completed=states[TaskState.COMPLETED],
+            failed=states[TaskState.FAILED],
+            skipped=states[TaskState.SKIPPED],
+            open=sum(n for state, n in states.items() if state.is_open),
+            running=states[TaskState.RUNNING],
+            waiting=states[TaskState.WAITING],
+            unparsed=counters.get("tasks_unparsed", 0),
+        ),
+        attempts=AttemptCounts(
+            started=counters.get("attempts_started", 0),
+            answered=answered,
+            failed=counters.get("attempts_failed", 0),
+            unknown=counters.get("attempts_unknown", 0),
+        ),
+        lanes=lanes,
+        errors=dict(sorted(errors.items())),
+        skips=reasons["skip"],
+        parse_failures=reasons["parse"],
+        reasked=reasons["re-ask"],
+        tokens_in=counters.get("tokens_in", 0),
+        tokens_out=counters.get("tokens_out", 0),
+        tokens_cached=counters.get("tokens_cached", 0),
+        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+        planning_exhausted=run.exhausted,
+        heartbeat=heartbeat,
+        scorings=tuple(scoring.number for scoring in scorings(conn)),
+        signs=Signs(
+            phase=run.phase,
+            phase_by=run.phase_by,
+            phase_us=run.phase_us or started_us,
+            paused_by=run.paused_by,
+            draining_by=run.draining_by,
+            heartbeat_us=None if heartbeat is None else heartbeat.at_us,
+            success_us=run.success_us,
+            running=states[TaskState.RUNNING],
+            p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
+        ),
+        why=run.phase_why,
+    )
+
+
+def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
+    lanes: dict[tuple[str, str], dict[TaskState, int]] = {}
+    for stage, model, state, n in rows:
+        lanes.setdefault((stage, model), {})[TaskState(state)] = n
+    return tuple(
+        LaneCounts(stage=stage, model=model, states=states)
+        for (stage, model), states in lanes.items()
+    )
+
+
+def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:
+    """Failed attempts by class, stage and model."""
+    return [
+        ErrorCount(
+            error=error,
+            stage=stage,
+            model=model,
+            n=n,
+            last_seq=last_seq,
+            sample_task=sample,
+        )
+        for error, stage, model, n, last_seq, sample in conn.execute(
+            SQL["error_classes"]
+        ).fetchall()
+    ]
+
+
+def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
+    """The latency that *share* of the answers stay below, to the bucket's 2 %.
+
+    Args:
+        buckets: (bucket, count) in ascending order.
+        share: such as 0.95.
+    """
+    counted = list(buckets)
+    wanted = share * sum(n for _, n in counted)
+    seen = 0
+    for bucket, n in counted:
+        seen += n
+        if seen >= wanted:
+            return float(BUCKET_RATIO ** (bucket + 1))
+    return None

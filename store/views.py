@@ -1,0 +1,164 @@
+"""What may be read of a run, by anybody, at any time: the store's read side.
+
+Every function takes a connection from `open_reader`, answers from projections or by
+key, fetches all at once and leaves no cursor open, so that looking never holds the
+writer up. Pages go by key: the next one starts after the last row of this one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from store.codec import unpack
+from store.connect import Reader, open_reader
+from store.errors import CorruptLog
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptStarted,
+    Recorded,
+)
+from store.query import Query
+from store.reading import last_seq, payload, recorded, recorded_rows, reply, task_rows
+from store.replay import families
+from store.statements import SQL
+from store.status import (
+    AttemptCounts,
+    ErrorCount,
+    Heartbeat,
+    LaneCounts,
+    Status,
+    TaskCounts,
+    error_counts,
+    run_started,
+    scorings,
+    status,
+)
+from store.task import TaskRow
+
+__all__ = [
+    "AttemptCounts",
+    "AttemptRow",
+    "ErrorCount",
+    "Heartbeat",
+    "LaneCounts",
+    "Reader",
+    "Status",
+    "TaskCounts",
+    "attempts",
+    "count_tasks",
+    "error_counts",
+    "events",
+    "families",
+    "last_seq",
+    "open_reader",
+    "parts",
+    "payload",
+    "reply",
+    "run_started",
+    "scorings",
+    "status",
+    "task_events",
+    "tasks",
+]
+
+EVERYTHING = Query()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """One attempt of a task, from its start to its outcome."""
+
+    attempt: int
+    started_us: int | None  #: None: it came without a request of ours
+    ended_us: int | None  #: None: under way, or never known
+    started_seq: int | None  #: its payload is the request's skeleton
+    ended_seq: int | None  #: its payload is the reply, or what came instead
+    outcome: AttemptAnswered | AttemptFailed | None
+
+
+def tasks(
+    conn: sqlite3.Connection,
+    query: Query = EVERYTHING,
+    *,
+    after: int = 0,
+    limit: int = 200,
+) -> list[TaskRow]:
+    """Tasks that a filter lets through, by number, from *after* on."""
+    statement = SQL["tasks_page"].format(query.condition())
+    return task_rows(conn, statement, (after, *query.parameters(), limit))
+
+
+def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
+    """How many tasks a filter lets through; reads every one of them."""
+    statement = SQL["tasks_count"].format(query.condition())
+    (count,) = conn.execute(statement, query.parameters()).fetchone()
+    return int(count)
+
+
+def events(
+    conn: sqlite3.Connection,
+    *,
+    after: int = 0,
+    limit: int = 1000,
+    kinds: Sequence[str] | None = None,
+) -> list[Recorded]:
+    """Events with seq above *after*, ascending; of some kinds only, if named."""
+    return recorded(conn, after, limit, kinds)
+
+
+def task_events(conn: sqlite3.Connection, task: int) -> list[Recorded]:
+    """The events that are about one task alone, ascending."""
+    return recorded_rows(conn, SQL["task_events"], (task,))
+
+
+def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
+    """The attempts of a task, ascending."""
+    started: dict[int, Recorded] = {}
+    ended: dict[int, tuple[Recorded, AttemptAnswered | AttemptFailed]] = {}
+    for row in task_events(conn, task):
+        match row.event:
+            case AttemptStarted(attempt=attempt):
+                started[attempt] = row
+            case AttemptAnswered() | AttemptFailed():
+                ended[row.event.attempt] = (row, row.event)
+            case _:
+                pass
+    rows = []
+    for attempt in sorted(started.keys() | ended.keys()):
+        begin = started.get(attempt)
+        end, outcome = ended.get(attempt, (None, None))
+        rows.append(
+            AttemptRow(
+                attempt=attempt,
+                started_us=None if begin is None else begin.ts_us,
+                ended_us=None if end is None else end.ts_us,
+                started_seq=None if begin is None else begin.seq,
+                ended_seq=None if end is None else end.seq,
+                outcome=outcome,
+            )
+        )
+    return rows
+
+
+def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Message parts by their hash; those that are not there are left out.
+
+    Raises:
+        CorruptLog: one of them cannot be restored.
+    """
+    found = {}
+    for sha256 in hashes:
+        row = conn.execute(SQL["part"], (sha256,)).fetchone()
+        if row is not None:
+            encoding, size, data = row
+            try:
+                found[sha256] = unpack(encoding, data, size)
+            except ValueError as error:
+                raise CorruptLog(
+                    f"the message part {sha256.hex()} is damaged ({error}): see "
+                    "'siftlog verify', then restore a copy of the run's folder"
+                ) from error
+    return found

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from jobs.paper_investigation.variants import (
-    STARS,
     VariantClass,
     normalize,
+    plain_signs,
     variant_class,
 )
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 # Folding joins a star to the word before it, as in "CYP2C9 *2". A gene is written in
 # capitals, so a star behind a lower-case word ("and *3") starts a name of its own.
-_OWN_STAR = re.compile(rf"(?<=[a-z])\s+(?={STARS.pattern})")
+_OWN_STAR = re.compile(r"(?<=[a-z])\s+(?=\*)")
 
 
 def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
@@ -35,7 +35,7 @@ def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
     """
     ways = {variant: tuple(_ways(variant)) for variant in variants}
     names = {name for either in ways.values() for way in either for name in way}
-    found = _occurring(normalize(_OWN_STAR.sub(",", text), "fold"), names)
+    found = _occurring(normalize(_OWN_STAR.sub(",", plain_signs(text)), "fold"), names)
     return {
         variant: any(found.issuperset(way) for way in either) if either else None
         for variant, either in ways.items()

@@ -30,8 +30,7 @@ VARIANT_CLASSES: tuple[VariantClass, ...] = tuple(name for name, _ in _CLASS_RUL
 # minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
 # the black star and the low asterisk.
 _DASHES = re.compile("[\u2010-\u2014\u2212\uff0d]")
-STARS = re.compile("[*\u2217\uff0a\u2605\u204e]")
-"""Every sign that stands for the star of an allele."""
+_STARS = re.compile("[\u2217\uff0a\u2605\u204e]")
 _STAR = re.compile(r"\s*\*\s*")
 
 
@@ -44,13 +43,15 @@ def normalize(text: str, case: Case) -> str:
     """
     if case == "keep":
         return _STAR.sub("*", text.strip())
-    return _STAR.sub("*", " ".join(plain_signs(text).split())).casefold()
+    text = _STAR.sub("*", " ".join(plain_signs(text).split()))
+    # Folding the case of a ligature can leave a letter that composes with its mark.
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 def plain_signs(text: str) -> str:
     """*text* with Unicode composed, and every dash as "-", every star as "*"."""
     text = unicodedata.normalize("NFC", text)
-    return STARS.sub("*", _DASHES.sub("-", text))
+    return _STARS.sub("*", _DASHES.sub("-", text))
 
 
 def variant_class(text: str) -> VariantClass:

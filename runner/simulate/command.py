@@ -31,7 +31,7 @@ _SHARE = click.FloatRange(0, 1)
     help="Write a JSON line for each request to this new file.",
 )
 @click.option("--job", help="Answer with this job's offline baseline, partly spoiled.")
-def simulate(**options: Any) -> None:  # noqa: ANN401 - as the flags above
+def simulate(**options: Any) -> None:
     """Serve an OpenAI-compatible endpoint on loopback, with faults by seed.
 
     Prints its base URL in one line as soon as it listens, and serves until it is

@@ -14,7 +14,7 @@ from typing import Any, Final
 from runner.simulate.chance import Chance
 
 _DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"[\w*.:/-]+")
+_WORD = re.compile(r"\w[\w*.:/-]*")
 _LONGEST: Final = 40
 """Characters of a word on either side of its first digit found."""
 
@@ -43,7 +43,7 @@ def _word(text: str, chance: Chance) -> str:
     first = max(0, digit.start() - _LONGEST)
     around = text[first : digit.start() + _LONGEST]
     return next(
-        word[0].strip(".:/-")
+        word[0].rstrip(".:/-")
         for word in _WORD.finditer(around)
         if first + word.end() > digit.start()
     )

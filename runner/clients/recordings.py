@@ -1,0 +1,126 @@
+"""Where recorded answers lie: a file of them, or the log of another run.
+
+A file holds one JSON object a line: `key` and `response`, and where they matter
+`stage`, `model`, `replicate` and `finish_reason`. A run gives its replies byte for
+byte, as they were received.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from runner.errors import DatasetError, UsageError
+from runner.task import Task
+from runner.wire import OPENAI_CHAT, encode_reply
+
+
+class Recording(Protocol):
+    """Where recorded answers lie."""
+
+    def find(self, task: Task) -> tuple[str, bytes] | None:
+        """Form and body of the answer to *task*, whatever its model."""
+        ...
+
+    def close(self) -> None:
+        """Release the file."""
+        ...
+
+
+class _Line(msgspec.Struct):
+    key: str
+    response: str
+    stage: str | None = None
+    model: str | None = None
+    replicate: int = 1
+    finish_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    stage: str | None  #: None: the file does not say, any stage will do
+    key: str
+    replicate: int
+
+
+class RecordedFile:
+    """A JSON-lines file; only the places of its lines are held in memory.
+
+    Raises:
+        DatasetError: A line cannot be read, or answers what another one answers.
+        UsageError: Several models answered, and none or another one is asked for.
+    """
+
+    def __init__(self, path: Path, model: str | None) -> None:
+        self._path = path
+        self._decoder = msgspec.json.Decoder(_Line)
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise DatasetError(
+                f"The recording {path} cannot be read: {error.strerror}."
+            ) from None
+        try:
+            self._places = self._index(model)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def find(self, task: Task) -> tuple[str, bytes] | None:
+        """The answer to *task* in the form of chat completions."""
+        for stage in (task.stage, None):
+            place = _Place(stage, task.key, task.replicate)
+            if (offset := self._places.get(place)) is not None:
+                self._file.seek(offset)
+                line = self._decoder.decode(self._file.readline())
+                return OPENAI_CHAT, encode_reply(line.response, line.finish_reason)
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _index(self, model: str | None) -> dict[_Place, int]:
+        by_model: dict[str | None, dict[_Place, int]] = {}
+        offset = 0
+        for number, data in enumerate(self._file, start=1):
+            if data.strip():
+                line = self._line(number, data)
+                place = _Place(line.stage, line.key, line.replicate)
+                places = by_model.setdefault(line.model, {})
+                if place in places:
+                    raise DatasetError(
+                        f"{self._path} line {number}: {line.key} was answered "
+                        "before; keep one line for each answer."
+                    )
+                places[place] = offset
+            offset += len(data)
+        return by_model[chosen_model(str(self._path), by_model, model)]
+
+    def _line(self, number: int, data: bytes) -> _Line:
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DatasetError(
+                f"{self._path} line {number}: {error}; a line holds a JSON object "
+                "with key and response."
+            ) from None
+
+
+def chosen_model(
+    name: str, models: Iterable[str | None], model: str | None
+) -> str | None:
+    """Which of a recording's models answers; raise `UsageError` where that is open."""
+    known = list(models)
+    if model is None and len(known) == 1:
+        return known[0]
+    if model in known:
+        return model
+    named = ", ".join(sorted(str(each) for each in known)) or "no model"
+    raise UsageError(
+        f"{name} holds answers of {named}; name one as recorded:{name}#MODEL."
+    )

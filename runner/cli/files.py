@@ -1,0 +1,69 @@
+"""Verbs about files: export, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from runner.cli import choices
+from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
+
+
+@click.command()
+@choices.run_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    help="Form of the file.",
+)
+@choices.runs_dir
+@choices.as_json
+@speaks
+def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
+    """Write RUN's tasks with their replies into its exports folder."""
+    from runner import export as writing
+    from store.runs import resolve
+    from store.views import families, open_reader
+
+    folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        path = writing.export(folder.exports, form, families(reader))
+    if as_json:
+        record({"run": folder.run_id, "file": str(path)})
+    else:
+        text(str(path))
+    return DONE
+
+
+@click.command()
+@choices.run_argument
+@choices.runs_dir
+@choices.as_json
+@speaks
+def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
+    """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong."""
+    from store.runs import resolve
+    from store.verify import verify as check
+
+    folder = resolve(runs_dir, run_name)
+    report = check(folder.log)
+    if as_json:
+        record(
+            {
+                "run": folder.run_id,
+                "ok": report.ok,
+                "events": report.events,
+                "head": report.head,
+                "problem": report.problem,
+            }
+        )
+    if not report.ok:
+        tell(f"siftlog: {folder.run_id}: {report.problem}")
+        return CHECK_FAILED
+    if not as_json:
+        text(f"{folder.run_id}: {report.events:,} events, head {report.head}")
+    return DONE

@@ -1,0 +1,260 @@
+"""Verbs that look at runs and change nothing: runs, status, tasks, events."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.speech import DONE, record, speaks, tell, text
+from store.clock import SystemClock
+
+if TYPE_CHECKING:
+    from store.events import Recorded
+    from store.query import Query
+    from store.task import TaskRow
+
+PAGE = 1000
+POLL_S = 0.1
+CLOCK = SystemClock()
+
+CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
+"""Exit codes of `status --check`; finished with failed tasks is 3."""
+
+
+@click.command()
+@choices.runs_dir
+@choices.as_json
+@speaks
+def runs(runs_dir: Path, as_json: bool) -> int:
+    """List the runs with their state and counts."""
+    from runner.cli.stand import state_of, status_json
+    from store.errors import StoreError
+    from store.runs import list_runs
+    from store.views import open_reader, status
+
+    found = list_runs(runs_dir)
+    for folder in found:
+        try:
+            with open_reader(folder.log) as reader:
+                state = status(reader)
+        except StoreError as error:
+            tell(f"{folder.run_id}: {error}")
+            continue
+        if as_json:
+            record(status_json(state, folder, CLOCK))
+            continue
+        tasks = state.tasks
+        ended = tasks.completed + tasks.failed + tasks.skipped
+        text(
+            f"{state_of(state, folder, CLOCK):10} {folder.run_id:44} {state.job:22} "
+            f"{ended:>9,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
+        )
+    if not found:
+        tell(f"There is no run in {runs_dir} yet; start one with siftlog run JOB.")
+    return DONE
+
+
+@click.command()
+@choices.run_argument
+@click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
+@choices.runs_dir
+@choices.as_json
+@speaks
+def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
+    """Say how RUN stands."""
+    from runner.cli.stand import status_json, status_text
+    from store.runs import resolve
+    from store.views import open_reader
+    from store.views import status as read
+
+    folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        state = read(reader)
+    shown = status_json(state, folder, CLOCK)
+    if as_json:
+        record(shown)
+    else:
+        text(status_text(state, folder, CLOCK))
+    if not check:
+        return DONE
+    failed = 3 if shown["state"] == "finished" and state.tasks.failed else DONE
+    return CHECKS.get(shown["state"], failed)
+
+
+@click.command()
+@choices.run_argument
+@choices.filter_
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@choices.runs_dir
+@choices.as_json
+@speaks
+def tasks(
+    run_name: str,
+    expression: str,
+    limit: int | None,
+    as_csv: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """List RUN's tasks, all or those that a filter lets through."""
+    from runner.render import csv_lines
+    from store.query import parse_query
+    from store.runs import resolve
+
+    query = parse_query(expression)
+    folder = resolve(runs_dir, run_name)
+    if as_csv:
+        click.echo(csv_lines([_TASK_COLUMNS]), nl=False)
+    shown = 0
+    for row in _task_rows(folder.log, query, limit):
+        shown += 1
+        values = _task_values(row)
+        if as_json:
+            record(values)
+        elif as_csv:
+            click.echo(csv_lines([tuple(values.values())]), nl=False)
+        else:
+            outcome = row.error or row.reason or ""
+            took = (
+                f"{row.latency_ms / 1e3:.1f} s" if row.latency_ms is not None else "-"
+            )
+            text(
+                f"{row.task:>8} {row.stage:10} {row.key:40} {row.model:28} "
+                f"{values['state']:10} {row.attempts:>3} {took:>8} {outcome}"
+            )
+    if not shown:
+        tell(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
+    return DONE
+
+
+_TASK_COLUMNS = (
+    "task",
+    "stage",
+    "key",
+    "model",
+    "replicate",
+    "state",
+    "attempts",
+    "unknown",
+    "error",
+    "reason",
+    "latency_ms",
+    "cost_usd",
+)
+
+
+def _task_values(row: TaskRow) -> dict[str, Any]:
+    values = (
+        row.task,
+        row.stage,
+        row.key,
+        row.model,
+        row.replicate,
+        row.state.name.lower(),
+        row.attempts,
+        row.abandoned,
+        row.error,
+        row.reason,
+        row.latency_ms,
+        row.cost_usd,
+    )
+    return dict(zip(_TASK_COLUMNS, values, strict=True))
+
+
+def _task_rows(log: Path, query: Query, limit: int | None) -> Iterator[TaskRow]:
+    from store.views import open_reader
+    from store.views import tasks as page
+
+    left = limit if limit is not None else -1
+    after = 0
+    with open_reader(log) as reader:
+        while left:
+            size = min(PAGE, left) if left > 0 else PAGE
+            rows = page(reader, query, after=after, limit=size)
+            if not rows:
+                return
+            yield from rows
+            after = rows[-1].task
+            left -= len(rows) if left > 0 else 0
+
+
+@click.command()
+@choices.run_argument
+@click.option("--follow", is_flag=True, help="Wait for further events until the end.")
+@click.option("--after", type=int, default=0, help="Only events after this number.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
+@choices.runs_dir
+@choices.as_json
+@speaks
+def events(
+    run_name: str,
+    follow: bool,
+    after: int,
+    kinds: tuple[str, ...],
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """List RUN's events, oldest first."""
+    from store.events import KINDS
+    from store.runs import resolve
+    from store.views import events as page
+    from store.views import open_reader
+
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise click.UsageError(f"No event is called {unknown[0]}: {', '.join(KINDS)}.")
+    folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        while True:
+            # asked before reading: what a dying writer committed last is not missed
+            alive = folder.is_alive()
+            rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
+            for row in rows:
+                values = _event_values(row)
+                if as_json:
+                    record(values)
+                else:
+                    text(_event_line(values))
+            if rows:
+                after = rows[-1].seq
+            elif not (follow and alive):
+                return DONE
+            else:
+                time.sleep(POLL_S)
+
+
+def _event_values(row: Recorded) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from store.events import Unknown, kind_of
+
+    when = datetime.fromtimestamp(row.ts_us / 1e6, UTC)
+    if isinstance(row.event, Unknown):
+        kind, facts = row.event.kind, json.loads(row.event.facts)
+    else:
+        kind, facts = kind_of(type(row.event)), asdict(row.event)
+    return {
+        "seq": row.seq,
+        "time": when.isoformat(timespec="microseconds"),
+        "event": kind,
+        "payload_bytes": row.payload_bytes,
+        **facts,
+    }
+
+
+def _event_line(values: dict[str, Any]) -> str:
+    head = ("seq", "time", "event", "payload_bytes")
+    facts = " ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+        if name not in head and value is not None
+    )
+    return f"{values['seq']:>8} {values['time'][:23]} {values['event']:18} {facts}"

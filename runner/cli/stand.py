@@ -1,0 +1,124 @@
+"""How a run stands, as one object for programs and as a few lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.clock import Clock
+from store.estimates import liveness
+from store.runs import RunFolder
+from store.task import TaskState
+from store.views import Status
+
+SCHEMA = 1
+"""Version of the object; a field that changes its meaning raises it."""
+
+
+def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
+    """The run's state in one word."""
+    return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
+
+
+def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, Any]:
+    """What `status --json` prints."""
+    beat = status.heartbeat
+    age = None if beat is None else round((clock.now_us() - beat.at_us) / 1e6, 1)
+    return {
+        "run": status.run_id,
+        "state": state_of(status, folder, clock),
+        "tasks": {
+            "planned": status.tasks.planned,
+            "completed": status.tasks.completed,
+            "failed": status.tasks.failed,
+            "skipped": status.tasks.skipped,
+            "open": status.tasks.open,
+            "running": status.tasks.running,
+            "waiting": status.tasks.waiting,
+            "unparsed": status.tasks.unparsed,
+        },
+        "attempts": {
+            "started": status.attempts.started,
+            "answered": status.attempts.answered,
+            "failed": status.attempts.failed,
+            "unknown": status.attempts.unknown,
+        },
+        "cost_usd": status.cost_usd,
+        "heartbeat_age_s": age,
+        "schema": SCHEMA,
+        "job": status.job,
+        "job_version": status.job_version,
+        "models": dict(status.models),
+        "replicates": status.replicates,
+        "imported": status.imported,
+        "planning_exhausted": status.planning_exhausted,
+        "stages": [
+            {
+                "stage": lane.stage,
+                "model": lane.model,
+                **{s.name.lower(): lane.states.get(s, 0) for s in TaskState},
+            }
+            for lane in status.lanes
+        ],
+        "errors": dict(status.errors),
+        "skips": dict(status.skips),
+        "parse_failures": dict(status.parse_failures),
+        "tokens_in": status.tokens_in,
+        "tokens_out": status.tokens_out,
+        "tokens_cached": status.tokens_cached,
+        "scorings": list(status.scorings),
+        "last_seq": status.last_seq,
+        "why": status.why,
+    }
+
+
+def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
+    """What `status` prints for people."""
+    shown = status_json(status, folder, clock)
+    tasks, attempts = status.tasks, status.attempts
+    beat = shown["heartbeat_age_s"]
+    age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    is_live = shown["state"] in {"live", "quiet", "stalled", "lost", "draining"}
+    lines = [
+        (
+            f"run {status.run_id}  {status.job} {status.job_version}  "
+            f"{shown['state']}{age if is_live else ''}"
+        ),
+        (
+            f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
+            f"({tasks.unparsed:,} unparsed), {tasks.failed:,} failed, "
+            f"{tasks.skipped:,} skipped, {tasks.open:,} open"
+        ),
+        (
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered, "
+            f"{attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        ),
+        (
+            f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
+            f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
+        ),
+    ]
+    for lane in status.lanes:
+        states = ", ".join(
+            f"{n:,} {state.name.lower()}"
+            for state, n in sorted(lane.states.items())
+            if n
+        )
+        lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
+    for title, counts in (
+        ("errors", status.errors),
+        ("skipped", status.skips),
+        ("unparsed", status.parse_failures),
+    ):
+        if counts:
+            said = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+            lines.append(f"{title:9} {said}")
+    if status.scorings:
+        lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
+    if status.why is not None:
+        lines.append(status.why)
+    return "\n".join(lines)
+
+
+def _money(cost_usd: float | None) -> str:
+    """Dollars; an unknown price is never zero."""
+    return "?" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -1,0 +1,115 @@
+"""Plans are lazy, dense and the same every time."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.plan import BLOCK, Roles, first_stage, follow_ups, numbered
+from runner.task import Answer, Task, TaskSpec
+from runner.testing import ToyJob, ToySettings
+from store.events import PlannedTask
+from store.task import TaskRow, TaskState
+
+
+class Endless(ToyJob):
+    """A plan nobody can finish reading."""
+
+    taken = 0
+
+    def plan(self, dataset: ToySettings) -> object:
+        del dataset
+        while True:
+            Endless.taken += 1
+            yield TaskSpec(stage="read", key=str(Endless.taken))
+
+
+def _roles(models: int, replicates: int) -> Roles:
+    names = tuple(f"m{i}" for i in range(models))
+    return Roles(models={"subject": names}, replicates=replicates)
+
+
+def _tasks(items: int, roles: Roles, consumed: int = 0) -> list[PlannedTask]:
+    blocks = first_stage(ToyJob(), ToySettings(items=items), roles, consumed=consumed)
+    return [task for block in blocks for task in block.tasks]
+
+
+@given(
+    items=st.integers(0, 700),
+    models=st.integers(1, 3),
+    replicates=st.integers(1, 3),
+    cut=st.integers(0, 700),
+)
+def test_a_plan_taken_up_anywhere_is_the_rest_of_the_whole_plan(
+    items: int, models: int, replicates: int, cut: int
+) -> None:
+    roles = _roles(models, replicates)
+    whole = _tasks(items, roles)
+    assert len(whole) == items * models * replicates
+    assert _tasks(items, roles, consumed=cut) == whole[cut * models * replicates :]
+    identities = {(t.stage, t.key, t.model, t.replicate) for t in whole}
+    assert len(identities) == len(whole)
+
+
+def test_a_plan_is_read_no_further_than_the_block_that_is_asked_for() -> None:
+    blocks = first_stage(Endless(), ToySettings(), _roles(2, 1), consumed=0)
+    (block,) = islice(blocks, 1)
+    assert len(block.tasks) == BLOCK
+    assert block.consumed == BLOCK // 2
+    assert Endless.taken <= BLOCK // 2 + 1
+    assert not block.exhausted
+
+
+def test_only_the_last_block_says_that_the_plan_is_exhausted() -> None:
+    blocks = list(
+        first_stage(ToyJob(), ToySettings(items=2500), _roles(1, 1), consumed=0)
+    )
+    assert [block.exhausted for block in blocks] == [False, False, True]
+    assert blocks[-1].consumed == 2500
+
+
+def test_first_stage_tasks_are_their_own_roots() -> None:
+    tasks = numbered(_tasks(3, _roles(1, 1)), 41)
+    assert [task.root for task in tasks] == [41, 42, 43]
+
+
+def _row(number: int, task: PlannedTask) -> TaskRow:
+    return TaskRow(
+        task=number,
+        stage=task.stage,
+        key=task.key,
+        model=task.model,
+        replicate=task.replicate,
+        root=task.root,
+        state=TaskState.QUEUED,
+        attempts=0,
+        abandoned=0,
+        tries=0,
+        reply_seq=None,
+        not_before_us=None,
+        error=None,
+        reason=None,
+        latency_ms=None,
+        cost_usd=None,
+        context=None,
+        group=task.group,
+        updated_seq=1,
+    )
+
+
+def test_follow_ups_inherit_model_and_replicate_and_are_planned_once() -> None:
+    leader = Answer(
+        task=Task(number=5, stage="read", key="i5", model="m1", replicate=2)
+    )
+    specs = [TaskSpec(stage="ask", key=f"i5/{w}") for w in ("a", "b", "a")]
+    roles = _roles(2, 2)
+    first = follow_ups(ToyJob(), specs, (leader,), roles, root=5, existing=[])
+    assert [(t.key, t.model, t.replicate, t.root) for t in first] == [
+        ("i5/a", "m1", 2, 5),
+        ("i5/b", "m1", 2, 5),
+    ]
+    there = [_row(9, first[0])]
+    second = follow_ups(ToyJob(), specs, (leader,), roles, root=5, existing=there)
+    assert [task.key for task in second] == ["i5/b"]

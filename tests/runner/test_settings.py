@@ -1,0 +1,123 @@
+"""Settings come from four places, in one order, and say what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from runner.errors import UsageError
+from runner.options import options_from, read_toml, write_toml
+from runner.settings import as_json, resolve
+from runner.testing import ToyJob
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    items: int = 3
+    mode: Literal["fast", "slow"] = "slow"
+    kinds: tuple[str, ...] = ("x",)
+    bench: Path | None = None
+    cap: int | None = None
+
+
+class Job(ToyJob):
+    Settings = Settings
+
+
+def _resolve(
+    typed: dict[str, list[str]] | None = None,
+    environment: dict[str, str] | None = None,
+    file: dict[str, object] | None = None,
+) -> Settings:
+    return resolve(
+        Job(), typed=typed or {}, environment=environment or {}, file=file or {}
+    )
+
+
+def test_command_line_wins_over_environment_over_file_over_default() -> None:
+    assert _resolve().items == 3
+    file = {"items": 4}
+    assert _resolve(file=file).items == 4
+    environment = {"SIFTLOG_SET_ITEMS": "5"}
+    assert _resolve(environment=environment, file=file).items == 5
+    assert _resolve({"items": ["6"]}, environment, file).items == 6
+
+
+def test_lists_come_by_commas_or_by_repetition() -> None:
+    assert _resolve({"kinds": ["a, b"]}).kinds == ("a", "b")
+    assert _resolve({"kinds": ["a", "b"]}).kinds == ("a", "b")
+
+
+def test_an_empty_value_unsets_what_may_be_unset() -> None:
+    assert _resolve({"cap": [""]}, file={"cap": 3}).cap is None
+
+
+def test_paths_become_absolute_so_that_a_resume_may_start_anywhere() -> None:
+    bench = _resolve({"bench": ["data/bench.jsonl"]}).bench
+    assert bench == Path.cwd() / "data/bench.jsonl"
+
+
+def test_a_typing_mistake_is_answered_with_the_nearest_setting() -> None:
+    with pytest.raises(UsageError, match="no setting 'itmes'; did you mean 'items'"):
+        _resolve({"itmes": ["3"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("items", "many", "integer"), ("mode", "quick", "'fast' or 'slow'")],
+)
+def test_a_value_that_does_not_fit_is_named(name: str, value: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"Setting {name} of toy: .*{said}"):
+        _resolve({name: [value]})
+
+
+def test_settings_as_json_do_not_depend_on_the_order_they_were_given_in() -> None:
+    one = as_json(_resolve({"items": ["1"], "mode": ["fast"]}))
+    other = as_json(_resolve({"mode": ["fast"], "items": ["1"]}))
+    assert one == other
+
+
+def test_a_written_configuration_reads_back_as_the_same_options(
+    tmp_path: Path,
+) -> None:
+    options = options_from(
+        {"model": ["openai/x"], "rpm": 50, "models": {"openai/x": {"concurrency": 2}}}
+    )
+    path = tmp_path / "run.toml"
+    write_toml(path, job="toy", options=options, settings={"items": 3, "cap": None})
+    content = read_toml(path)
+    assert content.pop("job") == "toy"
+    assert content.pop("settings") == {"items": 3}
+    assert options_from(content) == options
+
+
+def test_a_models_own_options_win_over_the_runs() -> None:
+    options = options_from({"rpm": 50, "models": {"a": {"rpm": 7}}})
+    assert options.of("a").rpm == 7
+    assert options.of("b").rpm == 50
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a = 1\nb = ]", "is not valid TOML: .*line 2"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_place(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "x.toml"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=re.escape(str(path)) + ".*" + said):
+        read_toml(path)
+
+
+def test_an_option_that_is_off_is_named() -> None:
+    with pytest.raises(UsageError, match=r"Option models\.a\.rpm: .*greater than 0"):
+        options_from({"models": {"a": {"rpm": 0}}})

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.options import ClientOptions
-from runner.clients.recordings import RecordedFile, Recording
+from runner.clients.recordings import RecordedFile, RecordedRun, Recording
 from runner.clients.tally import Tally
 from runner.errors import BadRequest
 from runner.wire import decode_reply
+from store.runs import resolve
 
 
 class RecordedClient:
@@ -61,5 +62,7 @@ def open_recorded(name: str, options: ClientOptions) -> RecordedClient:
     """
     source, _, model = name.partition("#")
     path = Path(source)
-    if path.is_file():
+    if path.is_file() or path.suffix == ".jsonl":
         return RecordedClient(name, RecordedFile(path, model or None))
+    log = resolve(options.runs_dir, source).log
+    return RecordedClient(name, RecordedRun(log, source, model or None))

@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from runner.errors import DatasetError, UsageError
 from runner.task import Task
 from runner.wire import OPENAI_CHAT, encode_reply
+from store.views import open_reader, reply, tasks
+
+PAGE: Final = 1000
+"""Tasks read from a log at a time."""
 
 
 class Recording(Protocol):
@@ -109,6 +113,44 @@ class RecordedFile:
                 f"{self._path} line {number}: {error}; a line holds a JSON object "
                 "with key and response."
             ) from None
+
+
+class RecordedRun:
+    """An earlier run; only the numbers of its answered tasks are held in memory.
+
+    Raises:
+        StoreError: The log cannot be read.
+        UsageError: Several models answered, and none or another one is asked for.
+    """
+
+    def __init__(self, log: Path, name: str, model: str | None) -> None:
+        self._reader = open_reader(log)
+        try:
+            self._tasks = self._index(name, model)
+        except BaseException:
+            self._reader.close()
+            raise
+
+    def find(self, task: Task) -> tuple[str, bytes] | None:
+        """The reply that counts for the same task of that run."""
+        number = self._tasks.get(_Place(task.stage, task.key, task.replicate))
+        stored = None if number is None else reply(self._reader, number)
+        return None if stored is None else (stored.answered.form, stored.body)
+
+    def close(self) -> None:
+        """Close the log."""
+        self._reader.close()
+
+    def _index(self, name: str, model: str | None) -> dict[_Place, int]:
+        by_model: dict[str | None, dict[_Place, int]] = {}
+        after = 0
+        while rows := tasks(self._reader, after=after, limit=PAGE):
+            after = rows[-1].task
+            for row in rows:
+                if row.reply_seq is not None:
+                    place = _Place(row.stage, row.key, row.replicate)
+                    by_model.setdefault(row.model, {})[place] = row.task
+        return by_model[chosen_model(name, by_model, model)]
 
 
 def chosen_model(

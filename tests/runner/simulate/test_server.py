@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,14 +11,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from click.testing import CliRunner
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
 from runner.job import Job
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.asked import read_request
-from runner.simulate.command import simulate
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine, read_ledger
 from runner.simulate.model import SimulatedModel
@@ -315,31 +311,3 @@ async def test_a_server_that_stops_does_not_wait_for_those_it_keeps_hanging(
                 await asyncio.sleep(0)
         await task
         await patient.close()
-
-
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-async def test_the_command_prints_its_address_and_ends_cleanly_on_a_signal(
-    signum: signal.Signals, tmp_path: Path
-) -> None:
-    ledger = tmp_path / "ledger.jsonl"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c"),
-        "from runner.simulate.command import simulate; simulate()",
-        f"--ledger={ledger}",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    base_url = (await process.stdout.readline()).decode().strip()
-    client = open_client("openai/x", ClientOptions(base_url=base_url))
-    await client.call(call("PMC1"))
-    process.send_signal(signum)
-    out, err = await process.communicate()
-    await client.close()
-    assert (process.returncode, out, err) == (0, b"", b"")
-    assert [line.outcome for line in read_ledger(ledger)] == [Outcome.ANSWERED]
-
-
-async def test_a_bad_option_of_the_command_is_told_in_one_line() -> None:
-    result = CliRunner().invoke(simulate, ["--rate-429=0.7", "--rate-drop=0.7"])
-    assert isinstance(result.exception, e.UsageError)

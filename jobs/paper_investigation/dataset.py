@@ -87,7 +87,7 @@ class Dataset:
     questions: Mapping[str, tuple[Question, ...]]
     """By paper: pipeline order, then file order; only the chosen pipelines."""
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
-    """Of the sentence bench, by (pmcid, variant as it stands)."""
+    """Of the sentence bench, by (pmcid, normalised variant)."""
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
     _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from jobs.paper_investigation.bench import read_bench
@@ -75,12 +76,6 @@ def load(settings: Settings) -> Dataset:
     if settings.bench is not None:
         bench = read_bench(settings.bench, settings, noticed)
     questions = read_questions(settings, noticed)
-    sentences: Mapping[tuple[str, str], tuple[str, ...]] = {}
-    if settings.sentence_bench is not None:
-        sentences = read_sentences(
-            settings.sentence_bench, settings.encoding_errors, noticed
-        )
-        _notice_unsourced(_all(questions), sentences, noticed)
     if settings.limit and settings.mode == "questions":
         questions = _first_questions(questions, settings.limit)
     elif settings.limit:
@@ -88,14 +83,23 @@ def load(settings: Settings) -> Dataset:
     wanted = questions if settings.mode == "questions" else {p.pmcid for p in bench}
     papers = open_papers(settings, wanted, noticed)
     _notice_cut(papers, settings, noticed)
-    return Dataset(
+    dataset = Dataset(
         settings=settings,
         bench=bench,
         papers=papers,
         questions=questions,
-        sentences=sentences,
-        findings=noticed.findings(),
+        sentences=_sentences(settings, noticed),
     )
+    _notice_unsourced(dataset, noticed)
+    return replace(dataset, findings=noticed.findings())
+
+
+def _sentences(
+    settings: Settings, noticed: Noticed
+) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    if settings.sentence_bench is None:
+        return {}
+    return read_sentences(settings.sentence_bench, settings, noticed)
 
 
 def _needed(settings: Settings) -> tuple[str, ...]:
@@ -130,12 +134,10 @@ def _first_questions(
     return {pmcid: group for pmcid, group in cut.items() if group}
 
 
-def _notice_unsourced(
-    questions: Iterable[Question],
-    sentences: Mapping[tuple[str, str], tuple[str, ...]],
-    noticed: Noticed,
-) -> None:
-    for question in unsourced(questions, sentences):
+def _notice_unsourced(dataset: Dataset, noticed: Noticed) -> None:
+    if not dataset.sentences:
+        return
+    for question in unsourced(dataset):
         noticed.add(
             "sentence_not_in_bench",
             "warn",

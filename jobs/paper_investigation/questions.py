@@ -60,9 +60,9 @@ def _notice_missing(
     files: Mapping[Pipeline, Path], settings: Settings, noticed: Noticed
 ) -> None:
     chosen = [p for p in PIPELINES if p in settings.pipelines]
-    if settings.mode == "extract" and not files:
+    if not files and (settings.questions is None or settings.mode == "extract"):
         return
-    if settings.questions is not None and not files:
+    if not files:
         expected = ", ".join(FILES[pipeline] for pipeline in chosen)
         raise DatasetError(
             f"{settings.questions}: no question file in it (expected: {expected})."

@@ -7,21 +7,24 @@ never to a model: the multiple-choice questions are these sentences with a gap.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.noticed import Noticed
-from jobs.paper_investigation.rows import Encoding, read_rows
+from jobs.paper_investigation.rows import read_rows
+from jobs.paper_investigation.settings import Settings
 
 
 def read_sentences(
-    path: Path, encoding: Encoding, noticed: Noticed
+    path: Path, settings: Settings, noticed: Noticed
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Sentences by (pmcid, variant as it stands); lines of one pair are joined."""
+    """Sentences by (pmcid, normalised variant); lines of one pair are joined."""
     sentences: dict[tuple[str, str], tuple[str, ...]] = {}
-    for row in read_rows(path, encoding, noticed):
-        key = row.required("pmcid"), row.required("variant")
+    for row in read_rows(path, settings.encoding_errors, noticed):
+        variant = naming.normalize(row.required("variant"), settings.variant_case)
+        key = row.required("pmcid"), variant
         sentences[key] = sentences.get(key, ()) + row.texts("sentences")
     return sentences
 
@@ -37,23 +40,23 @@ def sourced(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]:
             yield question, text
 
 
-def sentences_of(
-    question: Question, sentences: Mapping[tuple[str, str], tuple[str, ...]]
-) -> tuple[str, ...]:
+def sentences_of(dataset: Dataset, question: Question) -> tuple[str, ...]:
     """The bench's sentences for a question: its field as it stands, then its parts.
 
     The bench has a line a single variant, while a field often joins several.
     """
-    names = [question.variant, *(part.strip() for part in question.variant.split(","))]
-    found = (sentences.get((question.pmcid, name), ()) for name in names)
+    case = dataset.settings.variant_case
+    names = (
+        naming.normalize(question.variant, case),
+        *naming.parts(question.variant, case),
+    )
+    found = (dataset.sentences.get((question.pmcid, name), ()) for name in names)
     return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
 
 
-def unsourced(
-    questions: Iterable[Question],
-    sentences: Mapping[tuple[str, str], tuple[str, ...]],
-) -> Iterator[Question]:
+def unsourced(dataset: Dataset) -> Iterator[Question]:
     """The questions whose sentence is not among those of their paper and variant."""
-    for question, text in sourced(questions):
-        if text not in sentences_of(question, sentences):
+    everything = itertools.chain.from_iterable(dataset.questions.values())
+    for question, text in sourced(everything):
+        if text not in sentences_of(dataset, question):
             yield question

@@ -6,11 +6,15 @@ Code fences need no removal here: scanning passes over them like over any other 
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
+
+# At the end of a text: nothing more, or the beginning of a literal or an escape.
+_BEGUN_TOKEN = re.compile(r"[\s\w\\+-]*")
 
 _ARRAYS = json.JSONDecoder()
 
@@ -72,4 +76,6 @@ def wellformed(text: str) -> str:
 
 
 def _runs_off_the_end(text: str, error: json.JSONDecodeError) -> bool:
-    return error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
+    return error.msg.startswith("Unterminated string") or bool(
+        _BEGUN_TOKEN.fullmatch(text, error.pos)
+    )

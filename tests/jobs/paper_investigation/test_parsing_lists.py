@@ -64,6 +64,8 @@ def test_citations_are_no_list(text: str) -> None:
         '["a note [] inside", "rs',
         '[{"variant": "rs1", "aliases": ["x"]}, {"variant": "rs2"',
         '{"variants": ["rs1", ["rs2"], ',
+        '["a note [] inside", "rs\\u00',
+        '[{"variant": "rs1", "aliases": ["x"]}, nul',
     ],
 )
 def test_a_cut_array_is_a_failure_and_none_of_its_parts_stands_for_it(

@@ -326,3 +326,36 @@ ORDER BY root, task;
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq IN (SELECT value FROM json_each(?));
+
+-- Verifying (store/verify.py) ---------------------------------------------------------
+
+-- name: quick_check
+PRAGMA quick_check(1);
+-- name: links
+SELECT last_seq, h FROM chain WHERE last_seq > ? ORDER BY last_seq LIMIT ?;
+-- name: unchained
+SELECT min(seq) FROM event WHERE seq > (SELECT coalesce(max(last_seq), 0) FROM chain);
+-- name: blobs_page
+SELECT id, sha256, enc, size, data FROM blob WHERE id > ? ORDER BY id LIMIT ?;
+-- name: rows_task
+SELECT * FROM tasks ORDER BY task;
+-- name: rows_run_state
+SELECT * FROM run_state;
+-- name: rows_pause
+SELECT * FROM pause ORDER BY stage, model;
+-- name: rows_counts
+SELECT * FROM counts ORDER BY stage, model, state;
+-- name: rows_minute
+SELECT * FROM minute ORDER BY stage, model, t;
+-- name: rows_latency_hist
+SELECT * FROM latency_hist ORDER BY model, stage, bucket;
+-- name: rows_limiter
+SELECT * FROM limiter ORDER BY model;
+-- name: rows_error_class
+SELECT * FROM error_class ORDER BY class, stage, model;
+-- name: rows_reason
+SELECT * FROM reason ORDER BY what, reason;
+-- name: rows_counter
+SELECT * FROM counter ORDER BY name;
+-- name: rows_mark
+SELECT * FROM mark ORDER BY kind, seq;

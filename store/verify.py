@@ -1,0 +1,210 @@
+"""Whether a log is what it was: every byte of it read and compared.
+
+The chain shows that no event was changed, the hashes that no message part was, and a
+second fold of all events that the projections say what the events say. Nothing is
+written; a run may go on meanwhile, and is then checked up to where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import msgspec
+
+from store.chain import EventRow, genesis, link
+from store.codec import event_of, unpack
+from store.errors import IllegalMove
+from store.events import TasksPlanned, Unknown
+from store.manifest import planned_tasks
+from store.rebuild import refold
+from store.statements import SQL, script
+
+PAGE = 200
+
+#: The projections, as they are compared: by their statements `rows_*`.
+TABLES = (
+    "task",
+    "run_state",
+    "pause",
+    "counts",
+    "minute",
+    "latency_hist",
+    "limiter",
+    "error_class",
+    "reason",
+    "counter",
+    "mark",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that is not what it was."""
+
+    what: str  #: "file", "event", "chain", "blob" or "projection"
+    where: str  #: such as "event 17" or "table counts, row 3"
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was checked, and the first fault of each part."""
+
+    events: int
+    commits: int
+    blobs: int
+    unknown: int  #: events of kinds or versions that this siftlog does not know
+    projections_compared: bool  #: False while the run goes on
+    faults: tuple[Fault, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+class _Found(Exception):
+    def __init__(self, what: str, where: str, message: str) -> None:
+        super().__init__(message)
+        self.fault = Fault(what=what, where=where, message=message)
+
+
+def verify(conn: sqlite3.Connection) -> Report:
+    """Check the whole log behind a reader; takes as long as reading it all."""
+    check = _Check(conn)
+    for part in (check.file, check.events, check.blobs, check.projections):
+        try:
+            part()
+        except _Found as found:
+            check.faults.append(found.fault)
+        except sqlite3.DatabaseError as error:
+            check.faults.append(
+                Fault(what="file", where=part.__name__, message=str(error))
+            )
+    return Report(
+        events=check.seq,
+        commits=check.commits,
+        blobs=check.blob_count,
+        unknown=check.unknown,
+        projections_compared=check.compared,
+        faults=tuple(check.faults),
+    )
+
+
+class _Check:
+    """The parts of a verification, and what they have seen so far."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+        self.faults: list[Fault] = []
+        self.seq = self.commits = self.blob_count = self.unknown = 0
+        self.compared = False
+
+    def file(self) -> None:
+        """SQLite's own structure."""
+        (said,) = self._conn.execute(SQL["quick_check"]).fetchone()
+        if said != "ok":
+            raise _Found("file", "log.db", said)
+
+    def events(self) -> None:
+        """Every link of the chain, and that every event can be read."""
+        run_id, _epoch, config_sha256, created_us = self._conn.execute(
+            SQL["run"]
+        ).fetchone()
+        head = genesis(run_id, config_sha256, created_us)
+        ts_us = 0
+        for last_seq, stored in self._links():
+            rows = [
+                EventRow._make(row)
+                for row in self._conn.execute(
+                    SQL["link_rows"], (self.seq, last_seq)
+                ).fetchall()
+            ]
+            for expected, row in enumerate(rows, self.seq + 1):
+                if row.seq != expected or row.ts_us <= ts_us:
+                    raise _Found(
+                        "event", f"event {expected}", "missing, or out of order"
+                    )
+                ts_us = row.ts_us
+                self._readable(row)
+            head = link(head, rows)
+            if head != stored or not rows or rows[-1].seq != last_seq:
+                raise _Found(
+                    "chain",
+                    f"events {self.seq + 1} to {last_seq}",
+                    "changed since they were committed",
+                )
+            self.seq = last_seq
+            self.commits += 1
+        (loose,) = self._conn.execute(SQL["unchained"]).fetchone()
+        if loose is not None:
+            raise _Found("chain", f"event {loose}", "stands outside of every commit")
+
+    def _links(self) -> Iterator[tuple[int, bytes]]:
+        after = 0
+        while page := self._conn.execute(SQL["links"], (after, PAGE)).fetchall():
+            yield from page
+            after = page[-1][0]
+
+    def _readable(self, row: EventRow) -> None:
+        try:
+            body = unpack(row.enc, row.body or b"", row.blen) if row.enc else b""
+            event = event_of(row.kind, row.ver, row.facts)
+            if isinstance(event, TasksPlanned):
+                planned_tasks(body)
+        except (ValueError, IndexError, KeyError) as error:
+            raise _Found("event", f"event {row.seq}", str(error)) from error
+        self.unknown += isinstance(event, Unknown)
+
+    def blobs(self) -> None:
+        """Every message part against its hash."""
+        after = 0
+        while page := self._conn.execute(SQL["blobs_page"], (after, PAGE)).fetchall():
+            for number, sha256, encoding, size, data in page:
+                after = number
+                try:
+                    content = unpack(encoding, data, size)
+                except ValueError as error:
+                    raise _Found("blob", sha256.hex(), str(error)) from error
+                if hashlib.sha256(content).digest() != sha256:
+                    raise _Found("blob", sha256.hex(), "is not what its hash says")
+                self.blob_count += 1
+
+    def projections(self) -> None:
+        """The stored projections against a second fold of all events."""
+        if self.faults:
+            return  # what cannot be read cannot be folded
+        with closing(sqlite3.connect("", isolation_level=None)) as fresh:
+            fresh.execute(SQL["begin"])
+            for statement in script("schema"):
+                fresh.execute(statement)
+            try:
+                refold(self._conn, fresh)
+            except (IllegalMove, msgspec.DecodeError) as error:
+                raise _Found("projection", "fold", str(error)) from error
+            folded = fresh.execute(SQL["projection"]).fetchone()
+            difference = self._difference(fresh)
+            if self._conn.execute(SQL["projection"]).fetchone() != folded:
+                return  # the run went on, or an older siftlog wrote it
+            self.compared = True
+            self.faults += difference
+
+    def _difference(self, fresh: sqlite3.Connection) -> list[Fault]:
+        for table in TABLES:
+            statement = SQL[f"rows_{table}"]
+            pairs = zip_longest(self._conn.execute(statement), fresh.execute(statement))
+            for number, (stored, folded) in enumerate(pairs, 1):
+                if stored != folded:
+                    return [
+                        Fault(
+                            what="projection",
+                            where=f"table {table}, row {number}",
+                            message=f"stored {stored}, but the events say {folded}",
+                        )
+                    ]
+        return []

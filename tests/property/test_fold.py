@@ -1,0 +1,118 @@
+"""Projections do not depend on how events were batched or when they were folded."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store import projections
+from store.errors import IllegalMove
+from store.events import Entry, TasksPlanned
+from store.fold import Fold, RunState
+from store.manifest import planned_tasks
+from store.statements import SQL, script
+from store.task import MOVES, Move, TaskDraft, TaskState
+from store.verify import TABLES
+from tests.store.samples import courses, task
+
+START_US = 1_767_225_600_000_000
+#: Eleven seconds, so that a course crosses minutes.
+STEP_US = 11_000_000
+
+
+def _tables() -> sqlite3.Connection:
+    conn = sqlite3.connect(":memory:", isolation_level=None)
+    for name in ("schema", "projections", "indexes"):
+        for statement in script(name):
+            conn.execute(statement)
+    return conn
+
+
+def _fold(conn: sqlite3.Connection, entries: Sequence[Entry], seq: int) -> None:
+    fold = projections.load(conn, (entry.event for entry in entries))
+    for entry in entries:
+        seq += 1
+        event = entry.event
+        manifest = (
+            planned_tasks(entry.payload or b"")
+            if isinstance(event, TasksPlanned)
+            else ()
+        )
+        fold.apply(seq, START_US + seq * STEP_US, event, manifest)
+    projections.write(conn, fold, seq)
+
+
+def _rows(conn: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    return {table: conn.execute(SQL[f"rows_{table}"]).fetchall() for table in TABLES}
+
+
+@given(entries=courses(), data=st.data())
+def test_folding_in_any_batches_gives_the_rows_of_one_fold(
+    entries: list[Entry], data: st.DataObject
+) -> None:
+    with closing(_tables()) as whole, closing(_tables()) as split:
+        _fold(whole, entries, 0)
+        start = 0
+        while start < len(entries):
+            size = data.draw(st.integers(1, len(entries) - start))
+            _fold(split, entries[start : start + size], start)
+            start += size
+        assert _rows(split) == _rows(whole)
+
+
+@given(entries=courses())
+def test_counts_are_the_tasks_counted(entries: list[Entry]) -> None:
+    with closing(_tables()) as conn:
+        _fold(conn, entries, 0)
+        rows = _rows(conn)
+        counted: dict[tuple[object, ...], int] = {}
+        for row in rows["task"]:
+            key = (row[1], row[2], row[8])
+            counted[key] = counted.get(key, 0) + 1
+        assert {row[:3]: row[3] for row in rows["counts"] if row[3]} == counted
+
+
+@given(entries=courses())
+def test_reasons_are_those_of_the_tasks_that_have_them_now(
+    entries: list[Entry],
+) -> None:
+    with closing(_tables()) as conn:
+        _fold(conn, entries, 0)
+        rows = _rows(conn)
+        counted: dict[tuple[object, ...], int] = {}
+        for row in rows["task"]:
+            state, reason = row[8], row[18]
+            if reason is not None:
+                what = "skip" if state == TaskState.SKIPPED else "parse"
+                counted[what, reason] = counted.get((what, reason), 0) + 1
+        stored = {row[:2]: row[2] for row in rows["reason"] if row[0] != "re-ask"}
+        assert {key: n for key, n in stored.items() if n} == counted
+
+
+def _draft(state: TaskState) -> TaskDraft:
+    draft = TaskDraft.planned(1, task(1), 1)
+    draft.state = state
+    draft.reply_seq = 1
+    return draft
+
+
+@pytest.mark.parametrize("state", TaskState)
+@pytest.mark.parametrize("move", Move)
+def test_what_is_not_in_the_table_is_refused_and_changes_nothing(
+    state: TaskState, move: Move
+) -> None:
+    draft = _draft(state)
+    fold = Fold(run=RunState(), tasks={1: draft})
+    if (state, move) in MOVES:
+        fold._move(2, 1, move)
+        assert draft.state is MOVES[state, move]
+    else:
+        with pytest.raises(IllegalMove, match=f"{state.name.lower()}.*{move.value}"):
+            fold._move(2, 1, move)
+        assert draft == _draft(state)
+        assert not fold.counts

@@ -2,7 +2,7 @@
 
 Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one probe at
 a time leaves, at growing distance. Stopped: nothing leaves any more in this process,
-because the endpoint never worked, or has not for an hour.
+because the endpoint never worked, or has not for an hour, or refuses the key.
 
 A 429 says that the endpoint works, so it neither opens the breaker nor closes it.
 """
@@ -15,10 +15,14 @@ from runner import errors as e
 
 ALIKE = 20
 """Failures in a row, of one class, that open the breaker."""
+ALIKE_AT_FIRST = 6
+"""The same, where nothing was ever answered: a wrong address is the likeliest cause."""
 FIRST_PROBE_S = 1.0
 LAST_PROBE_S = 60.0
 GIVE_UP_S = 3600.0
 """An outage longer than this needs a person."""
+GIVE_UP_AT_FIRST_S = 10.0
+"""The same, where nothing was ever answered; a server that starts up takes seconds."""
 NEUTRAL = (e.RateLimited, e.SchemaMismatch, e.Cancelled, e.ContentFiltered)
 
 
@@ -81,22 +85,26 @@ class Breaker:
         self._class = type(error)
         if self._opened_at is not None:
             return self._probe_failed(error, now, self._opened_at)
-        if self._alike < ALIKE:
+        enough = ALIKE if self._worked else ALIKE_AT_FIRST
+        if self._alike < enough:
             return None
-        alike = f"the last {ALIKE} attempts all failed with {type(error).__name__}"
-        if not self._worked:
-            return self.stop(f"{self._name} never answered; {alike}: {error}")
         self._opened_at = now
         self._probe_at = now + self._probe_gap
-        return f"{self._name}: {alike}; sending one probe at a time until it answers"
+        return (
+            f"{self._name}: the last {enough} attempts all failed with "
+            f"{type(error).__name__}; sending one probe at a time until it answers."
+        )
 
     def _probe_failed(
         self, error: e.AttemptError, now: float, opened_at: float
     ) -> str | None:
         self._probe_at = now + self._probe_gap
         self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
+        kind = type(error).__name__
+        if not self._worked and now - opened_at > GIVE_UP_AT_FIRST_S:
+            return self.stop(f"{self._name} never answered: {kind}: {error}")
         if now - opened_at > GIVE_UP_S:
-            return self.stop(f"{self._name} has failed for an hour: {error}")
+            return self.stop(f"{self._name} has failed for an hour: {kind}: {error}")
         return None
 
     def stop(self, why: str) -> str:

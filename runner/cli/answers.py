@@ -9,7 +9,7 @@ import click
 
 from runner.cli import choices
 from runner.cli.calls import ANY_SETTING
-from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
+from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -21,7 +21,6 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
 @choices.output_dir
 @choices.as_json
 @click.pass_context
-@speaks
 def score(
     ctx: click.Context,
     /,
@@ -83,7 +82,6 @@ def score(
 @click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
 @choices.sets
 @choices.runs_dir
-@speaks
 def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
@@ -131,7 +129,6 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
 @click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
 @choices.sets
 @choices.as_json
-@speaks
 def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
     from runner.cli import session

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.speech import speaks, tell
+from runner.cli.speech import tell
 
 if TYPE_CHECKING:
     from runner.job import ImportedAnswer
@@ -26,7 +26,6 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.output_dir
 @choices.as_json
 @click.pass_context
-@speaks
 def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> int:
     """Run JOB and score its answers.
 
@@ -43,7 +42,6 @@ def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> i
 @choices.new_run
 @choices.as_json
 @click.pass_context
-@speaks
 def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
     """Run JOB without scoring it: siftlog score RUN does that later."""
     return _start(ctx.args, job_name, given, scores=False)
@@ -78,7 +76,6 @@ def _start(
 @choices.output_dir
 @choices.as_json
 @click.pass_context
-@speaks
 def resume(
     ctx: click.Context,
     /,
@@ -136,7 +133,6 @@ def resume(
 @choices.no_score
 @choices.output_dir
 @choices.as_json
-@speaks
 def import_(
     job_name: str,
     words: tuple[str, ...],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, record, speaks, tell
+from runner.cli.speech import DONE, record, tell
 
 if TYPE_CHECKING:
     from store.runs import RunFolder
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @choices.run_argument
 @choices.runs_dir
 @choices.as_json
-@speaks
 def drain(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from runner.errors import UsageError
@@ -47,7 +46,6 @@ def drain(run_name: str, runs_dir: Path, as_json: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Only say how many tasks it is about.")
 @choices.runs_dir
 @choices.as_json
-@speaks
 def retry(
     run_name: str,
     expression: str,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from runner.cli import choices
-from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
+from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 
 @click.command()
@@ -22,7 +22,6 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, speaks, tell, text
 )
 @choices.runs_dir
 @choices.as_json
-@speaks
 def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
     """Write RUN's tasks with their replies into its exports folder."""
     from runner import export as writing
@@ -43,7 +42,6 @@ def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
 @choices.run_argument
 @choices.runs_dir
 @choices.as_json
-@speaks
 def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong."""
     from store.runs import resolve

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, ERROR, record, speaks, text
+from runner.cli.speech import DONE, ERROR, record, text
 
 LOW_DISK_BYTES = 2 << 30
 """Below this a run of some size would soon meet a full disk."""
@@ -22,7 +22,6 @@ LOW_DISK_BYTES = 2 << 30
 @click.command()
 @click.argument("job_name", metavar="[JOB]", required=False)
 @choices.as_json
-@speaks
 def jobs(job_name: str | None, as_json: bool) -> int:
     """List the installed jobs, or the settings of JOB."""
     from runner.registry import job_names, load_job
@@ -65,7 +64,6 @@ class Check(NamedTuple):
 @click.option("--base-url", multiple=True, help="An endpoint to reach; repeatable.")
 @choices.runs_dir
 @choices.as_json
-@speaks
 def doctor(base_url: tuple[str, ...], runs_dir: Path, as_json: bool) -> int:
     """Check Python, SQLite, disk, keys and endpoints; exit 1 if one blocks a run."""
     checks = [*_machine(), *_disk(runs_dir), *_keys()]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, record, speaks, tell, text
+from runner.cli.speech import DONE, record, tell, text
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
 @click.command()
 @choices.runs_dir
 @choices.as_json
-@speaks
 def runs(runs_dir: Path, as_json: bool) -> int:
     """List the runs with their state and counts."""
     from runner.cli.stand import state_of, status_json
@@ -66,7 +65,6 @@ def runs(runs_dir: Path, as_json: bool) -> int:
 @click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
 @choices.runs_dir
 @choices.as_json
-@speaks
 def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
     """Say how RUN stands."""
     from runner.cli.stand import status_json, status_text
@@ -95,7 +93,6 @@ def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @choices.runs_dir
 @choices.as_json
-@speaks
 def tasks(
     run_name: str,
     expression: str,
@@ -193,7 +190,6 @@ def _task_rows(log: Path, query: Query, limit: int | None) -> Iterator[TaskRow]:
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
 @choices.runs_dir
 @choices.as_json
-@speaks
 def events(
     run_name: str,
     follow: bool,

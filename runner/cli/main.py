@@ -8,13 +8,21 @@ by entry point (group `siftlog.commands`).
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
 
 import click
 
+from runner.cli.speech import DONE, ERROR, INTERRUPTED, USAGE, tell
+from runner.errors import RunnerError, UsageError
+from store.errors import AmbiguousRun, NoSuchRun, QueryError, StoreError
+
 GROUP = "siftlog.commands"
+
+
+USAGE_ERRORS = (UsageError, QueryError, NoSuchRun, AmbiguousRun)
 
 
 class Verb(NamedTuple):
@@ -97,18 +105,31 @@ def main() -> None:
     sys.exit(_exit_code(sys.argv[1:]))
 
 
-def _exit_code(arguments: list[str]) -> int:
+def _exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
+    """Run a verb; what it cannot do becomes one sentence and the right exit code."""
     try:
         result: Any = cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
-        return 5
+        return INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except USAGE_ERRORS as error:
+        return _failed(str(error), USAGE)
+    except (RunnerError, StoreError) as error:
+        return _failed(str(error), ERROR)
     except BrokenPipeError:
         # the reader of a pipe has seen enough; nothing is wrong
-        sys.stderr.close()
-        return 0
-    return result if isinstance(result, int) else 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{where}{error.strerror or error}.", ERROR)
+    return result if isinstance(result, int) else DONE
+
+
+def _failed(sentence: str, code: int) -> int:
+    tell(f"siftlog: {sentence}")
+    return code

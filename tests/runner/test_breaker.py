@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from runner import errors as e
-from runner.breaker import ALIKE, GIVE_UP_S, Breaker
+from runner.breaker import (
+    ALIKE,
+    ALIKE_AT_FIRST,
+    GIVE_UP_AT_FIRST_S,
+    GIVE_UP_S,
+    Breaker,
+)
 
 
 def _fail(breaker: Breaker, times: int, now: float = 0.0) -> list[str]:
@@ -11,11 +17,14 @@ def _fail(breaker: Breaker, times: int, now: float = 0.0) -> list[str]:
     return [sentence for sentence in said if sentence]
 
 
-def test_an_endpoint_that_never_worked_is_left_alone_at_once() -> None:
+def test_an_endpoint_that_never_worked_is_given_up_in_seconds() -> None:
     breaker = Breaker("http://x")
-    assert len(_fail(breaker, ALIKE)) == 1
+    assert len(_fail(breaker, ALIKE_AT_FIRST)) == 1
+    assert breaker.is_open
+    assert _fail(breaker, 1, now=5.0) == []
+    assert len(_fail(breaker, 1, now=GIVE_UP_AT_FIRST_S + 1)) == 1
     assert "never answered" in (breaker.stopped or "")
-    assert breaker.ready_at(0.0, 0) is None
+    assert breaker.ready_at(99.0, 0) is None
 
 
 def test_an_endpoint_that_worked_is_probed_one_at_a_time() -> None:

@@ -50,9 +50,10 @@ class Prompt:
 
 def read_prompt(request: ChatRequest) -> Prompt:
     """The paper and the questions of a request of this job."""
-    *before, task = request.messages[-1].parts
-    paper = _PAPER.search("".join(part.text for part in before))
-    blocks = tuple(_BLOCK.finditer(task.text))
+    # by the marks, not by parts: a request that came over a wire has lost its parts
+    asked = next(m.text for m in request.messages if m.role == "user")
+    paper = _PAPER.search(asked)
+    blocks = tuple(_BLOCK.finditer(asked, paper.end() if paper else 0))
     return Prompt(
         paper=paper["text"] if paper else "",
         questions=tuple(_question(block["text"]) for block in blocks),

@@ -1,0 +1,44 @@
+"""A key goes through every error path and is found nowhere afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store.runs import RunFolder
+from store.views import events, open_reader, payload
+from tests.corpus import write_corpus
+from tests.processes import siftlog
+from tests.refusing import serve
+
+CANARY = "sk-canary-7f3a9c51e8"
+
+
+def test_no_file_event_or_message_holds_the_key(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 4)
+    (tmp_path / ".env").write_text(f"MY_KEY={CANARY}\n")
+    said = []
+    for i, statuses in enumerate([(401,), (500, 429, 400), (200,), (403, 503)]):
+        with serve(*statuses) as url:
+            done = siftlog(
+                *("run", "paper-investigation", *corpus, f"--run-id=r{i}"),
+                *("--model=openai/x", f"--base-url={url}", "--api-key-env=MY_KEY"),
+                *("--deadline-s=3", "--json"),
+                cwd=tmp_path,
+                check=False,
+            )
+            assert done.returncode in {1, 3, 5}, done.stderr
+            said += [done.stdout, done.stderr]
+        said.append(siftlog("status", f"r{i}", cwd=tmp_path).stdout)
+        said.append(siftlog("events", f"r{i}", "--json", cwd=tmp_path).stdout)
+        siftlog("export", f"r{i}", cwd=tmp_path)
+    assert not [text for text in said if CANARY in text]
+    bodies = 0
+    for folder in sorted((tmp_path / "runs").iterdir()):
+        for path in folder.rglob("*"):
+            assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+        with open_reader(RunFolder(folder).log) as reader:
+            for recorded in events(reader, limit=100_000):
+                body = payload(reader, recorded.seq)
+                bodies += body is not None
+                assert CANARY.encode() not in (body or b"")
+    assert bodies > 10

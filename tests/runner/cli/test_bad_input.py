@@ -1,0 +1,190 @@
+"""Whatever is wrong: one sentence, the right exit code, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from store.runs import RunFolder
+from store.views import open_reader
+from store.views import status as read_status
+from tests.corpus import write_corpus
+from tests.processes import SIFTLOG, siftlog, simulated, start, status
+from tests.refusing import serve
+
+JOB = "paper-investigation"
+
+
+def _fails(code: int, *words: object, cwd: Path) -> str:
+    """Run a command that must fail; its one sentence."""
+    done = siftlog(*words, cwd=cwd, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("siftlog: ")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> list[str]:
+    return write_corpus(tmp_path / "corpus", 3)
+
+
+def _nothing_written(cwd: Path) -> bool:
+    return not (cwd / "runs").exists() or not list((cwd / "runs").iterdir())
+
+
+def test_a_missing_file_is_named(tmp_path: Path, corpus: list[str]) -> None:
+    said = _fails(1, "run", JOB, *corpus, "--bench=nowhere.jsonl", cwd=tmp_path)
+    assert "nowhere.jsonl" in said
+    assert _nothing_written(tmp_path)
+
+
+def test_a_broken_line_is_named_with_its_number(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    bench = tmp_path / "corpus" / "bench.jsonl"
+    bench.write_text(bench.read_text() + '{"pmcid": "PMC1", "variants":\n')
+    said = _fails(1, "run", JOB, *corpus, cwd=tmp_path)
+    assert "bench.jsonl line 4" in said
+    assert _nothing_written(tmp_path)
+
+
+def test_an_unknown_setting_is_answered_with_the_nearest(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    said = _fails(2, "run", JOB, *corpus, "--set", "temprature=1", cwd=tmp_path)
+    assert "temprature" in said
+    assert "temperature" in said
+    assert _nothing_written(tmp_path)
+
+
+def test_a_job_or_a_run_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
+    assert JOB in _fails(2, "run", "paper-investigations", cwd=tmp_path)
+    assert "siftlog runs" in _fails(2, "status", "nothing", cwd=tmp_path)
+
+
+def test_a_provider_that_is_not_served_yet_is_said(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    words = ("run", JOB, *corpus, "--model", "acme/large")
+    assert "acme/large" in _fails(2, *words, cwd=tmp_path)
+    assert _nothing_written(tmp_path)
+
+
+def test_the_folder_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "other"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "log.db")) as db:
+        db.execute("CREATE TABLE theirs(x)")
+        db.commit()
+    before = (folder / "log.db").read_bytes()
+    for verb in ("status", "resume", "score", "verify"):
+        assert "log.db" in _fails(1, verb, "other", cwd=tmp_path)
+    assert (folder / "log.db").read_bytes() == before
+    assert [path.name for path in folder.iterdir()] == ["log.db"]
+
+
+def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "empty").mkdir(parents=True)
+    assert "holds no run" in _fails(1, "status", "empty", cwd=tmp_path)
+
+
+def test_a_wrong_key_is_one_sentence_and_its_tasks_stay_open(
+    tmp_path: Path, corpus: list[str], refusing: str
+) -> None:
+    done = siftlog(
+        *("run", JOB, *corpus, "--model", "openai/x", f"--base-url={refusing}"),
+        "--run-id=r",
+        cwd=tmp_path,
+        check=False,
+        env={"OPENAI_API_KEY": "sk-wrong-0123456789"},
+    )
+    assert done.returncode == 1
+    assert "refused the key" in done.stderr
+    assert "siftlog resume r" in done.stderr
+    stands = status(tmp_path, "r")
+    assert stands["state"] == "drained"
+    assert stands["tasks"]["open"] == stands["tasks"]["planned"] == 3
+    assert stands["tasks"]["failed"] == 0
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    """An endpoint that answers 401 to everybody and echoes what it was sent."""
+    with serve(401) as url:
+        yield url
+
+
+def test_an_unreachable_endpoint_is_one_sentence_and_loses_nothing(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    done = siftlog(
+        *("run", JOB, *corpus, "--model", "x", "--base-url=http://127.0.0.1:9"),
+        "--run-id=r",
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "127.0.0.1:9 never answered" in done.stderr
+    assert "siftlog resume r" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert status(tmp_path, "r")["tasks"]["open"] == 3
+
+
+def test_a_second_writer_is_refused_while_the_first_goes_on(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    with simulated("--latency-ms", 400, "--job", JOB, cwd=tmp_path) as url:
+        first = start(
+            *("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r"),
+            cwd=tmp_path,
+        )
+        folder = RunFolder(tmp_path / "runs" / "r")
+        while not folder.is_alive():
+            assert first.poll() is None
+        said = _fails(1, "resume", "r", cwd=tmp_path)
+        assert "another process" in said
+        assert first.wait(60) == 0
+    assert status(tmp_path, "r")["tasks"]["open"] == 0
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_was_recorded(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 150)
+    blocks = 512  # of 1 KiB: a limit on file size fails writes as a full disk does
+    words = " ".join(["run", JOB, *corpus, "--run-id=r", "--json"])
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"ulimit -f {blocks}; exec {SIFTLOG} {words}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "siftlog: " in done.stderr
+    with open_reader(RunFolder(tmp_path / "runs" / "r").log) as reader:
+        answered = read_status(reader).attempts.answered
+    siftlog("verify", "r", cwd=tmp_path)
+    resumed = siftlog("resume", "r", "--json", cwd=tmp_path)
+    end = json.loads(resumed.stdout.splitlines()[-1])
+    assert end["tasks"]["open"] == 0
+    assert end["attempts"]["answered"] >= answered > 0
+    assert end["attempts"]["answered"] == end["tasks"]["completed"]
+
+
+def test_a_run_without_its_inputs_says_which_one_it_misses(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    siftlog("run", JOB, *corpus, "--run-id=r", cwd=tmp_path)
+    shutil.rmtree(tmp_path / "corpus" / "papers")
+    assert "papers" in _fails(1, "score", "r", cwd=tmp_path)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from jobs.paper_investigation.lexical.paper import Paper, fold, occurs, words
+from jobs.paper_investigation.lexical.paper import (
+    Paper,
+    fold,
+    names,
+    occurs,
+    overlap,
+    words,
+)
 from jobs.paper_investigation.lexical.prompt import Choice
 
 LETTERS = "abcd"
@@ -17,7 +23,6 @@ Without it a long option wins by its common words alone.
 """
 
 _NONE = re.compile(r"none of the (?:options|above|other)")
-_CATEGORY = re.compile(r"^[a-z /-]+:\s*(?=[a-z])")
 
 
 def choose(paper: Paper, question: Choice) -> str:
@@ -30,14 +35,9 @@ def choose(paper: Paper, question: Choice) -> str:
     ]
     for number, option in enumerate(options):
         if _NONE.match(option):
-            others = (o for o in options if o is not option)
+            others = options[:number] + options[number + 1 :]
             shares[number] = -1.0 if any(_stands(paper, o) for o in others) else 2.0
     return LETTERS[shares.index(max(shares))]
-
-
-def names(option: str) -> tuple[str, ...]:
-    """What an option names: its parts at commas, without a category in front."""
-    return tuple(_CATEGORY.sub("", part.strip()) for part in option.split(","))
 
 
 def _stands(paper: Paper, option: str) -> bool:
@@ -55,17 +55,6 @@ def _share(paper: Paper, sentence: frozenset[str], option: str) -> float:
             if all(occurs(name, text) for name in names(option)):
                 scores[number] += SAME_PASSAGE_BONUS
     return max(scores.values(), default=0.0)
-
-
-def overlap(paper: Paper, wanted: Iterable[str]) -> dict[int, float]:
-    """By passage, the share of the weight of *wanted* words that it holds."""
-    known = sorted(word for word in wanted if word in paper.weights)
-    total = sum(paper.weights[word] for word in known)
-    scores: dict[int, float] = {}
-    for word in known:
-        for number in paper.places[word]:
-            scores[number] = scores.get(number, 0.0) + paper.weights[word] / total
-    return scores
 
 
 def _rarest(paper: Paper, sentence: frozenset[str]) -> str | None:

@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.paper_investigation.variants import plain_signs
@@ -36,6 +36,7 @@ _SENTENCE_END = re.compile(
 )
 _RULE_ROW = re.compile(r"\|[\s:|-]+")
 _CAPTION = re.compile(r"\btable\b")
+_CATEGORY = re.compile(r"^[a-z /-]+:\s*(?=[a-z])")
 _TOKEN = re.compile(r"[a-z0-9]+(?:[*:.-][a-z0-9]+)*")
 
 
@@ -70,6 +71,11 @@ def fold(text: str) -> str:
     return _GENE_THEN_STAR.sub(r"\1*", text)
 
 
+def names(field: str) -> tuple[str, ...]:
+    """What a folded field names: its parts at commas, without their categories."""
+    return tuple(_CATEGORY.sub("", part.strip()) for part in field.split(","))
+
+
 def occurs(name: str, text: str) -> bool:
     """Whether a folded *name* stands in a folded *text* as words of its own."""
     return position(name, text) is not None
@@ -102,6 +108,22 @@ def index(text: str) -> Paper:
         weights={word: math.log(1 + count / len(at)) for word, at in places.items()},
         places={word: tuple(at) for word, at in places.items()},
     )
+
+
+def overlap(paper: Paper, wanted: Iterable[str]) -> dict[int, float]:
+    """By passage, the share of the weight of *wanted* words that it holds.
+
+    A word that the paper lacks weighs as much as one that it holds once. Shares are
+    rounded, so that the last digit of a logarithm decides no tie.
+    """
+    once = math.log(1 + len(paper.passages))
+    weights = {word: paper.weights.get(word, once) for word in sorted(wanted)}
+    total = sum(weights.values())
+    scores: dict[int, float] = {}
+    for word, weight in weights.items():
+        for number in paper.places.get(word, ()):
+            scores[number] = scores.get(number, 0.0) + weight / total
+    return {number: round(share, 9) for number, share in scores.items()}
 
 
 def _passages(text: str) -> Iterator[Passage]:

@@ -6,8 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.paper_investigation.lexical.choice import names, overlap
-from jobs.paper_investigation.lexical.paper import Paper, fold, position, words
+from jobs.paper_investigation.lexical.paper import (
+    Paper,
+    fold,
+    names,
+    overlap,
+    position,
+    words,
+)
 from jobs.paper_investigation.lexical.prompt import Study
 
 NOT_FOUND = "not found"
@@ -50,10 +56,8 @@ class _PValue:
 def find_study(paper: Paper, question: Study) -> tuple[str, str]:
     """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
     variants = names(fold(question.fields.get("Variant", "")))
-    topic = fold(
-        " ".join(question.fields.get(label, "") for label in ("Drug", "Phenotype"))
-    )
-    wanted = [word for name in names(topic) for word in words(name)]
+    topic = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
+    wanted = {word for field in topic for name in names(field) for word in words(name)}
     shares = overlap(paper, wanted)
     found = max(
         _candidates(paper, variants, shares if wanted else None),

@@ -21,7 +21,7 @@ PRAGMA wal_autocheckpoint = 1000;
 -- name: journal_size_limit
 PRAGMA journal_size_limit = 67108864;
 -- name: writer_cache
-PRAGMA cache_size = -32768;
+PRAGMA cache_size = -8192;
 -- name: writer_timeout
 PRAGMA busy_timeout = 5000;
 -- name: recursive_triggers

@@ -1,0 +1,95 @@
+"""Small datasets for tests: papers and questions made in memory, without files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jobs.paper_investigation.dataset import BenchPaper, Dataset, Question
+from jobs.paper_investigation.settings import PIPELINES, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTexts:
+    """Papers' texts held in memory; blank ones count as absent, as in files."""
+
+    held: Mapping[str, str] = field(default_factory=dict)
+
+    def __contains__(self, pmcid: str) -> bool:
+        return bool(self.held.get(pmcid, "").strip())
+
+    def text(self, pmcid: str) -> str:
+        """The text; `KeyError` where there is none."""
+        if pmcid not in self:
+            raise KeyError(pmcid)
+        return self.held[pmcid]
+
+    def title(self, pmcid: str) -> str | None:
+        """The first line, where it is a heading."""
+        first = self.held.get(pmcid, "").partition("\n")[0]
+        return first.removeprefix("# ") if first.startswith("# ") else None
+
+
+def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> Question:
+    """A multiple-choice question whose key is b."""
+    question = Question(
+        pipeline="mcq_drug",
+        question_id=question_id,
+        pmcid=pmcid,
+        variant=variant,
+        question_type="standard",
+        sentence="______ is cleared more slowly by carriers.",
+        options=("aspirin", "warfarin", "heparin", "digoxin"),
+        correct="b",
+        original_sentence="Warfarin is cleared more slowly by carriers.",
+        row={},
+    )
+    return replace(question, **changes)
+
+
+def study(pmcid: str, variant: str, question_id: str, **changes: Any) -> Question:
+    """A study-parameter question whose p-value is 0.03, significant."""
+    question = Question(
+        pipeline="study_param",
+        question_id=question_id,
+        pmcid=pmcid,
+        variant=variant,
+        question_type="correct",
+        sentence="The variant is associated with a lower dose of warfarin.",
+        gene="CYP2C9",
+        drug="warfarin",
+        phenotype_category="Dosage",
+        phenotype="lower dose",
+        expected_p_value="= 0.03",
+        expected_significance="yes",
+        row={},
+    )
+    return replace(question, **changes)
+
+
+def dataset(
+    bench: Mapping[str, Sequence[str]],
+    questions: Iterable[Question] = (),
+    texts: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Dataset:
+    """A dataset of *bench* (variants by paper); every paper has a text by default."""
+    by_paper: dict[str, list[Question]] = {}
+    for question in questions:
+        by_paper.setdefault(question.pmcid, []).append(question)
+    if texts is None:
+        texts = {pmcid: f"# Paper {pmcid}\n\nText." for pmcid in bench}
+    return Dataset(
+        settings=Settings(**settings),
+        bench=tuple(
+            BenchPaper(pmcid=pmcid, variants=tuple(variants), line=line)
+            for line, (pmcid, variants) in enumerate(bench.items(), start=1)
+        ),
+        papers=MemoryTexts(held=texts),
+        questions={
+            pmcid: tuple(sorted(group, key=lambda q: PIPELINES.index(q.pipeline)))
+            for pmcid, group in by_paper.items()
+        },
+        sentences={},
+    )

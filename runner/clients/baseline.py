@@ -14,7 +14,7 @@ from runner.reply import Reply
 class BaselineClient:
     """Asks `job.baseline`, which sees the request and nothing else.
 
-    A baseline searches whole papers in pure Python and may take tens of milliseconds.
+    A baseline searches whole papers in pure Python: 10 ms and more for each.
     It runs in one thread, so that heartbeats, commits and signals go on meanwhile; a
     second thread would only fight over the interpreter.
     """

@@ -1,0 +1,177 @@
+"""Calls per second and CPU per call, against floors measured in the same run.
+
+Everything talks to one bare server in a process of its own, in turns, and each figure
+is the median of its rounds. The ratios are what counts; the absolute rates say how
+fast the machine is.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TypeAlias
+
+from tests.bench.row import Row
+from tests.bench.siftlog_run import Figures, siftlog
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Measured: TypeAlias = dict[str, Figures]
+
+#: Calls of a round, enough for a second or more of each; quick rounds take a quarter.
+CALLS = {"socket": 20_000, "per_slot": 3_000, "client": 8_000}
+SIFTLOG_CALLS = 6_000
+
+#: The shared client slows down once all its connections stand: a round has to last.
+SHARED_CALLS = {64: 600, 256: 1_500}
+
+#: CPU per call of inspect_ai over that of the shared client, measured side by side
+#: where both were installed: 18.1 and 5.8 ms, 19.6 and 13.8 ms.
+INSPECT_OF_SHARED = {64: 18.1 / 5.8, 256: 19.6 / 13.8}
+
+
+def measure(quick: bool) -> list[Row]:
+    """The rows of this table."""
+    rounds = 1 if quick else 3
+    rows = []
+    with serving(latency_ms=0) as base_url:
+        for concurrency in (64, 256):
+            rows += _at_full_speed(base_url, concurrency, rounds, 4 if quick else 1)
+    with serving(latency_ms=200) as base_url:
+        rows += _at_200_ms(base_url, rounds, 2_560 if quick else 12_800)
+    if not quick:
+        with serving(latency_ms=2000) as base_url:
+            rows += _at_2_s(base_url)
+    return rows
+
+
+@contextmanager
+def serving(latency_ms: int) -> Iterator[str]:
+    """The bare server, for as long as the context is open; yields its base URL."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.floor_server", str(latency_ms)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def floor(name: str, base_url: str, calls: int, concurrency: int) -> Figures:
+    """What the script `floor_<name>.py` makes of it, in a process of its own."""
+    words = [sys.executable, "-m", f"tests.bench.floor_{name}", base_url]
+    done = subprocess.run(
+        [*words, str(calls), str(concurrency)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return Figures(**json.loads(done.stdout))
+
+
+def _at_full_speed(
+    base_url: str, concurrency: int, rounds: int, divisor: int
+) -> list[Row]:
+    runs: dict[str, Callable[[], Figures]] = {
+        name: lambda name=name, calls=calls: floor(
+            name, base_url, calls // divisor, concurrency
+        )
+        for name, calls in CALLS.items()
+    }
+    runs["shared"] = lambda: floor(
+        "shared", base_url, SHARED_CALLS[concurrency], concurrency
+    )
+    runs["siftlog"] = lambda: siftlog(base_url, SIFTLOG_CALLS // divisor, concurrency)
+    got = _medians(runs, rounds)
+    ours, shared, per_slot = got["siftlog"], got["shared"], got["per_slot"]
+    engine_ms = ours.cpu_ms - got["client"].cpu_ms
+    of_inspect = _ratio(ours, shared) * INSPECT_OF_SHARED[concurrency]
+    at = f"at {concurrency} connections"
+    return [
+        *_orientation(got, at),
+        _least("calls/s", f"of one shared httpx client {at}", _ratio(ours, shared), 10),
+        _least(
+            "calls/s", f"of one httpx client per slot {at}", _ratio(ours, per_slot), 1
+        ),
+        _least("calls/s", f"of inspect_ai, by its known ratio {at}", of_inspect, 25),
+        _most("CPU ms/call", f"whole {at}", ours.cpu_ms, 0.8),
+        _most("CPU ms/call", f"engine without HTTP client {at}", engine_ms, 0.25),
+    ]
+
+
+def _at_200_ms(base_url: str, rounds: int, calls: int) -> list[Row]:
+    got = _medians(
+        {
+            "socket": lambda: floor("socket", base_url, calls, 256),
+            "siftlog": lambda: siftlog(base_url, calls, 256),
+        },
+        rounds,
+    )
+    share = _ratio(got["siftlog"], got["socket"])
+    at = "at 200 ms x 256 connections"
+    return [
+        *_orientation(got, at),
+        _least("latency", f"of bare sockets {at}", share, 0.9),
+    ]
+
+
+def _at_2_s(base_url: str) -> list[Row]:
+    # twenty rounds of the slots, so that starting up and the last stragglers are small
+    calls, concurrency = 20_000, 1_000
+    got = {"siftlog": siftlog(base_url, calls, concurrency)}
+    at = "at 2 s x 1,000 connections"
+    share = got["siftlog"].calls_per_s / (concurrency / 2)
+    return [
+        *_orientation(got, at),
+        _least("latency", f"of the ideal {at}", share, 0.97),
+    ]
+
+
+def _medians(runs: dict[str, Callable[[], Figures]], rounds: int) -> Measured:
+    """Every run once a round, in turns: a slow moment of the machine hits them all."""
+    taken = [{name: run() for name, run in runs.items()} for _ in range(rounds)]
+    return {
+        name: Figures(
+            calls_per_s=median(each[name].calls_per_s for each in taken),
+            cpu_ms=median(each[name].cpu_ms for each in taken),
+        )
+        for name in runs
+    }
+
+
+def _ratio(ours: Figures, other: Figures) -> float:
+    return ours.calls_per_s / other.calls_per_s
+
+
+def _orientation(got: Measured, at: str) -> list[Row]:
+    return [
+        Row(
+            target="calls/s",
+            what=f"{name} {at}",
+            value=f.calls_per_s,
+            goal="",
+            met=True,
+        )
+        for name, f in got.items()
+    ]
+
+
+def _least(target: str, what: str, value: float, goal: float) -> Row:
+    return Row(
+        target=target, what=what, value=value, goal=f">= {goal:g}", met=value >= goal
+    )
+
+
+def _most(target: str, what: str, value: float, goal: float) -> Row:
+    return Row(
+        target=target, what=what, value=value, goal=f"<= {goal:g}", met=value <= goal
+    )

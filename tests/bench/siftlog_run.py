@@ -1,0 +1,84 @@
+"""`siftlog generate` as a child process: its calls per second and CPU per call.
+
+A run of few calls is measured beside the long one, and its CPU taken off, so that
+starting Python and reading settings do not count as calls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from store.views import events, last_seq, open_reader, status
+from tests.bench.floor_prompts import SENTENCE
+from tests.processes import SIFTLOG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a floor or a run was measured to do."""
+
+    calls_per_s: float
+    cpu_ms: float  #: of the calling process, per call
+
+
+def siftlog(base_url: str, calls: int, concurrency: int) -> Figures:
+    """Everything on: durable log, projections, limiter, parsing."""
+    few_cpu_s, _ = _run(base_url, concurrency, concurrency)
+    cpu_s, seconds = _run(base_url, calls, concurrency)
+    return Figures(
+        calls_per_s=calls / seconds,
+        cpu_ms=(cpu_s - few_cpu_s) / (calls - concurrency) * 1000,
+    )
+
+
+def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, float]:
+    """CPU seconds of the process, and seconds from its first call to its last event."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bench, papers = _papers(folder, calls)
+        words = [
+            *(SIFTLOG, "generate", "paper-investigation", "--json"),
+            *("--base-url", base_url, "--model", "openai/bench"),
+            *("--concurrency", str(concurrency)),
+            *("--set", "mode=extract", "--set", "structured=off"),
+            *("--set", f"bench={bench}", "--set", f"papers={papers}"),
+            *("--runs-dir", folder, "--run-id", "bench"),
+        ]
+        with subprocess.Popen(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stderr is not None
+            said = process.stderr.read().decode()
+            _, code, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+        if process.returncode != 0:
+            raise RuntimeError(f"siftlog ended with {process.returncode}: {said}")
+        seconds = _seconds(folder / "bench" / "log.db", calls)
+        return usage.ru_utime + usage.ru_stime, seconds
+
+
+def _papers(folder: Path, count: int) -> tuple[Path, Path]:
+    """Invented papers whose prompts have 2 KB, as those of the floors."""
+    bench, papers = folder / "bench.jsonl", folder / "papers.jsonl"
+    with bench.open("w") as truths, papers.open("w") as texts:
+        for number in range(1, count + 1):
+            truth = {"pmcid": f"PMC{number}", "variants": [f"rs{number}"]}
+            text = {"pmcid": f"PMC{number}", "text": f"Paper {number}. " + SENTENCE * 6}
+            truths.write(json.dumps(truth) + "\n")
+            texts.write(json.dumps(text) + "\n")
+    return bench, papers
+
+
+def _seconds(log: Path, calls: int) -> float:
+    with open_reader(log) as reader:
+        answered = status(reader).attempts.answered
+        if answered != calls:
+            raise RuntimeError(f"{answered} of {calls} calls were answered")
+        (first,) = events(reader, kinds=["attempt_started"], limit=1)
+        (last,) = events(reader, after=last_seq(reader) - 1)
+        return (last.ts_us - first.ts_us) / 1e6

@@ -1,0 +1,222 @@
+"""The job's own result files: their names, and their lines.
+
+A line holds everything that a later import, or another program, needs to judge the
+answers again: question, reply, what was read and what was expected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.questions import LETTERS
+from jobs.paper_investigation.record import Mode
+from jobs.paper_investigation.scoring.agreement import paper_facts, question_facts
+from jobs.paper_investigation.scoring.judging import expected
+from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
+from jobs.paper_investigation.settings import PIPELINES
+from runner.scorecard import Line
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+EVAL_RESULTS = "eval_results.jsonl"
+
+FILES: Mapping[Mode, tuple[str, ...]] = {
+    "investigate": (
+        "paper_investigation_responses.jsonl",
+        f"paper_investigation_{EVAL_RESULTS}",
+    ),
+    "extract": (f"variant_{EVAL_RESULTS}",),
+    "questions": tuple(f"{name}_{EVAL_RESULTS}" for name in PIPELINES),
+}
+"""The files of a model and replicate that get a line a paper or a question."""
+
+
+def slugs(models: Iterable[str]) -> dict[str, str]:
+    """How each model is called in file names; two models never share a name."""
+    plain = {model: _UNSAFE.sub("_", model) for model in models}
+    uses = Counter(plain.values())
+    return {
+        model: slug
+        if uses[slug] == 1
+        else f"{slug}-{sha256(model.encode()).hexdigest()[:6]}"
+        for model, slug in plain.items()
+    }
+
+
+def file_name(slug: str, replicate: int, rest: str) -> str:
+    """The name of a model's file; replicates above the first are marked."""
+    stem, dot, suffix = rest.rpartition(".")
+    mark = f"_r{replicate}" if replicate > 1 else ""
+    return f"{slug}_{stem}{mark}{dot}{suffix}"
+
+
+def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]:
+    """The lines that a paper, or a question alone, adds to its model's files.
+
+    Args:
+        paper: under one model in one replicate.
+        slug: of the model.
+        is_recorded: whether scored records keep the fields of the old profile.
+    """
+    record = paper.record
+
+    def line(rest: str, fields: Mapping[str, Any]) -> Line:
+        text = msgspec.json.encode(fields).decode()
+        name = file_name(slug, record.replicate, rest)
+        return Line(artifact=name, text=f"{text}\n")
+
+    if record.mode == "questions":
+        for marked in paper.questions:
+            if marked.judgement is not None:
+                pipeline = marked.item.question.pipeline
+                fields = answer_fields(marked, record.model)
+                yield line(f"{pipeline}_{EVAL_RESULTS}", fields)
+    elif record.mode == "extract":
+        (rest,) = FILES["extract"]
+        yield line(rest, extraction_fields(paper))
+    else:
+        responses, results = FILES["investigate"]
+        fields = investigation_fields(paper)
+        yield line(responses, fields)
+        if paper.skip is None:
+            yield line(results, fields if is_recorded else fields | _rates(paper))
+
+
+def investigation_fields(paper: MarkedPaper) -> dict[str, Any]:
+    """An investigation record."""
+    record, uses = paper.record, paper.uses
+    return {
+        "pmcid": record.pmcid,
+        "model": record.model,
+        "ground_truth_variants": record.truth,
+        "predicted_variants": _sorted(paper.predicted),
+        "recalled_variants": sorted(paper.recalled),
+        "variant_recall": paper.recall,
+        "variant_results": {
+            variant: _variant_result(paper, variant, uses)
+            for variant in sorted(paper.links)
+        },
+        "paper_score": paper.score,
+        "skip_reason": paper.skip,
+        "replicate": record.replicate,
+    }
+
+
+def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
+    """The scored extraction of one paper."""
+    record, facts = paper.record, paper_facts(paper)
+    predicted = paper.predicted or {}
+    return {
+        "pmcid": record.pmcid,
+        "article_title": record.title,
+        "ground_truth": record.truth,
+        "predicted": _sorted(paper.predicted),
+        "raw_response": record.reply.text if record.reply else None,
+        "had_paper_context": record.had_paper,
+        "model": record.model,
+        "true_positives": facts["true_positives"],
+        "false_negatives": facts["false_negatives"],
+        "recall": paper.recall,
+        "parse_failure": facts["parse_failure"],
+        "false_positives": sorted(set(predicted) - set(paper.truth)),
+        "precision": paper.precision,
+        "f1": paper.f1,
+        "skip_reason": paper.skip,
+        "replicate": record.replicate,
+    }
+
+
+def answer_fields(marked: Marked, model: str) -> dict[str, Any]:
+    """The scored answer to one question."""
+    item = marked.item
+    return {
+        **question_fields(item.question),
+        "response": item.reply.text if item.reply else None,
+        "had_paper_context": item.had_paper,
+        "model": model,
+        **question_facts(marked),
+        "rule": marked.judgement.rule if marked.judgement else None,
+    }
+
+
+def question_fields(question: Question) -> dict[str, Any]:
+    """A question under the field names of its file; blank fields are left out."""
+    fields: dict[str, Any] = {
+        "question_id": question.question_id,
+        "annotation_id": question.annotation_id,
+        "pmcid": question.pmcid,
+        "variant": question.variant,
+    }
+    if question.is_mcq:
+        options = zip(LETTERS, question.options or (), strict=False)
+        fields["blanked_sentence"] = question.sentence
+        fields |= {f"option_{letter}": text for letter, text in options}
+        fields["correct_answer"] = question.correct
+    else:
+        fields |= {
+            "gene": question.gene,
+            "drug": question.drug,
+            "phenotype_category": question.phenotype_category,
+            "phenotype": question.phenotype,
+            "sentence": question.sentence,
+            "expected_answer_p_value": question.expected_p_value,
+            "expected_answer_significance": question.expected_significance,
+        }
+    fields |= {
+        "question_type": question.question_type,
+        "table_type": question.table_type,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _variant_result(
+    paper: MarkedPaper, variant: str, uses: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    answered = [marked for marked in paper.links[variant] if marked.judgement]
+    responses = []
+    for marked in answered:
+        response = _response(marked, is_known=not paper.record.fixed_links)
+        if len(uses[marked.item.question.key]) > 1:
+            response["shared"] = True
+        responses.append(response)
+    return {
+        "questions_asked": len(answered),
+        "questions_correct": sum(marked.is_right for marked in answered),
+        "question_accuracy": paper.accuracies.get(variant),
+        "responses": responses,
+    }
+
+
+def _response(marked: Marked, *, is_known: bool) -> dict[str, Any]:
+    """One answer; older records do not say what was asked, so it is not *known*."""
+    question, judgement = marked.item.question, marked.judgement
+    return {
+        "source_pipeline": question.pipeline,
+        "question_id": question.question_id,
+        "annotation_id": question.annotation_id,
+        "question": question_fields(question) if is_known else None,
+        "model_response": marked.item.reply.text if marked.item.reply else None,
+        "parsed": judgement.value if judgement else None,
+        "rule": judgement.rule if judgement else None,
+        "correct": marked.is_right,
+        "expected_answer": expected(question),
+    }
+
+
+def _rates(paper: MarkedPaper) -> dict[str, float | None]:
+    return {
+        "question_accuracy": paper.question_accuracy,
+        "precision": paper.precision,
+        "f1": paper.f1,
+    }
+
+
+def _sorted(variants: Mapping[str, str] | None) -> list[str] | None:
+    return None if variants is None else sorted(variants)

@@ -1,0 +1,135 @@
+"""Flat replies: a line a reply, to the very tasks that a run of this job would plan.
+
+Bench and questions come from the data options. Lines may stand in any order; of each
+only its place is held, so a file may be large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import msgspec
+
+from jobs.paper_investigation.bench import read_bench
+from jobs.paper_investigation.importing.source import Source, pipeline_of, reply_text
+from jobs.paper_investigation.noticed import Noticed
+from jobs.paper_investigation.questions import read_questions
+from jobs.paper_investigation.rows import BOM, Row
+from jobs.paper_investigation.settings import Settings
+from runner.errors import UsageError
+from runner.job import ImportedAnswer
+from runner.task import TaskSpec
+
+PaperKey: TypeAlias = tuple[str, int, str]
+"""Model, replicate, paper."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Family:
+    """Where the lines about one paper stand; their fields are not held."""
+
+    extraction: Row | None = None
+    questions: list[Row] = field(default_factory=list)
+
+
+def read_flat(source: Source) -> Iterator[ImportedAnswer]:
+    """A family of answers a paper, or, in mode questions, each answer by itself."""
+    families = _families(source)
+    alone = source.settings.mode == "questions"
+    with source.path.open("rb") as file:
+
+        def again(row: Row) -> Row:
+            file.seek(row.start)
+            line = file.read(row.size).removeprefix(BOM)
+            text = line.decode(errors="replace")
+            return replace(row, fields=msgspec.json.decode(text))
+
+        for (model, replicate, pmcid), family in families.items():
+            if family.extraction is not None:
+                spec = TaskSpec(stage="extract", key=pmcid)
+                yield _answer(again(family.extraction), spec, model, replicate)
+            for place in family.questions:
+                row = again(place)
+                key = f"{row.text('source_pipeline')}:{row.text('question_id')}"
+                spec = TaskSpec(stage="question", key=f"{pmcid}/{key}")
+                answer = _answer(row, spec, model, replicate)
+                yield answer if alone else replace(answer, descends=True)
+
+
+def _answer(row: Row, spec: TaskSpec, model: str, replicate: int) -> ImportedAnswer:
+    error = row.text("error") or None
+    return ImportedAnswer(
+        spec=spec,
+        model=model,
+        replicate=replicate,
+        text=None if error else reply_text(row, "response"),
+        finish_reason=row.text("finish_reason") or "stop",
+        error=error,
+    )
+
+
+def _families(source: Source) -> dict[PaperKey, _Family]:
+    """Every line checked, by the paper it is about."""
+    settings = source.settings
+    papers, asked = _papers(settings), _asked(settings)
+    families: dict[PaperKey, _Family] = {}
+    for row in source.rows():
+        model, replicate = source.model_of(row), source.replicate_of(row)
+        place = replace(row, fields={})
+        kind = row.text("kind")
+        if kind == "extract":
+            pmcid = source.paper_of(row)
+            if pmcid not in papers:
+                raise row.error(f"{pmcid} is not in the bench (check --bench)")
+            family = families.setdefault((model, replicate, pmcid), _Family())
+            if family.extraction is not None:
+                raise row.error(
+                    f"{model} answers about {pmcid} on line "
+                    f"{family.extraction.line} already (keep one of the two)"
+                )
+            family.extraction = place
+        elif kind == "question":
+            pmcid = _paper_asked(row, asked)
+            family = families.setdefault((model, replicate, pmcid), _Family())
+            family.questions.append(place)
+        else:
+            raise row.error(f"kind is {kind[:20]!r} (extract or question)")
+    if settings.mode != "questions":
+        _require_extractions(families)
+    return families
+
+
+def _papers(settings: Settings) -> frozenset[str]:
+    if settings.mode == "questions":
+        return frozenset()
+    if settings.bench is None:
+        raise UsageError(
+            "Flat replies need the bench they answer: name it with --bench."
+        )
+    bench = read_bench(settings.bench, settings, Noticed())
+    return frozenset(paper.pmcid for paper in bench)
+
+
+def _asked(settings: Settings) -> Mapping[str, str]:
+    """The paper of each known question, by pipeline and id."""
+    questions = read_questions(settings, Noticed())
+    return {q.key: pmcid for pmcid, group in questions.items() for q in group}
+
+
+def _paper_asked(row: Row, asked: Mapping[str, str]) -> str:
+    key = f"{pipeline_of(row, 'source_pipeline')}:{row.required('question_id')}"
+    pmcid = asked.get(key)
+    if pmcid is None:
+        raise row.error(f"question {key} is unknown (check --questions)")
+    return pmcid
+
+
+def _require_extractions(families: Mapping[PaperKey, _Family]) -> None:
+    for (model, _, pmcid), family in families.items():
+        if family.extraction is None:
+            raise family.questions[0].error(
+                f"{model} has no extract line for {pmcid} (add it, or import with "
+                "--set mode=questions)"
+            )

@@ -1,0 +1,157 @@
+"""The forms in which results are written down elsewhere, and how each is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.paper_investigation.importing.extraction import read_extraction
+from jobs.paper_investigation.importing.flat import read_flat
+from jobs.paper_investigation.importing.investigation import read_investigation
+from jobs.paper_investigation.importing.source import Source
+from jobs.paper_investigation.importing.standalone import read_mcq, read_study
+from jobs.paper_investigation.settings import Settings
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One way in which results are written down."""
+
+    needs: tuple[str, ...]  #: fields that each row has
+    needs_any: tuple[str, ...] = ()  #: and one of these
+    read: Callable[[Source], Iterator[ImportedAnswer]]
+    step: str  #: what the file is about; files of one run share it
+
+    def fits(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a row with these *fields* is written in this form."""
+        has_one = not self.needs_any or any(name in fields for name in self.needs_any)
+        return has_one and all(name in fields for name in self.needs)
+
+    @property
+    def recognised(self) -> str:
+        """What a row must have, in words."""
+        words = " and ".join(self.needs)
+        return f"{words} and {' or '.join(self.needs_any)}" if self.needs_any else words
+
+
+FORMS: Mapping[str, Form] = {
+    "investigation": Form(
+        needs=("variant_results",), read=read_investigation, step="papers"
+    ),
+    "flat": Form(needs=("kind", "response"), read=read_flat, step="the plan"),
+    "variants": Form(
+        needs=("ground_truth",),
+        needs_any=("raw_response", "predicted"),
+        read=read_extraction,
+        step="variants",
+    ),
+    "mcq": Form(needs=("option_a", "response"), read=read_mcq, step="questions"),
+    "study_param": Form(
+        needs=("expected_answer_p_value", "response"), read=read_study, step="questions"
+    ),
+}
+"""In the order in which they are tried."""
+
+
+class PaperInvestigationImporter:
+    """The job's `runner.job.Importer`."""
+
+    formats: Mapping[str, str] = {name: form.recognised for name, form in FORMS.items()}
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: Settings,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """The answers in *files*, all of them checked before the first is given.
+
+        Args:
+            files: of one run; several models and replicates may be among them.
+            settings: of the run.
+            model: of every answer, whatever the files say.
+            form: a name in `formats`; None: by the content of each file.
+            replicates: of all answers in a file, whatever it says.
+
+        Raises:
+            DatasetError: a file cannot be read, fits no form, does not belong to the
+                same run as the others, or repeats what another one answers.
+            UsageError: *form* is none of `formats`, or needs inputs that are not named.
+        """
+        sources = [
+            Source(
+                path=path,
+                settings=settings,
+                model=model,
+                replicate=replicates.get(path),
+            )
+            for path in files
+        ]
+        forms = [_form(source, form) for source in sources]
+        _require_one_step(sources, forms)
+        _require_distinct(sources, forms)
+        for source, chosen in zip(sources, forms, strict=True):
+            yield from chosen.read(source)
+
+
+importer = PaperInvestigationImporter()
+
+
+def _form(source: Source, name: str | None) -> Form:
+    if name is not None:
+        if name not in FORMS:
+            raise UsageError(
+                f"There is no format {name!r}; choose one of {', '.join(FORMS)}."
+            )
+        return FORMS[name]
+    row = next(source.rows(), None)
+    if row is None:
+        raise DatasetError(f"{source.path.name}: no row in it (nothing to import).")
+    for form in FORMS.values():
+        if form.fits(row.fields):
+            return form
+    known = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
+    raise row.error(
+        f"fits no known format by its fields ({known}; force one with --format)"
+    )
+
+
+def _require_one_step(sources: list[Source], forms: list[Form]) -> None:
+    """A run is scored as one kind of work."""
+    for source, form in zip(sources, forms, strict=True):
+        if form.step != forms[0].step:
+            raise DatasetError(
+                f"{source.path.name} holds {form.step}, {sources[0].path.name} "
+                f"{forms[0].step}; import them as separate runs."
+            )
+
+
+def _require_distinct(sources: list[Source], forms: list[Form]) -> None:
+    """Read everything once, so that nothing is half imported."""
+    seen: dict[tuple[str, int, str], str] = {}
+    for source, form in zip(sources, forms, strict=True):
+        family: set[str] = set()
+        for answer in form.read(source):
+            key = answer.spec.key
+            if answer.descends:
+                is_new = key not in family
+                family.add(key)
+                first = source.path.name
+            else:
+                identity = (answer.model, answer.replicate, key)
+                is_new = identity not in seen
+                first = seen.setdefault(identity, source.path.name)
+                family = set()
+            if not is_new:
+                raise DatasetError(
+                    f"{source.path.name}: {answer.model} replicate {answer.replicate} "
+                    f"answers {key} already in {first} (give one of the two files "
+                    "another --replicate)."
+                )

@@ -1,0 +1,150 @@
+"""Investigation records: a line a paper, its list and its answers by variant.
+
+The older records hold no question. Its identity there is the variant under which the
+answer stands and its position; what was expected comes with the answer. Records that
+this job wrote carry the questions and are read in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.importing.context import (
+    StoredPaper,
+    StoredQuestion,
+    encode,
+)
+from jobs.paper_investigation.importing.source import (
+    Source,
+    pipeline_of,
+    recorded,
+    reply_text,
+)
+from jobs.paper_investigation.questions import LETTERS, read_question
+from jobs.paper_investigation.rows import Row
+from runner.job import ImportedAnswer
+from runner.task import TaskSpec
+
+PAPER_FACTS = ("variant_recall", "paper_score")
+QUESTION_FACTS = ("correct",)
+
+_P_VALUE = "p="
+_SIGNIFICANCE = ", sig="
+
+
+def read_investigation(source: Source) -> Iterator[ImportedAnswer]:
+    """A family of answers for each record of the file."""
+    for row in source.rows():
+        pmcid, model = source.paper_of(row), source.model_of(row)
+        replicate = source.replicate_of(row)
+        entries = tuple(_entries(row))
+        is_known = row.fields.get("predicted_variants") is not None
+        paper = StoredPaper(
+            mode="investigate",
+            truth=row.texts("ground_truth_variants"),
+            title=row.text("article_title") or None,
+            fixed_links=not any("question" in entry.fields for entry in entries),
+            recorded=recorded(row, PAPER_FACTS),
+        )
+        skip = None if is_known else row.text("skip_reason") or "unknown_skip"
+        yield ImportedAnswer(
+            spec=TaskSpec(stage="extract", key=pmcid, skip=skip, context=encode(paper)),
+            model=model,
+            replicate=replicate,
+            text=_list_text(row) if is_known else None,
+        )
+        for entry in entries:
+            question = _question(entry, pmcid)
+            stored = StoredQuestion(
+                question=question, recorded=recorded(entry, QUESTION_FACTS)
+            )
+            yield ImportedAnswer(
+                spec=TaskSpec(
+                    stage="question",
+                    key=f"{pmcid}/{question.key}",
+                    context=encode(stored),
+                ),
+                model=model,
+                replicate=replicate,
+                text=reply_text(entry, "model_response"),
+                descends=True,
+            )
+
+
+def _list_text(row: Row) -> str:
+    return msgspec.json.encode(row.texts("predicted_variants")).decode()
+
+
+def _entries(row: Row) -> Iterator[Row]:
+    """Each answer once, with the variant and position it stands under.
+
+    A question of several variants stands under each of them, marked `shared`.
+    """
+    seen: set[tuple[str, str]] = set()
+    results = row.fields.get("variant_results")
+    if not isinstance(results, Mapping):
+        raise row.error("variant_results is not an object (variant -> its answers)")
+    for variant, result in results.items():
+        responses = result.get("responses") if isinstance(result, Mapping) else None
+        if not isinstance(responses, list):
+            raise row.error(f"variant_results of {variant!r} has no list of responses")
+        for position, response in enumerate(responses, start=1):
+            if not isinstance(response, Mapping):
+                raise row.error(f"response {position} of {variant!r} is not an object")
+            entry = _entry(row, variant, position, response)
+            identity = (entry.text("source_pipeline"), entry.text("question_id"))
+            if identity not in seen:
+                seen.add(identity)
+                yield entry
+
+
+def _entry(row: Row, variant: str, position: int, response: Mapping[str, Any]) -> Row:
+    places = {"variant": variant, "question_id": f"{variant}#{position}"}
+    return replace(row, fields={**places, **response})
+
+
+def _question(entry: Row, pmcid: str) -> Question:
+    pipeline = pipeline_of(entry, "source_pipeline")
+    asked = entry.fields.get("question")
+    if isinstance(asked, Mapping):
+        ids = {"pmcid": pmcid, "question_id": entry.text("question_id")}
+        full = read_question(pipeline, replace(entry, fields={**asked, **ids}))
+        return replace(full, row={})
+    question = Question(
+        pipeline=pipeline,
+        question_id=entry.text("question_id"),
+        pmcid=pmcid,
+        variant=entry.text("variant"),
+        annotation_id=entry.text("annotation_id"),
+        line=entry.line,
+        row={},
+    )
+    answer = entry.required("expected_answer")
+    if not question.is_mcq:
+        p_value, significance = _study_expectation(entry, answer)
+        return replace(
+            question, expected_p_value=p_value, expected_significance=significance
+        )
+    letter = answer.lower()
+    if letter not in LETTERS:
+        raise entry.error(f"expected_answer is {answer[:20]!r} (one of a, b, c, d)")
+    return replace(question, correct=letter)
+
+
+def _study_expectation(entry: Row, answer: str) -> tuple[str, str]:
+    """Both parts of `p=<value>, sig=<text>`.
+
+    The value itself often begins with "=", and may hold a comma, so only the leading
+    mark and the last separator count.
+    """
+    p_value, separator, significance = answer.rpartition(_SIGNIFICANCE)
+    if not separator or not p_value.startswith(_P_VALUE):
+        raise entry.error(
+            f"expected_answer is {answer[:40]!r} (p=<value>, sig=<text> is expected)"
+        )
+    return p_value.removeprefix(_P_VALUE).strip(), significance.strip()

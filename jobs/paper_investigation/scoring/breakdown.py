@@ -1,0 +1,141 @@
+"""Right answers by pipeline, question type and table type, and what study fields say.
+
+Every question counts once here, however many recalled variants it belongs to; `links`
+says how often the variants' own accuracies use them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from jobs.metrics import Ratio
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
+from jobs.paper_investigation.scoring.measure import (
+    Measure,
+    count,
+    rate,
+    wilson_rate,
+)
+from jobs.paper_investigation.settings import PIPELINES
+
+TOTAL = "TOTAL"
+"""Stands behind the pipelines for all of them together."""
+
+TypeOf: TypeAlias = Literal["question_type", "table_type"]
+TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """Questions that have something in common."""
+
+    asked: int = 0
+    right: int = 0
+    unparsed: int = 0
+    missing: Counter[str] = field(default_factory=Counter)  #: by reason
+    links: int = 0
+    by_paper: dict[str, list[int]] = field(default_factory=dict)  #: right, answered
+
+    @property
+    def answered(self) -> int:
+        """Questions that have a reply, readable or not."""
+        return self.asked - self.missing.total()
+
+    def add(self, question: Marked) -> None:
+        """Count one question."""
+        self.asked += 1
+        judgement = question.judgement
+        if judgement is None:
+            self.missing[question.item.absent or ""] += 1
+            return
+        self.right += judgement.right
+        self.unparsed += judgement.failed
+        paper = self.by_paper.setdefault(question.item.question.pmcid, [0, 0])
+        paper[0] += judgement.right
+        paper[1] += 1
+
+    def statistic(self, papers: Sequence[str]) -> Ratio:
+        """Right over answered, as columns over *papers*."""
+        pairs = [self.by_paper.get(pmcid, (0, 0)) for pmcid in papers]
+        return Ratio([right for right, _ in pairs], [n for _, n in pairs])
+
+
+class Breakdown:
+    """The questions of one model, grouped in every way that is reported."""
+
+    def __init__(self) -> None:
+        names = (*PIPELINES, TOTAL)
+        self.pipelines: dict[str, Group] = {name: Group() for name in names}
+        #: by what is grouped, by pipeline, by its value
+        self.types: dict[TypeOf, dict[str, dict[str, Group]]] = {
+            kind: {name: {} for name in names} for kind in TYPES
+        }
+
+    def add(self, paper: MarkedPaper) -> None:
+        """Count the questions of one paper in one replicate."""
+        for marked in paper.questions:
+            question = marked.item.question
+            for name in (question.pipeline, TOTAL):
+                self.pipelines[name].add(marked)
+                for kind, value in _types(question).items():
+                    self.types[kind][name].setdefault(value, Group()).add(marked)
+        for group in paper.links.values():
+            for marked in group:
+                self.pipelines[marked.item.question.pipeline].links += 1
+                self.pipelines[TOTAL].links += 1
+
+    @property
+    def papers(self) -> list[str]:
+        """Papers with an answered question, ascending as text."""
+        return sorted(self.pipelines[TOTAL].by_paper)
+
+    def measures(self, papers: Sequence[str], level: float) -> Iterator[Measure]:
+        """The figures of every group; *papers* are the clusters of the intervals."""
+        for name, group in self.pipelines.items():
+            path = f"pipeline.{name}"
+            yield from _counts(path, group)
+            yield rate(
+                f"{path}.accuracy",
+                group.right,
+                group.answered,
+                "right / answered, each question once",
+                group.statistic(papers),
+            )
+            yield wilson_rate(
+                f"{path}.accuracy",
+                group.right,
+                group.answered,
+                "right / answered, each question once",
+                level,
+            )
+        for kind in TYPES:
+            for name, group in sorted(self.types[kind][TOTAL].items()):
+                if name:
+                    yield rate(
+                        f"{kind}.{name}.accuracy",
+                        group.right,
+                        group.answered,
+                        f"right / answered of the {kind}",
+                    )
+
+
+def _types(question: Question) -> dict[TypeOf, str]:
+    return {
+        "question_type": question.question_type,
+        "table_type": question.table_type,
+    }
+
+
+def _counts(path: str, group: Group) -> Iterator[Measure]:
+    yield count(f"{path}.questions", group.answered, "questions with a reply")
+    yield count(f"{path}.correct", group.right, "right answers")
+    yield count(f"{path}.unparsed", group.unparsed, "replies that could not be read")
+    missing = group.missing.total()
+    yield count(f"{path}.missing", missing, "questions without a reply")
+    for reason in sorted(group.missing):
+        yield count(f"{path}.missing.{reason}", group.missing[reason], "by reason")
+    yield count(f"{path}.links", group.links, "uses in variants' own accuracies")

@@ -1,0 +1,156 @@
+"""Whether a reply answers its question, under a set of reading rules.
+
+Pure. Replies repeat (most letters are one of four strings), so each distinct reply is
+read once and each distinct pair of reading and expectation is compared once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.parsing import (
+    Letter,
+    StudyAnswer,
+    VariantList,
+    p_value_right,
+    parse_batch,
+    parse_letter,
+    parse_list,
+    parse_study,
+    significance_right,
+)
+from jobs.paper_investigation.record import Batch, Item, Options
+from jobs.paper_investigation.settings import Rules, Settings
+from runner.reply import ParseFailure, Reply
+
+Parsed: TypeAlias = Letter | StudyAnswer | ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleChoice:
+    """How replies are read and compared."""
+
+    lists: Rules
+    letters: Rules
+    p_values: Rules
+    tolerance: float  #: relative, between p-values
+
+    @classmethod
+    def of(cls, settings: Settings) -> RuleChoice:
+        """The rules that *settings* choose."""
+        return cls(
+            lists=settings.list_rules,
+            letters=settings.letter_rules,
+            p_values=settings.p_rules,
+            tolerance=settings.p_tolerance,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one reply to one question is worth."""
+
+    right: bool
+    rule: str  #: the parsing rule that fired, or the reason of the failure
+    failed: bool = False  #: the reply could not be read, and so is wrong
+    letter: str | None = None
+    p_value: str | None = None
+    significance: str | None = None
+    p_value_right: bool = False
+    significance_right: bool = False
+
+    @property
+    def value(self) -> str:
+        """What was read, as one text; "" where nothing was."""
+        if self.p_value is not None and self.significance is not None:
+            return study_text(self.p_value, self.significance)
+        return self.letter or ""
+
+
+def study_text(p_value: str, significance: str) -> str:
+    """A study-parameter answer as one text, the way investigation records write it."""
+    return f"p={p_value}, sig={significance}"
+
+
+def expected(question: Question) -> str:
+    """The right answer to a question, as one text."""
+    if question.is_mcq:
+        return question.correct or ""
+    return study_text(question.expected_p_value, question.expected_significance)
+
+
+def read_list(reply: Reply, rules: RuleChoice) -> VariantList | ParseFailure:
+    """The variants that an extraction's reply lists."""
+    return parse_list(reply, rules.lists)
+
+
+def judge(item: Item, rules: RuleChoice) -> Judgement | None:
+    """Read and compare the reply to one question; None where there is none."""
+    if item.reply is None:
+        return None
+    parsed = _parsed(item, item.reply, rules)
+    question = item.question
+    if isinstance(parsed, ParseFailure):
+        return Judgement(right=False, rule=parsed.reason, failed=True)
+    if isinstance(parsed, Letter):
+        right = parsed.letter == question.correct
+        return Judgement(right=right, rule=parsed.rule, letter=parsed.letter)
+    return _compared(
+        question.expected_p_value, question.expected_significance, parsed, rules
+    )
+
+
+def _parsed(item: Item, reply: Reply, rules: RuleChoice) -> Parsed:
+    question = item.question
+    if item.batch:
+        answers = _batch(reply.text, reply.finish_reason, item.batch, rules)
+        return answers[item.batch.keys.index(question.key)]
+    if question.is_mcq:
+        return _letter(reply.text, reply.finish_reason, question.options, rules.letters)
+    return _study(reply.text, reply.finish_reason, rules.p_values)
+
+
+# Texts instead of replies are the keys, since no two replies have the same usage. The
+# questions of a batch follow each other, so a few batches are enough.
+
+
+@lru_cache(maxsize=1 << 14)
+def _letter(text: str, finish_reason: str, options: Options, rules: Rules) -> Parsed:
+    return parse_letter(Reply(text=text, finish_reason=finish_reason), rules, options)
+
+
+@lru_cache(maxsize=1 << 14)
+def _study(text: str, finish_reason: str, rules: Rules) -> Parsed:
+    return parse_study(Reply(text=text, finish_reason=finish_reason), rules)
+
+
+@lru_cache(maxsize=16)
+def _batch(
+    text: str, finish_reason: str, batch: Batch, rules: RuleChoice
+) -> tuple[Parsed, ...]:
+    return parse_batch(
+        Reply(text=text, finish_reason=finish_reason),
+        batch.kinds,
+        letter_rules=rules.letters,
+        p_rules=rules.p_values,
+        options=batch.options,
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _compared(
+    p_value: str, significance: str, answer: StudyAnswer, rules: RuleChoice
+) -> Judgement:
+    p_right = p_value_right(p_value, answer.p_value, rules.p_values, rules.tolerance)
+    sig_right = significance_right(significance, answer.significance, rules.p_values)
+    return Judgement(
+        right=p_right and sig_right,
+        rule=answer.rule,
+        p_value=answer.p_value,
+        significance=answer.significance,
+        p_value_right=p_right,
+        significance_right=sig_right,
+    )

@@ -1,0 +1,254 @@
+"""A paper, marked: what was recalled, which answers are right, and the paper's score.
+
+The formulas of the job's specification, one paper at a time, with nothing aggregated.
+With truth T, predicted set L, recalled R = L and T, and Q(v) the answered questions of
+a recalled variant v:
+
+    recall             |R| / |T|
+    precision          |R| / |L|, undefined if L is empty
+    F1                 2 |R| / (|T| + |L|)
+    accuracy(v)        right / answered over Q(v)
+    question accuracy  unweighted mean of accuracy(v) over recalled v with answers
+    paper score        recall x question accuracy; 0 where no recalled variant has
+                       questions; undefined where none of them has a reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from jobs.metrics.aggregate import mean
+from jobs.paper_investigation import linking
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.record import Item, PaperRecord
+from jobs.paper_investigation.scoring.judging import (
+    Judgement,
+    RuleChoice,
+    judge,
+    read_list,
+)
+from jobs.paper_investigation.settings import Settings
+from runner.reply import ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lens:
+    """Settings through which records are read."""
+
+    settings: Settings
+    rules: RuleChoice
+    stored: Settings  #: for questions whose links cannot be made again
+
+    @classmethod
+    def of(cls, settings: Settings) -> Lens:
+        """The lens of *settings*."""
+        return cls(
+            settings=settings,
+            rules=RuleChoice.of(settings),
+            stored=settings.model_copy(
+                update={"variant_link": "whole", "max_questions_per_variant": 0}
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A question that was asked, with the worth of its answer."""
+
+    item: Item
+    judgement: Judgement | None  #: None: there is no reply
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was answered, and rightly."""
+        return self.judgement is not None and self.judgement.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedPaper:
+    """One paper under one model in one replicate, seen through one lens."""
+
+    record: PaperRecord
+    skip: str | None = None  #: why the paper has no score
+    listed: VariantList | ParseFailure | None = None  #: None: no reply to read
+    truth: Mapping[str, str] = field(default_factory=dict)  #: normal form -> spelling
+    predicted: Mapping[str, str] | None = None  #: likewise; None: not known
+    recalled: tuple[str, ...] = ()  #: in truth order
+    links: Mapping[str, tuple[Marked, ...]] = field(default_factory=dict)
+    """By recalled variant that has asked questions, in truth order."""
+    questions: tuple[Marked, ...] = ()  #: those of `links`, each once
+    aside: tuple[Marked, ...] = ()  #: asked about missed variants, for diagnosis only
+    unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
+    unasked: tuple[Item, ...] = ()  #: the present plan asks for them, the run did not
+    stale: int = 0  #: replies that the present plan does not ask for
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the extraction's reply holds a list."""
+        return self.predicted is not None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the truth that was listed."""
+        if self.predicted is None:
+            return None
+        return len(self.recalled) / len(self.truth) if self.truth else 1.0
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the list that is truth: a lower bound, as curators list findings."""
+        if not self.predicted:
+            return None
+        return len(self.recalled) / len(self.predicted)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of recall and precision."""
+        if self.predicted is None or not (self.truth or self.predicted):
+            return None
+        return 2 * len(self.recalled) / (len(self.truth) + len(self.predicted))
+
+    @property
+    def accuracies(self) -> dict[str, float]:
+        """Question accuracy of each recalled variant that has an answer."""
+        return dict(self._accuracies(missing_as_wrong=False))
+
+    @property
+    def uses(self) -> dict[str, list[str]]:
+        """Which recalled variants each question counts for, by its key."""
+        found: dict[str, list[str]] = {}
+        for variant, asked in self.links.items():
+            for marked in asked:
+                found.setdefault(marked.item.question.key, []).append(variant)
+        return found
+
+    @property
+    def question_accuracy(self) -> float | None:
+        """Mean of `accuracies`; undefined where there are none."""
+        return mean(self.accuracies.values())
+
+    @property
+    def pooled_accuracy(self) -> float | None:
+        """Right answers over all answers of the paper, each once."""
+        answered = [q for q in self.questions if q.judgement]
+        return sum(q.is_right for q in answered) / len(answered) if answered else None
+
+    @property
+    def score(self) -> float | None:
+        """Recall x question accuracy; never above recall."""
+        if self.skip is not None or self.record.mode != "investigate":
+            return None
+        return self._score(self.question_accuracy)
+
+    @property
+    def score_with_missing_as_wrong(self) -> float | None:
+        """The score if every question without a reply counted as wrong."""
+        if not self.is_parsed or self.record.mode != "investigate":
+            return None
+        return self._score(mean(dict(self._accuracies(missing_as_wrong=True)).values()))
+
+    def _score(self, accuracy: float | None) -> float:
+        return (self.recall or 0.0) * (accuracy or 0.0)
+
+    def _accuracies(self, *, missing_as_wrong: bool) -> Iterator[tuple[str, float]]:
+        for variant, asked in self.links.items():
+            counted = [q for q in asked if q.judgement or missing_as_wrong]
+            if counted:
+                yield variant, sum(q.is_right for q in counted) / len(counted)
+
+
+def mark(record: PaperRecord, lens: Lens) -> MarkedPaper:
+    """Read a record's replies through *lens* and compare them with the truth."""
+    if record.mode == "questions":
+        asked = tuple(_marked(item, lens) for item in record.items)
+        return MarkedPaper(record=record, questions=asked, stale=record.strays)
+    listed = _listed(record, lens.rules)
+    if isinstance(listed, VariantList):
+        return _marked_paper(record, lens, listed)
+    return MarkedPaper(
+        record=record,
+        skip="extraction_unparsed" if listed else record.absent,
+        listed=listed,
+        truth=naming.distinct(record.truth, lens.settings.variant_case),
+        stale=record.strays + _replies(record.items),
+    )
+
+
+def _marked_paper(record: PaperRecord, lens: Lens, listed: VariantList) -> MarkedPaper:
+    truth = naming.distinct(record.truth, lens.settings.variant_case)
+    predicted = naming.distinct(listed.entries, lens.settings.variant_case)
+    extracted = MarkedPaper(
+        record=record,
+        listed=listed,
+        truth=truth,
+        predicted=predicted,
+        recalled=tuple(variant for variant in truth if variant in predicted),
+    )
+    return extracted if record.mode == "extract" else _with_questions(extracted, lens)
+
+
+def _with_questions(paper: MarkedPaper, lens: Lens) -> MarkedPaper:
+    record, recalled = paper.record, paper.recalled
+    settings = lens.stored if record.fixed_links else lens.settings
+    wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
+    groups = linking.links((i.question for i in record.items), wanted, settings)
+    keys = {question.key for group in groups.values() for question in group}
+    planned = [item for item in record.items if item.question.key in keys]
+    asked = {i.question.key: _marked(i, lens) for i in planned if i.task is not None}
+    links = {
+        variant: own
+        for variant in recalled
+        if (own := tuple(asked[q.key] for q in groups[variant] if q.key in asked))
+    }
+    counted = {own.item.question.key for group in links.values() for own in group}
+    unlinked = tuple(variant for variant in recalled if not groups[variant])
+    return replace(
+        paper,
+        skip=_questions_skip(
+            links, is_complete=len(links) + len(unlinked) == len(recalled)
+        ),
+        links=links,
+        questions=tuple(own for key, own in asked.items() if key in counted),
+        aside=tuple(own for key, own in asked.items() if key not in counted),
+        unlinked=unlinked,
+        unasked=tuple(item for item in planned if item.task is None),
+        stale=record.strays
+        + _replies(item for item in record.items if item.question.key not in keys),
+    )
+
+
+def _listed(
+    record: PaperRecord, rules: RuleChoice
+) -> VariantList | ParseFailure | None:
+    if record.reply is not None:
+        return read_list(record.reply, rules)
+    if record.absent == "extraction_failed" and rules.lists == "clinpgx-qa":
+        return ParseFailure(reason="empty_reply")
+    return None
+
+
+def _marked(item: Item, lens: Lens) -> Marked:
+    return Marked(item=item, judgement=judge(item, lens.rules))
+
+
+def _questions_skip(
+    links: Mapping[str, tuple[Marked, ...]], *, is_complete: bool
+) -> str | None:
+    """Why a paper whose questions have no answer at all has no score.
+
+    A paper without questions has one: 0. So has a paper with a single answer.
+    """
+    asked = [question for group in links.values() for question in group]
+    if any(question.judgement for question in asked):
+        return None
+    if any(question.item.absent == "open" for question in asked):
+        return "open"
+    if asked:
+        return "questions_failed"
+    return None if is_complete else "questions_not_asked"
+
+
+def _replies(items: Iterable[Item]) -> int:
+    return sum(item.reply is not None for item in items)

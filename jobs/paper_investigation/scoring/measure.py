@@ -1,0 +1,114 @@
+"""A number on its way to being a metric: what it is, and what its interval is made of.
+
+Sections yield measures; `metrics` gives all of a model their intervals in one pass over
+the same resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from jobs.metrics import Interval, Ratio, Resamples, ratio, wilson
+from runner.scorecard import Metric
+
+FEW_PAPERS = 10
+"""Below, an interval is given with a warning: so few papers say little of others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A metric without its bootstrap interval."""
+
+    path: str
+    value: float | None
+    n: int
+    definition: str
+    n_defined: int | None = None
+    statistic: Ratio | None = None  #: columns over the model's papers, ascending
+    interval: Interval | None = None  #: one that is known already
+    note: str | None = None
+
+
+def count(path: str, value: int, definition: str) -> Measure:
+    """A plain number of things."""
+    return Measure(path=path, value=value, n=value, definition=f"count@1({definition})")
+
+
+def rate(
+    path: str, k: int, n: int, definition: str, statistic: Ratio | None = None
+) -> Measure:
+    """A share of *n* things; undefined where there are none."""
+    return Measure(
+        path=path,
+        value=ratio(k, n),
+        n=n,
+        definition=f"ratio@1({definition})",
+        statistic=statistic,
+    )
+
+
+def wilson_rate(path: str, k: int, n: int, definition: str, level: float) -> Measure:
+    """A share with Wilson's interval, beside the one that respects clusters."""
+    return Measure(
+        path=f"{path}~wilson",
+        value=ratio(k, n),
+        n=n,
+        definition=f"ratio@1({definition}); wilson@1(level={level})",
+        interval=wilson(k, n, level),
+        note="assumes independent questions",
+    )
+
+
+def metrics(
+    measures: Iterable[Measure], resamples: Resamples, papers: int
+) -> tuple[Metric, ...]:
+    """The measures as metrics, with the intervals that *resamples* gives them.
+
+    Args:
+        measures: of one model.
+        resamples: of the papers that the measures' statistics are columns over.
+        papers: how many these are.
+    """
+    given = tuple(measures)
+    drawn = iter(resamples.intervals([m.statistic for m in given if m.statistic]))
+    return tuple(
+        _bootstrapped(measure, next(drawn), resamples, papers)
+        if measure.statistic
+        else plain(measure)
+        for measure in given
+    )
+
+
+def plain(measure: Measure) -> Metric:
+    """The measure as a metric, with no other interval than it already has."""
+    interval = measure.interval
+    return Metric(
+        path=measure.path,
+        value=measure.value,
+        n=measure.n,
+        n_defined=measure.n_defined,
+        lo=interval.lo if interval else None,
+        hi=interval.hi if interval else None,
+        definition=measure.definition,
+        note=measure.note,
+    )
+
+
+def _bootstrapped(
+    measure: Measure, interval: Interval, resamples: Resamples, papers: int
+) -> Metric:
+    notes = [measure.note] if measure.note else []
+    if papers < FEW_PAPERS:
+        notes.append(f"interval from {papers} papers only")
+    if interval.flagged:
+        notes.append(f"undefined in {interval.b - interval.b_used} replicates")
+    made = f"{resamples.definition}, B_used={interval.b_used}"
+    return plain(
+        replace(
+            measure,
+            interval=interval,
+            definition=f"{measure.definition}; {made}",
+            note="; ".join(notes) or None,
+        )
+    )

@@ -1,0 +1,90 @@
+"""Study parameters field by field: is it the p-value or the significance that fails?
+
+Questions with a swapped-in variant, drug or phenotype ask about an association that the
+paper does not report. A model that names a p-value there has invented it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jobs.paper_investigation.scoring.marking import MarkedPaper
+from jobs.paper_investigation.scoring.measure import Measure, rate
+
+NOT_FOUND = "not found"
+MODIFIED = "modified_"
+"""The beginning of the question types that ask about something swapped in."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Fields:
+    """Answers of one question type, field by field."""
+
+    answered: int = 0
+    p_value: int = 0  #: right ones, as the next two
+    significance: int = 0
+    both: int = 0
+    read: int = 0  #: replies that could be read
+    not_found: int = 0  #: of them, those whose p-value is "not found"
+
+
+class Study:
+    """The study-parameter answers of one model."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, Fields] = {}
+        self.all = Fields()
+
+    def add(self, paper: MarkedPaper) -> None:
+        """Count the study-parameter answers of one paper in one replicate."""
+        for marked in paper.questions:
+            question, judgement = marked.item.question, marked.judgement
+            if question.is_mcq or judgement is None:
+                continue
+            own = self.types.setdefault(question.question_type, Fields())
+            for fields in (own, self.all):
+                fields.answered += 1
+                fields.p_value += judgement.p_value_right
+                fields.significance += judgement.significance_right
+                fields.both += judgement.right
+                fields.read += not judgement.failed
+                stated = (judgement.p_value or "").strip().lower()
+                fields.not_found += stated == NOT_FOUND
+
+    def measures(self) -> Iterator[Measure]:
+        """Accuracy by field, over all and by question type, and invented p-values."""
+        if not self.all.answered:
+            return
+        yield from _by_field("study_param", self.all)
+        for name in sorted(filter(None, self.types)):
+            fields = self.types[name]
+            path = f"study_param.{name}"
+            yield from _by_field(path, fields)
+            if name.startswith(MODIFIED):
+                yield rate(
+                    f"{path}.not_found",
+                    fields.not_found,
+                    fields.read,
+                    "p-value 'not found' / readable answers",
+                )
+                yield rate(
+                    f"{path}.invented",
+                    fields.read - fields.not_found,
+                    fields.read,
+                    "p-value other than 'not found' / readable answers",
+                )
+
+
+def _by_field(path: str, fields: Fields) -> Iterator[Measure]:
+    for name, right in (
+        ("p_value", fields.p_value),
+        ("significance", fields.significance),
+        ("both", fields.both),
+    ):
+        yield rate(
+            f"{path}.{name}.accuracy",
+            right,
+            fields.answered,
+            f"{name} right / answered",
+        )

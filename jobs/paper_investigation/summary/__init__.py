@@ -1,0 +1,1 @@
+"""Summary texts of runs and models, as people read them."""

@@ -1,0 +1,229 @@
+"""The summary of a whole run, for a terminal: what, how well, how sure, what next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jobs.paper_investigation.record import Mode
+from jobs.paper_investigation.scoring.breakdown import TOTAL
+from jobs.paper_investigation.scoring.grounded import Grounding
+from jobs.paper_investigation.scoring.headline import SCORE
+from jobs.paper_investigation.scoring.pairs import Pair
+from jobs.paper_investigation.scoring.survey import Survey
+from jobs.paper_investigation.settings import PIPELINES, Settings
+from jobs.paper_investigation.summary.investigation import reasons
+from jobs.paper_investigation.summary.numbers import fixed, interval
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+ByPath: TypeAlias = Mapping[str, Metric]
+Column: TypeAlias = tuple[str, Callable[[ByPath], str]]
+
+LINE_CHARS = 240
+"""Longer lines, such as two long lists that differ, are cut."""
+
+TITLES: Mapping[Mode, str] = {
+    "investigate": "Paper investigation",
+    "extract": "Variant extraction",
+    "questions": "Questions",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """All that the summary of a scoring is made from."""
+
+    survey: Survey
+    settings: Settings
+    imported: bool
+    models: Mapping[str, ByPath]  #: each model's metrics
+    grounding: Grounding
+    pairs: tuple[Pair, ...]
+    findings: tuple[Finding, ...]  #: of these, warnings and errors are printed
+
+
+def run_text(results: Results) -> str:
+    """The summary of one scoring."""
+    survey, models = results.survey, results.models
+    lines = [
+        _title(results),
+        _counts(survey, models),
+        *_table(COLUMNS[survey.mode], models),
+        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.gaps),
+        *_flips(survey),
+        *_ungrounded(survey.models, results.grounding),
+        *_agreement(survey),
+        *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
+        *_next(survey),
+    ]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _title(results: Results) -> str:
+    settings, mode = results.settings, results.survey.mode
+    profile: str = settings.profile
+    if settings.profile_changes:
+        profile += f", changed: {', '.join(settings.profile_changes)}"
+    method = [f"{settings.variant_case} case"] if mode != "questions" else []
+    if mode == "investigate":
+        method.append(f"{settings.variant_link} links")
+    if results.imported:
+        method.append("imported answers")
+    elif mode != "extract":
+        batched = settings.batch_questions
+        method.append("batched calls" if batched else "one call per question")
+    return f"{TITLES[mode]}  profile {profile}  {', '.join(method)}"
+
+
+def _counts(survey: Survey, models: Mapping[str, ByPath]) -> str:
+    def total(path: str) -> int:
+        return sum(int(own[path].value or 0) for own in models.values())
+
+    parts = []
+    if survey.mode != "questions":
+        skips = Counter[str]()
+        for tally in survey.tallies.values():
+            skips.update(tally.papers.skips.values())
+        papers = max(
+            (len(tally.papers) for tally in survey.tallies.values()), default=0
+        )
+        why = f" ({reasons(skips)})" if skips else ""
+        parts.append(
+            f"papers {papers} x {len(models)} models: "
+            f"scored {total('papers_scored')}, skipped {skips.total()}{why}"
+        )
+    if survey.mode != "extract":
+        asked, links, missing, unparsed = (
+            total(f"pipeline.{TOTAL}.{name}")
+            for name in ("questions", "links", "missing", "unparsed")
+        )
+        linked = f" {links} links," if survey.mode == "investigate" else ""
+        parts.append(
+            f"questions {asked} answered,{linked} {missing} missing, "
+            f"{unparsed} unparsed"
+        )
+    return "    ".join(parts)
+
+
+def _averaged(path: str, *, of: bool = False) -> Callable[[ByPath], str]:
+    """A mean with its interval, and how many papers have a value, if asked for."""
+
+    def cell(metrics: ByPath) -> str:
+        metric = metrics[path]
+        n = f"({metric.n_defined})" if of else ""
+        parts = (fixed(metric.value), interval(metric.lo, metric.hi), n)
+        return " ".join(filter(None, parts))
+
+    return cell
+
+
+def _plain(path: str) -> Callable[[ByPath], str]:
+    return lambda metrics: fixed(metrics[path].value)
+
+
+def _number(path: str) -> Callable[[ByPath], str]:
+    return lambda metrics: str(metrics[path].value)
+
+
+def _fraction(pipeline: str) -> Callable[[ByPath], str]:
+    def cell(metrics: ByPath) -> str:
+        right = metrics[f"pipeline.{pipeline}.correct"].value
+        return f"{right}/{metrics[f'pipeline.{pipeline}.questions'].value}"
+
+    return cell
+
+
+COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
+    "investigate": (
+        ("recall", _averaged("avg_variant_recall")),
+        ("question acc (n)", _averaged("avg_question_acc", of=True)),
+        ("paper score", _averaged("avg_paper_score")),
+        ("unparsed as 0", _plain("avg_paper_score~parse_failures_as_zero")),
+        ("skipped as 0", _plain("avg_paper_score~skipped_as_zero")),
+        ("precision", _plain("avg_precision")),
+    ),
+    "extract": (
+        ("recall", _averaged("avg_variant_recall")),
+        ("precision (n)", _averaged("avg_precision", of=True)),
+        ("F1", _averaged("avg_f1")),
+        ("micro TP", _number("class.MICRO-AVG.tp")),
+        ("FP", _number("class.MICRO-AVG.fp")),
+        ("FN", _number("class.MICRO-AVG.fn")),
+    ),
+    "questions": (
+        *((name, _fraction(name)) for name in PIPELINES),
+        ("accuracy", _averaged(f"pipeline.{TOTAL}.accuracy")),
+        ("unparsed", _number(f"pipeline.{TOTAL}.unparsed")),
+    ),
+}
+
+
+def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[str]:
+    rows = [["model", *(name for name, _ in columns)]]
+    rows += [
+        [model, *(cell(metrics) for _, cell in columns)]
+        for model, metrics in models.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _pair(pair: Pair) -> str:
+    gap = pair.gaps[SCORE.path]
+    value = "n/a" if gap.value is None else f"{gap.value:+.3f}"
+    dropped = pair.only_left + pair.only_right
+    sign = "n/a" if pair.sign_p_holm is None else f"{pair.sign_p_holm:.2g}"
+    return (
+        f"{pair.left} - {pair.right}   score {value} "
+        f"{interval(gap.interval.lo, gap.interval.hi)}   {pair.papers} papers"
+        f"{f' ({dropped} dropped)' if dropped else ''}, "
+        f"{pair.wins}/{pair.losses}/{pair.ties}, sign p (Holm) {sign}"
+    )
+
+
+def _flips(survey: Survey) -> Iterator[str]:
+    if survey.mode == "extract":
+        return
+    flips = {model: tally.flips for model, tally in survey.tallies.items()}
+    changed = [
+        f"{model} {own.to_right[TOTAL]} to right, {own.to_wrong[TOTAL]} to wrong"
+        for model, own in flips.items()
+        if own.to_right[TOTAL] or own.to_wrong[TOTAL]
+    ]
+    yield f"verdicts under {survey.lenses.rules}: {'; '.join(changed) or 'the same'}"
+
+
+def _ungrounded(models: Iterable[str], grounding: Grounding) -> Iterator[str]:
+    if grounding.verdicts:
+        counts = (f"{model} {grounding.ungrounded(model)}" for model in models)
+        yield f"predicted variants not in the text: {', '.join(counts)}"
+
+
+def _agreement(survey: Survey) -> Iterator[str]:
+    """What imported files state, against what comes out: under both profiles."""
+    for agreement in survey.agreements:
+        if agreement.facts:
+            facts = ", ".join(
+                f"{fact} {tally.agreeing}/{tally.compared}"
+                for fact, tally in agreement.facts.items()
+            )
+            yield f"agreement with the files, profile {agreement.profile}: {facts}"
+        for each in agreement.differences:
+            yield (
+                f"  {each.model} {each.where} {each.fact}: "
+                f"{each.recorded} there, {each.recomputed} here"
+            )
+
+
+def _next(survey: Survey) -> Iterator[str]:
+    for tally in survey.tallies.values():
+        papers = tally.papers
+        if papers.scored and survey.mode == "investigate":
+            worst = min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
+            yield f"next: siftlog explain RUN {worst}   siftlog report RUN"
+            return

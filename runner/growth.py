@@ -49,6 +49,7 @@ class Growth:
         self._exhausted = start.planning.exhausted
         self._must_catch_up = start.must_catch_up
         self._next = start.planning.tasks + 1
+        self._skipped = 0
         #: groups that became final before the plan was exhausted
         self._pending: dict[GroupKey, None] = {}
         self._gathering = asyncio.Lock()
@@ -57,6 +58,11 @@ class Growth:
     def planned(self) -> int:
         """Tasks in the plan so far."""
         return self._next - 1
+
+    @property
+    def skipped(self) -> int:
+        """Of the tasks planned by this process, those that are never asked."""
+        return self._skipped
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
         """Plan what is not planned yet; yield each (stage, model) that got tasks."""
@@ -95,6 +101,7 @@ class Growth:
 
     async def _plan_block(self, block: Block) -> list[tuple[str, str]]:
         tasks = numbered(block.tasks, self._next)
+        self._skipped += sum(task.skip is not None for task in tasks)
         event = TasksPlanned(
             first=self._take(len(tasks)),
             count=len(tasks),
@@ -128,6 +135,7 @@ class Growth:
     def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
         if not planned:
             return []
+        self._skipped += sum(task.skip is not None for task in planned)
         event = TasksPlanned(
             first=self._take(len(planned)), count=len(planned), consumed=self._consumed
         )

@@ -74,7 +74,7 @@ class _Meter:
             self._marks.pop(0)
         began, count = self._marks[0]
         rate = (figures.tasks_ended - count) / max(now - began, 1e-9)
-        ended = self._ended_before + figures.tasks_ended
+        ended = self._ended_before + figures.tasks_ended + self._growth.skipped
         planned = self._growth.planned
         share = ended / planned if planned else 0.0
         parts = [

@@ -6,6 +6,7 @@ writer on another SQLite with a file system that forgets unsynced writes.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -13,13 +14,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
-from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog
+from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
 from store.statements import SQL
 
 #: "EVLG", in the file's header: what tells a log from any other SQLite file.
 APPLICATION_ID = 0x45564C47
 #: Version of the tables in `schema.sql`.
 SCHEMA_VERSION = 1
+
+#: A log in a read-only folder is copied for reading up to this size.
+COPY_BYTES = 1 << 30
 
 Connector: TypeAlias = Callable[[Path], sqlite3.Connection]
 """Opens a file for writing, creating it where it is absent."""
@@ -30,7 +34,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def check_identity(conn: sqlite3.Connection, path: Path) -> None:
+def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that is not a log of a version that this code can read.
 
     Raises:
@@ -45,7 +49,7 @@ def check_identity(conn: sqlite3.Connection, path: Path) -> None:
                 f"{path} is not a siftlog log: name a run's folder, or list the runs "
                 "with 'siftlog runs'"
             )
-        row = conn.execute(SQL["schema_version"]).fetchone()
+        (version,) = conn.execute(SQL["schema_version"]).fetchone()
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise NotALog(
@@ -55,13 +59,9 @@ def check_identity(conn: sqlite3.Connection, path: Path) -> None:
         raise CorruptLog(
             f"{path} cannot be read ({error}): restore a copy of the run's folder"
         ) from error
-    if row is None:
-        raise NotALog(
-            f"{path} was never finished being created: delete it and start the run anew"
-        )
-    if row[0] > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise NewerLog(
-            f"{path} was written by a later siftlog (tables of version {row[0]}, "
+            f"{path} was written by a later siftlog (tables of version {version}, "
             f"known up to {SCHEMA_VERSION}): upgrade siftlog"
         )
 
@@ -69,10 +69,19 @@ def check_identity(conn: sqlite3.Connection, path: Path) -> None:
 class Reader(sqlite3.Connection):
     """A connection that is closed by the end of its `with` block."""
 
+    #: where the files were copied to, if they could not be read where they are
+    copied_to: TemporaryDirectory[str] | None = None
+
     def __exit__(self, *_exc: object) -> Literal[False]:
         """Close it, where `sqlite3` would only commit."""
         self.close()
         return False
+
+    def close(self) -> None:
+        """Close it, and remove the copy that it reads, if it does."""
+        super().close()
+        if self.copied_to is not None:
+            self.copied_to.cleanup()
 
 
 def open_reader(path: Path) -> Reader:
@@ -91,19 +100,58 @@ def open_reader(path: Path) -> Reader:
     """
     if not path.exists():
         raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
-    conn = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
-        uri=True,
-        isolation_level=None,
-        factory=Reader,
-    )
+    conn = _look_at(path)
     try:
-        check_identity(conn, path)
+        if _needs_copy(conn):
+            conn.close()
+            conn = _look_at_copy(path)
+        _check_identity(conn, path)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
     except BaseException:
         conn.close()
         raise
+    return conn
+
+
+def _look_at(path: Path) -> Reader:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        factory=Reader,
+    )
+
+
+def _needs_copy(conn: Reader) -> bool:
+    """Whether SQLite must write beside the log to read it, and may not.
+
+    It keeps an index of the WAL in a file of its own; in a folder that is read-only for
+    us, and where no writer has left that file, it cannot be made.
+    """
+    try:
+        conn.execute(SQL["application_id"]).fetchone()
+    except sqlite3.OperationalError as error:
+        primary = error.sqlite_errorcode & 0xFF
+        return primary in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+    except sqlite3.DatabaseError:
+        pass  # `_check_identity` says what is wrong with it
+    return False
+
+
+def _look_at_copy(path: Path) -> Reader:
+    wal = path.with_name(f"{path.name}-wal")
+    files = [file for file in (path, wal) if file.exists()]
+    if sum(file.stat().st_size for file in files) > COPY_BYTES:
+        raise StoreError(
+            f"{path} lies in a folder where nothing may be written, and is too large "
+            "to be copied for a look: copy the run's folder to one of your own"
+        )
+    folder = TemporaryDirectory(prefix="siftlog-")
+    for file in files:
+        shutil.copyfile(file, Path(folder.name, file.name))
+    conn = _look_at(Path(folder.name, path.name))
+    conn.copied_to = folder
     return conn
 
 

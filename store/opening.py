@@ -13,7 +13,7 @@ from pathlib import Path
 
 from store import projections
 from store.chain import EventRow, genesis, link
-from store.connect import SCHEMA_VERSION, check_identity, no_wal
+from store.connect import SCHEMA_VERSION, no_wal
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
 from store.rebuild import rebuild
@@ -86,11 +86,9 @@ def open_for_writing(
     """Check the log's end, bring its projections up to date, and take it over.
 
     Raises:
-        NotALog: the file is another program's.
-        NewerLog: it holds tables or events of a later siftlog.
+        NewerLog: it holds events of a later siftlog.
         CorruptLog: its last commit is not what it was.
     """
-    check_identity(conn, path)
     prepare(conn, path)
     for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
         known = KINDS.get(name)

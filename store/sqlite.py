@@ -20,7 +20,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
-from store.connect import Connector, connect
+from store.connect import Connector, connect, open_reader
 from store.errors import (
     CorruptLog,
     LogBehind,
@@ -129,6 +129,8 @@ class SqliteLog:
             NewerLog: a later siftlog wrote it.
             CorruptLog: its last commit is damaged.
         """
+        # looked at before anything is made beside it: it may be somebody else's
+        open_reader(path).close()
         return await cls._start(path, clock, owner, connector, None)
 
     @classmethod

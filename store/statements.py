@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
@@ -38,7 +39,7 @@ def named(text: str) -> dict[str, str]:
     """The statements of a file's *text* under their names."""
     _, *parts = _HEADING.split(text)
     return {
-        name: body.strip().rstrip(";")
+        name: _COMMENT.sub("", body).strip().rstrip(";")
         for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
 

@@ -54,7 +54,7 @@ CREATE VIEW tasks AS
 CREATE VIEW in_flight AS
   SELECT task, stage, model, attempts AS attempt, since_us, state, sent,
          not_before_us AS retry_at_us
-  FROM task INDEXED BY task_flight WHERE state IN (1, 2);
+  FROM task WHERE state IN (1, 2);
 
 CREATE TABLE run_state(
   id INTEGER PRIMARY KEY CHECK(id = 1),

@@ -166,11 +166,13 @@ WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
 -- name: last_seq
 SELECT coalesce(max(seq), 0) FROM event;
 -- name: open_tasks
-SELECT * FROM tasks
-WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
-  AND model_id = (SELECT id FROM model WHERE name = ?)
-  AND task > ? AND state < 3 AND state <> 1
-ORDER BY task LIMIT ?;
+SELECT * FROM tasks WHERE task IN (
+  SELECT task FROM task INDEXED BY task_open
+  WHERE stage = (SELECT id FROM stage WHERE name = ?)
+    AND model = (SELECT id FROM model WHERE name = ?)
+    AND task > ? AND state < 3 AND state <> 1
+  ORDER BY task LIMIT ?)
+ORDER BY task;
 -- name: final_tasks
 SELECT * FROM tasks
 WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
@@ -178,7 +180,7 @@ WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
   AND task > ? AND state IN (3, 4)
 ORDER BY task LIMIT ?;
 -- name: count_open
-SELECT count(*) FROM task
+SELECT count(*) FROM task INDEXED BY task_open
 WHERE stage = (SELECT id FROM stage WHERE name = ?)
   AND model = (SELECT id FROM model WHERE name = ?) AND state < 3;
 -- name: family
@@ -193,11 +195,11 @@ WHERE grp = ?4 AND grp IS NOT NULL
 ORDER BY task;
 -- name: unread_answers
 SELECT * FROM tasks
-WHERE state IN (1, 2) AND state = 1 AND sent = 0 AND reply_seq IS NOT NULL AND task > ?
+WHERE state = 1 AND sent = 0 AND reply_seq IS NOT NULL AND task > ?
 ORDER BY task LIMIT ?;
 -- name: sent_attempts
 SELECT task, attempts FROM task
-WHERE state IN (1, 2) AND state = 1 AND sent = 1 ORDER BY task;
+WHERE state = 1 AND sent = 1 ORDER BY task;
 -- name: reply
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM task AS t JOIN event AS e ON e.seq = t.reply_seq

@@ -1,0 +1,476 @@
+"""What can be read of a run; and that no view ever reads the whole of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from store import connect
+from store.errors import NoSuchRun, NotALog, StoreError
+from store.events import (
+    AttemptsAbandoned,
+    CommandAccepted,
+    Entry,
+    Event,
+    PlannedTask,
+    RunDrained,
+    RunFinished,
+    TaskFailed,
+    TasksPlanned,
+    TasksReopened,
+)
+from store.query import parse_query
+from store.sqlite import SqliteLog
+from store.statements import SQL
+from store.task import TaskState
+from store.testing import FakeClock
+from store.views import (
+    attempts,
+    events,
+    families,
+    last_seq,
+    open_reader,
+    payload,
+    reply,
+    run_started,
+    scorings,
+    status,
+    task_events,
+    tasks,
+)
+from tests.store.samples import (
+    ASIDE,
+    RUN_STARTED,
+    completed,
+    failed,
+    plan,
+    started,
+    task,
+)
+from tests.store.samples import reply as answer
+
+
+def written(path: Path, *units: Sequence[Entry | Event]) -> Path:
+    """A closed log with *units* in it."""
+
+    async def write() -> None:
+        async with await SqliteLog.create(
+            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
+        ) as log:
+            for unit in units:
+                await log.append(*unit)
+            await log.heartbeat()
+
+    asyncio.run(write())
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def _judge(number: int, root: int) -> PlannedTask:
+    return task(number, stage="judge", root=root)
+
+
+COURSE: tuple[Sequence[Entry | Event], ...] = (
+    [RUN_STARTED],
+    [plan([task(1), task(2), task(3, model="m-small"), task(4, skip="no text")])],
+    [started(1), answer(1, b"one", cost_usd=0.25), completed(1)],
+    [started(2), failed(2), started(2, 2), failed(2, 2, retry_in_s=None)],
+    [TaskFailed(task=2, attempt=2, error="Overloaded")],
+    [started(3), answer(3, b"three", cost_usd=0.5, reask="no_list")],
+    [plan([task(5, stage="judge", root=1)], first=5), started(5)],
+    [started(3, 2), answer(3, b"better", 2, cost_usd=0.125)],
+    [completed(3, 2, unparsed="truncated"), *ASIDE[-4:]],
+    [plan([], first=6), RunDrained(by="operator", why="drained on request", open=1)],
+)
+
+
+def test_status_says_how_the_run_stands(path: Path) -> None:
+    with open_reader(written(path, *COURSE)) as reader:
+        seen = status(reader)
+    assert (seen.run_id, seen.job, seen.job_version) == ("r1", "sample-job", "1")
+    assert seen.models == {"subject": ["m-large", "m-small"]}
+    counts = seen.tasks
+    assert (counts.planned, counts.completed, counts.failed) == (5, 2, 1)
+    assert (counts.skipped, counts.open, counts.running) == (1, 1, 1)
+    assert (counts.waiting, counts.unparsed) == (0, 1)
+    tried = seen.attempts
+    assert (tried.started, tried.answered, tried.failed, tried.unknown) == (6, 3, 2, 0)
+    assert seen.cost_usd == 0.875
+    assert (seen.tokens_in, seen.tokens_out) == (150, 21)
+    assert seen.errors == {"Overloaded": 2}
+    assert seen.skips == {"no text": 1}
+    assert seen.parse_failures == {"truncated": 1}
+    assert seen.reasked == {"no_list": 1}
+    assert [(lane.stage, lane.model) for lane in seen.lanes] == [
+        ("ask", "m-large"),
+        ("ask", "m-small"),
+        ("judge", "m-large"),
+    ]
+    assert seen.heartbeat is not None
+    assert seen.heartbeat.pid == os.getpid()
+    assert seen.scorings == (1,)
+    assert (seen.signs.phase, seen.signs.phase_by) == ("run_drained", "operator")
+    assert seen.why == "drained on request"
+    assert seen.signs.p95_ms == pytest.approx(103, rel=0.02)
+
+
+def test_cost_is_unknown_while_one_price_is(path: Path) -> None:
+    with open_reader(
+        written(
+            path,
+            [RUN_STARTED, plan([task(1), task(2)])],
+            [started(1), answer(1, b"x", cost_usd=1.0), completed(1)],
+            [started(2), answer(2, b"x")],
+        )
+    ) as reader:
+        assert status(reader).cost_usd is None
+
+
+def test_a_run_that_never_began_is_said_to_be_one(path: Path) -> None:
+    with open_reader(written(path)) as reader:
+        assert last_seq(reader) == 0
+        for view in (status, run_started):
+            with pytest.raises(NotALog, match="never began"):
+                view(reader)
+        assert list(families(reader)) == []
+        assert tasks(reader) == []
+
+
+def test_planning_is_exhausted_when_the_plan_says_so(path: Path) -> None:
+    last = TasksPlanned(first=2, count=0, consumed=1, exhausted=True)
+    empty = plan([]).payload
+    units = ([RUN_STARTED, plan([task(1)])], [Entry(event=last, payload=empty)])
+    with open_reader(written(path, *units)) as reader:
+        assert status(reader).planning_exhausted
+
+
+def test_the_attempts_of_a_task_are_found_from_first_to_last(path: Path) -> None:
+    abandoned = AttemptsAbandoned(attempts=[(1, 1)])
+    reopened = TasksReopened(tasks=[1], by="someone")
+    with open_reader(
+        written(
+            path,
+            [RUN_STARTED, plan([task(1), task(2)])],
+            [started(1), abandoned, started(2)],
+            [started(1, 2), failed(1, 2), started(1, 3)],
+            [answer(1, b"x", 3), completed(1, 3), reopened, answer(2, b"y")],
+            [started(1, 4)],
+        )
+    ) as reader:
+        rows = attempts(reader, 1)
+        own = task_events(reader, 1)
+        assert attempts(reader, 3) == []
+    assert [row.attempt for row in rows] == [1, 2, 3, 4]
+    assert [row.outcome is None for row in rows] == [True, False, False, True]
+    assert rows[1].outcome == failed(1, 2)
+    assert [row.kind for row in own] == [
+        "attempt_started",
+        "attempt_started",
+        "attempt_failed",
+        "attempt_started",
+        "attempt_answered",
+        "task_completed",
+        "attempt_started",
+    ]
+    assert [row.seq for row in own] == sorted(row.seq for row in own)
+
+
+def test_scorings_replies_and_payloads_are_read(path: Path) -> None:
+    with open_reader(written(path, *COURSE)) as reader:
+        assert [scoring.number for scoring in scorings(reader)] == [1]
+        stored = reply(reader, 3)
+        assert stored is not None
+        assert stored.body == b"better"
+        assert payload(reader, stored.seq) == b"better"
+        assert reply(reader, 2) is None
+        drained = events(reader, kinds=["run_drained"])
+    assert [row.kind for row in drained] == ["run_drained"]
+
+
+def test_families_come_by_their_first_task_and_then_by_number(path: Path) -> None:
+    units = [
+        [RUN_STARTED, plan([task(1), task(2)])],
+        [
+            plan(
+                [task(3, stage="judge", root=2), task(4, stage="judge", root=1)],
+                first=3,
+            )
+        ],
+        [plan([task(5), task(6, stage="judge", root=2)], first=5)],
+        [answer(6, b"six"), completed(6), answer(1, b"one")],
+    ]
+    with open_reader(written(path, *units)) as reader:
+        found = list(families(reader))
+    assert [row.task for row, _ in found] == [1, 4, 2, 3, 6, 5]
+    bodies = {row.task: stored.body for row, stored in found if stored is not None}
+    assert bodies == {1: b"one", 6: b"six"}
+
+
+def test_families_are_the_same_however_they_are_paged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = [task(n) for n in range(1, 21)]
+    later = [task(n, stage="judge", root=n % 20 + 1) for n in range(21, 81)]
+    answers = [[answer(n, bytes([n]) * 30), completed(n)] for n in range(1, 81)]
+    units = [[RUN_STARTED, plan(first)], [plan(later, first=21)], *answers]
+    with open_reader(written(path, *units)) as reader:
+        whole = list(families(reader))
+        monkeypatch.setattr("store.replay.FAMILIES", 3)
+        monkeypatch.setattr("store.replay.REPLIES", 2)
+        assert list(families(reader)) == whole
+    assert len(whole) == 80
+
+
+def test_families_up_to_an_event_do_not_move_when_the_run_goes_on(path: Path) -> None:
+    units = [
+        [RUN_STARTED, plan([task(1), task(2), task(3)])],
+        [answer(1, b"one"), completed(1), answer(2, b"two"), completed(2)],
+    ]
+    with open_reader(written(path, *units)) as reader:
+        upto = last_seq(reader)
+        before = list(families(reader, upto))
+
+    async def go_on() -> None:
+        async with await SqliteLog.open(path, clock=FakeClock(), owner="x") as log:
+            await log.append(answer(3, b"three"), completed(3))
+            await log.append(TasksReopened(tasks=[2], by="someone"))
+            await log.append(plan([task(4), task(5, root=1)], first=4))
+
+    asyncio.run(go_on())
+    with open_reader(path) as reader:
+        after = list(families(reader, upto))
+        now = list(families(reader))
+    assert [row.task for row, _ in after] == [row.task for row, _ in before]
+    assert after[0] == before[0]
+    # what has moved since is shown as open, never as something it was not then
+    assert [row.state for row, _ in after[1:]] == [TaskState.RUNNING] * 2
+    assert [stored for _, stored in after[1:]] == [None, None]
+    assert [row.task for row, _ in now] == [1, 5, 2, 3, 4]
+
+
+def test_a_log_that_is_not_there_yet_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchRun, match="siftlog runs"):
+        open_reader(tmp_path / "log.db")
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    with (
+        open_reader(written(path, *COURSE)) as reader,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        reader.execute("DELETE FROM counts")
+
+
+def test_a_reader_is_closed_by_its_block(path: Path) -> None:
+    with open_reader(written(path, *COURSE)) as reader:
+        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        status(reader)
+
+
+def test_a_log_left_by_a_crash_is_read_with_its_last_events(
+    path: Path, tmp_path: Path
+) -> None:
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+
+    async def work() -> None:
+        async with await SqliteLog.create(
+            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            for name in ("log.db", "log.db-wal"):  # and no -shm
+                shutil.copy(tmp_path / name, crashed / name)
+
+    asyncio.run(work())
+    with open_reader(crashed / "log.db") as reader:
+        assert last_seq(reader) == 2
+
+
+def _as_nobody(act: Callable[[], None]) -> int:
+    """Run *act* without root's right to write everywhere; its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.getuid() == 0:
+                os.setuid(65534)
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
+    tmp_path_factory: pytest.TempPathFactory, *, is_clean: bool
+) -> None:
+    source = tmp_path_factory.mktemp("source")
+    folder = tmp_path_factory.mktemp("locked")
+
+    async def work() -> None:
+        async with await SqliteLog.create(
+            source / "log.db",
+            run_id="r1",
+            config_sha256=b"",
+            clock=FakeClock(),
+            owner="tester",
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            if not is_clean:
+                for name in ("log.db", "log.db-wal"):
+                    shutil.copy(source / name, folder / name)
+
+    asyncio.run(work())
+    if is_clean:
+        shutil.copy(source / "log.db", folder / "log.db")
+    folder.parent.parent.chmod(0o755)  # pytest keeps others out
+    folder.parent.chmod(0o755)
+    folder.chmod(0o555)
+    before = sorted(folder.iterdir())
+
+    def look() -> None:
+        with open_reader(folder / "log.db") as reader:
+            if last_seq(reader) != 2 or reader.copied_to is None:
+                raise AssertionError
+            copy = Path(reader.copied_to.name)
+        if copy.exists():
+            raise AssertionError
+
+    def look_at_a_large_one() -> None:
+        connect.COPY_BYTES = 10
+        with pytest.raises(StoreError, match="too large"):
+            open_reader(folder / "log.db")
+
+    try:
+        assert _as_nobody(look) == 0
+        assert _as_nobody(look_at_a_large_one) == 0
+        assert sorted(folder.iterdir()) == before
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_folder_that_can_keep_a_log_has_no_problem(tmp_path: Path) -> None:
+    assert connect.wal_problem(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+    problem = connect.wal_problem(tmp_path / "nowhere")
+    assert problem is not None
+    assert "another folder" in problem
+
+
+#: Queries of `status`, `tasks` and the log, each with parameters of the right number.
+PLANNED: dict[str, tuple[object, ...]] = {
+    "first_event": (),
+    "run_header": (),
+    "run_state": (),
+    "heartbeat": (),
+    "counters": (),
+    "counts": (),
+    "error_classes": (),
+    "reasons": (),
+    "latencies": (),
+    "marked": ("scoring_recorded", 0, -1),
+    "planned_upto": (9,),
+    "task_events": (1,),
+    "roots": (0, 99, 10),
+    "descendants": (1, 9, 99),
+    "replies": ("[1]",),
+    "drafts": ("[1, 2]",),
+    "open_tasks": ("ask", "m-large", 0, 10),
+    "final_tasks": ("ask", "m-large", 0, 10),
+    "count_open": ("ask", "m-large"),
+    "family": (1,),
+    "group": ("ask", "m-large", 1, "g"),
+    "unread_answers": (0, 10),
+    "sent_attempts": (),
+    "reply": (1,),
+    "started": (1,),
+    "events": (0, 10),
+    "payload": (1,),
+    "last_seq": (),
+    "part": (b"",),
+}
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[sqlite3.Connection]:
+    """Tables that are large enough for an index to matter, without their content."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        from store.statements import script  # noqa: PLC0415 - the schema, for one test
+
+        for name in ("schema", "projections", "indexes"):
+            for statement in script(name):
+                conn.execute(statement)
+        yield conn
+
+
+def _plan(conn: sqlite3.Connection, sql: str, parameters: Sequence[object]) -> str:
+    rows = conn.execute(f"EXPLAIN QUERY PLAN {sql}", parameters).fetchall()
+    return "\n".join(row[3] for row in rows)
+
+
+@pytest.mark.parametrize("name", sorted(PLANNED))
+def test_no_view_reads_all_events_or_all_tasks(
+    large: sqlite3.Connection, name: str
+) -> None:
+    plan_ = _plan(large, SQL[name], PLANNED[name])
+    for table in ("event", "e", "task", "t", "body", "b", "mark", "m", "blob"):
+        for line in plan_.splitlines():
+            is_scan = line.startswith(f"SCAN {table}") and (
+                len(line) == len(f"SCAN {table}") or line[len(f"SCAN {table}")] == " "
+            )
+            assert not is_scan, plan_
+
+
+def test_open_tasks_are_one_read_by_key_in_order(large: sqlite3.Connection) -> None:
+    found = _plan(large, SQL["open_tasks"], PLANNED["open_tasks"])
+    assert "task_open (stage=? AND model=? AND task>?)" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_attempts_under_way_are_found_without_looking_at_others(
+    large: sqlite3.Connection,
+) -> None:
+    for name in ("sent_attempts", "unread_answers"):
+        found = _plan(large, SQL[name], PLANNED[name])
+        assert "task_state (state=?" in found
+        assert "TEMP B-TREE" not in found
+    found = _plan(large, "SELECT * FROM in_flight", ())
+    assert "task_state (state=?" in found
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "state:failed", "err:Timeout", "stage:judge model:m", "item:x", "cost>1"],
+)
+def test_a_page_of_tasks_goes_on_by_key(
+    large: sqlite3.Connection, expression: str
+) -> None:
+    query = parse_query(expression)
+    sql = SQL["tasks_page"].format(query.condition())
+    found = _plan(large, sql, (0, *query.parameters(), 10))
+    assert "SEARCH t USING" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_every_finish_is_a_state_that_liveness_knows(path: Path) -> None:
+    finished = RunFinished(completed=0, failed=0, skipped=0)
+    drain = CommandAccepted(command="c", kind="drain", author="me", payload="{}")
+    with open_reader(written(path, [RUN_STARTED, drain])) as reader:
+        assert status(reader).signs.draining_by == "me"
+    path.unlink()
+    with open_reader(written(path, [RUN_STARTED, drain], [finished])) as reader:
+        signs = status(reader).signs
+    assert (signs.phase, signs.draining_by) == ("run_finished", None)

@@ -75,7 +75,7 @@ class OpenAICompatibleClient:
         # The engine bounds what is in flight; a second bound here could only disagree.
         self._transport = AiohttpTransport(
             limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
-            proxy=_proxy(self._url),
+            proxy=proxy_for(self._url),
         )
         self._tally = Tally()
 
@@ -218,7 +218,7 @@ def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
     return headers
 
 
-def _proxy(url: httpx.URL) -> httpx.Proxy | None:
+def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
     """The proxy that the environment names for *url*; loopback never takes one."""
     try:
         is_loopback = ipaddress.ip_address(url.host).is_loopback

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import httpx
 import pytest
 
 from runner import errors as e
@@ -19,7 +20,12 @@ from runner.clients import (
     Timeouts,
     open_client,
 )
-from runner.clients.openai_compatible import endpoint_url
+from runner.clients.openai_compatible import (
+    OPENAI_URL,
+    OpenAICompatibleClient,
+    endpoint_url,
+    proxy_for,
+)
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
 from runner.wire import encode_chat, encode_reply
@@ -319,3 +325,30 @@ async def test_a_base_url_is_taken_with_or_without_its_version(
 async def test_what_is_no_base_url_is_a_usage_error(given: str) -> None:
     with pytest.raises(e.UsageError, match="base URL"):
         endpoint_url(given)
+
+
+async def test_openai_itself_is_asked_by_the_names_it_knows() -> None:
+    async with speaking(GOOD) as (_, other):
+        direct = open_client("openai/x", ClientOptions(api_key=Secret(KEY)))
+        assert isinstance(direct, OpenAICompatibleClient)
+        assert isinstance(other, OpenAICompatibleClient)
+        assert (direct._endpoint, direct._limit) == (
+            OPENAI_URL,
+            "max_completion_tokens",
+        )
+        assert other._limit == "max_tokens"
+        await direct.close()
+
+
+async def test_a_proxy_of_the_environment_is_used_but_not_for_loopback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://proxy:3128")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "inside.example")
+    proxy = proxy_for(httpx.URL("http://outside.example/v1"))
+    assert proxy is not None
+    assert str(proxy.url) == "http://proxy:3128"
+    for url in ("http://127.0.0.1:1/v1", "http://localhost", "http://inside.example"):
+        assert proxy_for(httpx.URL(url)) is None

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from runner.job import ImportedAnswer, Stage
-from runner.launch import Work
 from runner.plan import stage_of
 from runner.reply import ParseFailure, Reply
 from runner.task import Task
 from runner.wire import OPENAI_CHAT, encode_reply
+from runner.work import Work
 from store.events import (
     AttemptAnswered,
     Entry,

@@ -18,44 +18,36 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from pydantic import BaseModel
-
+from runner.attempts import Parts
+from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
 from runner.clients.options import ClientOptions, Timeouts
 from runner.clients.secret import Secret
-from runner.driver import Driver, Outcome, Pace
-from runner.errors import RunChanged, RunnerError, UsageError
-from runner.fingerprint import code_hash, input_hashes
+from runner.driver import Driver, Outcome
+from runner.errors import RunnerError, UsageError
 from runner.growth import Growth, Start
-from runner.job import Dataset, Job
+from runner.job import Job
 from runner.limiter import Endpoint, Limits
 from runner.listen import Listener
 from runner.options import RunOptions, write_toml
-from runner.plan import Roles, task_of
+from runner.plan import Roles
 from runner.request import ChatRequest
 from runner.scheduler import Scheduler
-from runner.settings import as_json
-from runner.wire import skeleton
+from runner.work import Work
 from store.clock import Clock
 from store.events import (
     AttemptsAbandoned,
-    Input,
     RunDrained,
     RunFinished,
     RunResumed,
     RunStarted,
 )
-from store.log import Log
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
-from store.task import TaskRow
 from store.views import Status, open_reader, run_started, status
 
 Clients: TypeAlias = Mapping[str, ModelClient]
-
-SAMPLE = 20
-"""Requests compared with what was sent before; a changed prompt changes all alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,34 +56,6 @@ class Ended:
 
     outcome: Outcome
     why: str | None = None  #: one sentence, where the run is not finished
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """A job with its settings and data: what a run is about."""
-
-    job: Job
-    settings: BaseModel
-    dataset: Dataset
-    inputs: list[Input]
-    code_sha256: str
-
-    @property
-    def settings_json(self) -> str:
-        """The settings as the log keeps them."""
-        return as_json(self.settings)
-
-
-def prepare(job: Job, settings: BaseModel) -> Work:
-    """Load and validate all inputs; raise `DatasetError` naming file and row."""
-    dataset = job.load(settings)
-    return Work(
-        job=job,
-        settings=settings,
-        dataset=dataset,
-        inputs=input_hashes(job.inputs(settings)),
-        code_sha256=code_hash(job),
-    )
 
 
 class Watch(Protocol):
@@ -196,14 +160,14 @@ async def resume(
     with open_reader(folder.log) as reader:
         first = run_started(reader)
     if not accept_changes:
-        _check_inputs(first, work)
+        check_inputs(first, work)
     clients = open_clients(work.job, options, shell)
     async with await SqliteLog.open(
         folder.log, clock=shell.clock, owner=owner()
     ) as log:
         if not accept_changes:
-            await _check_requests(log, work, options)
-        must_catch_up = await _reads_differently(log, work)
+            await check_requests(log, work, options)
+        must_catch_up = await reads_differently(log, work)
         unknown = await log.in_flight()
         if unknown:
             await log.append(
@@ -234,51 +198,6 @@ async def resume(
             clients=clients,
             must_catch_up=must_catch_up,
         )
-
-
-async def _reads_differently(log: Log, work: Work) -> bool:
-    """Whether parsers or settings are not those that read the stored answers."""
-    last: RunStarted | RunResumed | None = None
-    for recorded in await log.events(
-        limit=1_000_000, kinds=["run_started", "run_resumed"]
-    ):
-        if isinstance(recorded.event, RunStarted | RunResumed):
-            last = recorded.event
-    return last is None or (last.code_sha256, last.settings) != (
-        work.code_sha256,
-        work.settings_json,
-    )
-
-
-def _check_inputs(first: RunStarted, work: Work) -> None:
-    """Refuse to go on with other data than the run began with."""
-    before = {i.setting: i.sha256 for i in first.inputs}
-    for now in work.inputs:
-        if before.get(now.setting, now.sha256) != now.sha256:
-            raise RunChanged(
-                f"{now.path} ({now.setting}) is not what the run was started with; "
-                "put the old content back or add --accept-changes."
-            )
-
-
-async def _check_requests(log: Log, work: Work, options: RunOptions) -> None:
-    """Refuse to go on with other prompts than the run has sent so far."""
-    for stage in work.job.stages:
-        for model in options.model:
-            rows: list[TaskRow] = [
-                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
-                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
-            ]
-            # a re-ask sends more than the job's request, so single attempts only
-            for row in (r for r in rows if r.attempts == 1):
-                sent = await log.started(row.task)
-                request = work.job.request(work.dataset, task_of(row))
-                if sent is not None and sent != skeleton(request, model)[2]:
-                    raise RunChanged(
-                        f"Task {row.task} ({row.key}) would now send another request "
-                        "than before: prompts, settings or inputs changed; add "
-                        "--accept-changes to go on all the same."
-                    )
 
 
 def open_clients(job: Job, options: RunOptions, shell: Shell) -> Clients:
@@ -332,19 +251,20 @@ async def _drive(
             start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
         )
         driver = Driver(
-            job=work.job,
-            dataset=work.dataset,
-            log=log,
-            clock=shell.clock,
-            clients=clients,
-            scheduler=_scheduler(work.job, options),
-            growth=growth,
-            pace=Pace(
-                grace_s=options.grace_s, reask=getattr(work.settings, "reask", 0)
-            ),
-            seed=options.seed,
-            tell=shell.tell,
-            estimate=worst_tokens if _any_tpm(options) else None,
+            Parts(
+                job=work.job,
+                dataset=work.dataset,
+                log=log,
+                clock=shell.clock,
+                clients=clients,
+                scheduler=_scheduler(work.job, options),
+                growth=growth,
+                tell=shell.tell,
+                seed=options.seed,
+                reask=getattr(work.settings, "reask", 0),
+                grace_s=options.grace_s,
+                estimate=worst_tokens if _any_tpm(options) else None,
+            )
         )
         listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
         _obey_signals(driver, shell.tell)

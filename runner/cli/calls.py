@@ -53,11 +53,12 @@ def _start(
     from runner import launch
     from runner.cli import session
     from runner.registry import load_job
+    from runner.work import load_work
 
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
-    work = launch.prepare(job, session.with_sample(job, settings))
+    work = load_work(job, session.with_sample(job, settings))
     session.say_findings(work)
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)
@@ -90,6 +91,7 @@ def resume(
     from runner.options import read_toml
     from runner.registry import load_job
     from runner.scoring import effective_settings
+    from runner.work import load_work
     from store.runs import resolve
     from store.views import open_reader, run_started
 
@@ -105,7 +107,7 @@ def resume(
         replicates=first.replicates,
     )
     typed = choices.job_settings(ctx.args, given["sets"])
-    work = launch.prepare(job, effective_settings(job, folder, typed))
+    work = load_work(job, effective_settings(job, folder, typed))
     shell = session.shell(given, folder, work)
     ended = asyncio.run(
         launch.resume(folder, work, options, shell, accept_changes=accept_changes)
@@ -148,6 +150,7 @@ def import_(
     from runner.cli import session
     from runner.errors import UsageError
     from runner.registry import load_job
+    from runner.work import load_work
 
     job = load_job(job_name)
     importer = getattr(job, "importer", None)
@@ -159,7 +162,7 @@ def import_(
         raise UsageError("Name the files to import.")
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)
-    work = launch.prepare(job, settings)
+    work = load_work(job, settings)
 
     def read() -> Iterator[ImportedAnswer]:
         found: Iterator[ImportedAnswer] = importer.read(

@@ -26,10 +26,11 @@ from runner.cli.speech import (
 from runner.cli.stand import status_json
 from runner.errors import UsageError
 from runner.job import Job
-from runner.launch import Ended, Shell, Work
+from runner.launch import Ended, Shell
 from runner.options import RunOptions, options_from, read_toml
 from runner.scoring import Scoring, score
 from runner.settings import resolve
+from runner.work import Work
 from store.clock import SystemClock
 from store.runs import RunFolder
 from store.views import open_reader, status

@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from runner import errors as e
+from runner.attempts import Parts
 from runner.clients.client import Call
 from runner.clients.function import Answerer, FunctionClient
-from runner.driver import Driver, Outcome, Pace
+from runner.driver import Driver, Outcome
 from runner.growth import Growth, Start
 from runner.limiter import Endpoint, Limits
 from runner.plan import Roles
@@ -51,26 +52,29 @@ class Bench:
         stages = [stage.name for stage in self.job.stages]
         limits = Limits(concurrency=self.concurrency)
         return Driver(
-            job=self.job,
-            dataset=self.settings,
-            log=self.log,
-            clock=LoopClock(),
-            clients={"m": FunctionClient(self.answer)},
-            scheduler=Scheduler(
-                [("m", stages, limits, Endpoint("x"))], deadline_s=3600
-            ),
-            growth=Growth(
+            Parts(
                 job=self.job,
                 dataset=self.settings,
                 log=self.log,
-                roles=Roles(models={"subject": ("m",)}, replicates=1),
-                start=Start(
-                    planning=await self.log.planning(), must_catch_up=must_catch_up
+                clock=LoopClock(),
+                clients={"m": FunctionClient(self.answer)},
+                scheduler=Scheduler(
+                    [("m", stages, limits, Endpoint("x"))], deadline_s=3600
                 ),
-            ),
-            pace=Pace(reask=self.settings.reask, grace_s=self.grace_s),
-            seed=1,
-            tell=self.told.append,
+                growth=Growth(
+                    job=self.job,
+                    dataset=self.settings,
+                    log=self.log,
+                    roles=Roles(models={"subject": ("m",)}, replicates=1),
+                    start=Start(
+                        planning=await self.log.planning(), must_catch_up=must_catch_up
+                    ),
+                ),
+                tell=self.told.append,
+                seed=1,
+                reask=self.settings.reask,
+                grace_s=self.grace_s,
+            )
         )
 
     async def run(self, **options: bool) -> Outcome:

@@ -20,6 +20,7 @@ from runner.request import ChatRequest
 from runner.scoring import effective_settings, score
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
+from runner.work import load_work
 from store.clock import SystemClock
 from store.commands import Command, write
 from store.events import CommandApplied, CommandRejected
@@ -58,11 +59,11 @@ class Run:
         self.settings = ToySettings(items=4)
 
     def start(self) -> launch.Ended:
-        work = launch.prepare(self.job, self.settings)
+        work = load_work(self.job, self.settings)
         return asyncio.run(launch.start(self.folder, work, self.options, self.shell))
 
     def resume(self, **options: bool) -> launch.Ended:
-        work = launch.prepare(self.job, self.settings)
+        work = load_work(self.job, self.settings)
         return asyncio.run(
             launch.resume(
                 self.folder,

@@ -1,0 +1,233 @@
+"""One attempt, from a loaded task to a durable outcome.
+
+The order is the promise: request built -> `AttemptStarted` durable -> sent -> outcome
+durable together with what follows from it (the task's final state, follow-up tasks). A
+crash at any point therefore leaves an attempt that never left, one that is answered and
+is never asked again, or one whose outcome is unknown and is told.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runner import errors as e
+from runner.clients.client import Call, ModelClient, Received
+from runner.growth import Growth
+from runner.job import Dataset, Job
+from runner.plan import task_of
+from runner.reask import reask_messages
+from runner.reply import ParseFailure, Reply
+from runner.request import ChatRequest, Message
+from runner.scheduler import Scheduler, Work
+from runner.task import Answer, Task
+from runner.wire import skeleton
+from store.clock import Clock
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptStarted,
+    Entry,
+    Event,
+    TaskCompleted,
+    TaskFailed,
+)
+from store.log import Log
+from store.task import TaskRow
+
+BODY_LIMIT = 64 * 1024
+"""Bytes kept of what came with a failure; an error page says it all in fewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a run is carried out with."""
+
+    job: Job
+    dataset: Dataset
+    log: Log
+    clock: Clock
+    clients: Mapping[str, ModelClient]  #: by model
+    scheduler: Scheduler
+    growth: Growth
+    tell: Callable[[str], None]  #: shows a sentence to people
+    seed: int = 0  #: of the jitter; never touches a result
+    reask: int = 0  #: how often an unreadable reply is asked for again
+    grace_s: float = 30.0  #: how long a drain waits for calls in flight
+    estimate: Callable[[ChatRequest], int] | None = None
+    """Tokens of a request at worst; None where no limit needs it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Item:
+    """A loaded task with what its next attempt needs."""
+
+    work: Work
+    row: TaskRow
+    task: Task
+    attempt: int  #: started so far
+    extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
+    reasks: int = 0
+
+
+class Attempts:
+    """Sends the loaded tasks of one run and records what comes of them."""
+
+    def __init__(self, parts: Parts, wake: Callable[[], None]) -> None:
+        """Work with *parts*; *wake* is called when the scheduler was told something."""
+        self._parts = parts
+        self._log = parts.log
+        self._clock = parts.clock
+        self._scheduler = parts.scheduler
+        self._stages = {stage.name: stage for stage in parts.job.stages}
+        self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
+        self._wake = wake
+        self._items: dict[int, _Item] = {}
+        self.counts: Counter[str] = Counter()
+        self.may_reask = True
+
+    def admit(self, row: TaskRow) -> Work:
+        """Take a task in, for as long as it is not settled."""
+        if row.task in self._items:
+            return self._items[row.task].work
+        task = task_of(row)
+        tokens = 0
+        estimate = self._parts.estimate
+        if estimate is not None:
+            tokens = estimate(self._request(task))
+        work = Work(
+            number=row.task,
+            stage=row.stage,
+            model=row.model,
+            tries=row.tries,
+            tokens=tokens,
+        )
+        self._items[row.task] = _Item(
+            work=work, row=row, task=task, attempt=row.attempts
+        )
+        return work
+
+    def _request(self, task: Task) -> ChatRequest:
+        return self._parts.job.request(self._parts.dataset, task)
+
+    async def perform(self, work: Work) -> None:
+        """One attempt of an admitted task."""
+        item = self._items[work.number]
+        request = self._request(item.task)
+        if item.extra:
+            request = replace(request, messages=request.messages + item.extra)
+        payload, blobs, digest = skeleton(request, work.model)
+        item.attempt += 1
+        self.counts["started"] += 1
+        started = AttemptStarted(
+            task=work.number, attempt=item.attempt, request_sha256=digest
+        )
+        await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
+        began = self._clock.monotonic()
+        try:
+            received = await self._parts.clients[work.model].call(
+                Call(task=item.task, request=request)
+            )
+        except e.AttemptError as error:
+            await self._failed(item, error, self._clock.monotonic() - began)
+        else:
+            await self._answered(item, received, self._clock.monotonic() - began)
+
+    async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
+        work = item.work
+        self.counts["failed"] += 1
+        now = self._clock.monotonic()
+        decision, said = self._scheduler.failed(work, error, now, self._chance.random())
+        self._wake()
+        if said is not None:
+            self._parts.tell(said)
+        name = type(error).__name__
+        failed = AttemptFailed(
+            task=work.number,
+            attempt=item.attempt,
+            error=name,
+            latency_ms=round(took * 1e3, 3),
+            message=str(error)[:500],
+            status=error.status,
+            retry_after_s=error.retry_after_s,
+            retry_in_s=decision.retry_in_s,
+        )
+        body = error.body[:BODY_LIMIT] if error.body else None
+        entries: list[Entry | Event] = [Entry(event=failed, payload=body)]
+        if decision.retry_in_s is None:
+            entries.append(
+                TaskFailed(task=work.number, attempt=item.attempt, error=name)
+            )
+            answer = Answer(task=item.task, error=name)
+            await self._finish(item, entries, answer)
+            return
+        await self._log.append(*entries)
+        self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+
+    async def _answered(self, item: _Item, received: Received, took: float) -> None:
+        work, reply = item.work, received.reply
+        self.counts["answered"] += 1
+        usage = reply.usage
+        used = usage.tokens_in + usage.tokens_out if usage is not None else None
+        self._scheduler.received(work, used=used)
+        self._wake()
+        answered = AttemptAnswered(
+            task=work.number,
+            attempt=item.attempt,
+            form=received.form,
+            status=received.status,
+            latency_ms=round(took * 1e3, 3),
+            finish_reason=reply.finish_reason,
+            tokens_in=usage.tokens_in if usage else None,
+            tokens_out=usage.tokens_out if usage else None,
+            tokens_cached=usage.tokens_cached if usage else None,
+            headers=dict(received.headers) if received.headers else None,
+        )
+        try:
+            parsed = self._stages[work.stage].parse(
+                self._parts.dataset, item.task, reply
+            )
+        except Exception:
+            # a fault of the parser's must not lose the answer
+            await self._log.append(Entry(event=answered, payload=received.body))
+            raise
+        failure = parsed if isinstance(parsed, ParseFailure) else None
+        if failure is not None and self._may_reask(item, reply):
+            item.reasks += 1
+            item.extra += reask_messages(reply, failure)
+            asked = replace(answered, reask=failure.reason)
+            await self._log.append(Entry(event=asked, payload=received.body))
+            self._scheduler.again(work)
+            return
+        completed = TaskCompleted(
+            task=work.number,
+            attempt=item.attempt,
+            unparsed=failure.reason if failure is not None else None,
+        )
+        entries: list[Entry | Event] = [
+            Entry(event=answered, payload=received.body),
+            completed,
+        ]
+        answer = Answer(task=item.task, reply=reply, parsed=parsed)
+        await self._finish(item, entries, answer)
+
+    def _may_reask(self, item: _Item, reply: Reply) -> bool:
+        """A cut reply is not asked again: the same limit would cut it again."""
+        return (
+            item.reasks < self._parts.reask
+            and not reply.is_truncated
+            and self.may_reask
+        )
+
+    async def _finish(
+        self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
+    ) -> None:
+        """Record a task's end together with the tasks that follow from it."""
+        async for stage, model in self._parts.growth.finish(item.row, answer, entries):
+            self._scheduler.planned(stage, model)
+        del self._items[item.work.number]
+        self._scheduler.settled(item.work)
+        self.counts["tasks_ended"] += 1
+        self.counts["tasks_failed"] += answer.error is not None

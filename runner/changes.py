@@ -1,0 +1,64 @@
+"""What changed since a run last went on: inputs, prompts, parsers.
+
+Going on with other inputs or prompts than before needs a person's word; other parsers
+and settings only mean that the plan is derived again.
+"""
+
+from __future__ import annotations
+
+from runner.errors import RunChanged
+from runner.options import RunOptions
+from runner.plan import task_of
+from runner.wire import skeleton
+from runner.work import Work
+from store.events import RunResumed, RunStarted
+from store.log import Log
+from store.task import TaskRow
+
+SAMPLE = 20
+"""Requests compared with what was sent before; a changed prompt changes all alike."""
+
+
+async def reads_differently(log: Log, work: Work) -> bool:
+    """Whether parsers or settings are not those that read the stored answers."""
+    last: RunStarted | RunResumed | None = None
+    for recorded in await log.events(
+        limit=1_000_000, kinds=["run_started", "run_resumed"]
+    ):
+        if isinstance(recorded.event, RunStarted | RunResumed):
+            last = recorded.event
+    return last is None or (last.code_sha256, last.settings) != (
+        work.code_sha256,
+        work.settings_json,
+    )
+
+
+def check_inputs(first: RunStarted, work: Work) -> None:
+    """Refuse to go on with other data than the run began with."""
+    before = {i.setting: i.sha256 for i in first.inputs}
+    for now in work.inputs:
+        if before.get(now.setting, now.sha256) != now.sha256:
+            raise RunChanged(
+                f"{now.path} ({now.setting}) is not what the run was started with; "
+                "put the old content back or add --accept-changes."
+            )
+
+
+async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
+    """Refuse to go on with other prompts than the run has sent so far."""
+    for stage in work.job.stages:
+        for model in options.model:
+            rows: list[TaskRow] = [
+                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
+                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
+            ]
+            # a re-ask sends more than the job's request, so single attempts only
+            for row in (r for r in rows if r.attempts == 1):
+                sent = await log.started(row.task)
+                request = work.job.request(work.dataset, task_of(row))
+                if sent is not None and sent != skeleton(request, model)[2]:
+                    raise RunChanged(
+                        f"Task {row.task} ({row.key}) would now send another request "
+                        "than before: prompts, settings or inputs changed; add "
+                        "--accept-changes to go on all the same."
+                    )

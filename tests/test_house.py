@@ -1,0 +1,97 @@
+"""What holds for the house as a whole: imports, start-up, SQL, words, exports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("store", "runner", "jobs", "tui")
+HEAVY = ("textual", "rich", "litellm", "pandas", "sklearn", "matplotlib", "pyarrow")
+SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
+
+
+def _loaded(code: str) -> set[str]:
+    """Top-level modules in memory after *code*, in a process of its own."""
+    script = f"{code}\nimport sys\nprint(*{{m.partition('.')[0] for m in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def _invoke(*words: str) -> str:
+    return (
+        "from runner.cli.main import _exit_code\n"
+        f"assert _exit_code({list(words)!r}) in (0, 2)"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        _invoke("--help"),
+        _invoke("status", "no-such-run"),
+        _invoke("run", "--help"),
+        "import runner.launch, runner.scoring",
+        "import store, store.views",
+    ],
+)
+def test_nothing_heavy_is_imported_by_what_does_not_need_it(code: str) -> None:
+    assert not _loaded(code) & set(HEAVY)
+
+
+def test_the_help_imports_neither_asyncio_clients_nor_jobs() -> None:
+    assert not _loaded(_invoke("--help")) & {"httpx", "aiohttp", "jobs", "pydantic"}
+
+
+def test_no_module_outgrows_its_noun() -> None:
+    long = {p.name: n for p in SOURCES if (n := len(p.read_text().splitlines())) > 400}
+    assert not long
+
+
+def test_sql_stands_in_sql_files_only() -> None:
+    words = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "PRAGMA ")
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.lstrip().startswith(words)
+    ]
+    assert not found
+
+
+def test_every_verb_of_the_table_is_there_and_says_what_it_is_for() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from runner.cli.main import main; main()", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "siftlog" not in done.stderr
+    from runner.cli.main import VERBS, Verbs  # noqa: PLC0415 - the test's subject
+
+    group = Verbs()
+    for name, verb in VERBS.items():
+        command = group.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.help
+        assert f"{name} " in done.stdout
+        assert verb.help in done.stdout
+
+
+def test_the_pinned_versions_name_no_host() -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text
+    assert "@" not in text

@@ -1,0 +1,233 @@
+"""The plan: first stage, follow-ups, batches, skips; always the same."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.load import load, with_sample
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan
+from jobs.paper_investigation.request import batch_of
+from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.testing import choice, dataset, study
+from runner.reply import ParseFailure, Reply
+from runner.task import Answer, Task, TaskSpec
+
+QUESTIONS = (
+    choice("PMC1", "rs2", "1", pipeline="mcq_variant"),
+    choice("PMC1", "rs1, rs2", "1"),
+    choice("PMC1", "rs1", "2"),
+    study("PMC1", "rs3", "1"),
+    choice("PMC2", "rs9", "7"),
+)
+BENCH = {"PMC2": ["rs9"], "PMC1": ["rs2", "rs1", "rs3"], "PMC3": ["rs5"]}
+
+
+def data(**settings: Any) -> Dataset:
+    return dataset(BENCH, QUESTIONS, **settings)
+
+
+def extraction(pmcid: str, *variants: str) -> tuple[Answer, ...]:
+    task = Task(number=1, stage="extract", key=pmcid, model="m", replicate=1)
+    listed = VariantList(entries=variants, dropped=0, rule="array")
+    return (Answer(task=task, reply=Reply(text=""), parsed=listed),)
+
+
+def keys(specs: Any) -> list[str]:
+    return [spec.key for spec in specs]
+
+
+def test_extractions_follow_the_bench() -> None:
+    specs = list(plan(data()))
+    assert keys(specs) == ["PMC2", "PMC1", "PMC3"]
+    assert {spec.stage for spec in specs} == {"extract"}
+    assert {spec.skip for spec in specs} == {None}
+
+
+def test_the_plan_is_lazy() -> None:
+    class Untouchable:
+        def __contains__(self, pmcid: str) -> bool:
+            assert pmcid == "PMC2"
+            return True
+
+    made = data()
+    object.__setattr__(made, "papers", Untouchable())
+    assert next(plan(made)).key == "PMC2"
+
+
+def test_a_paper_without_text_is_skipped_with_its_reason() -> None:
+    specs = list(plan(dataset(BENCH, texts={"PMC1": "text", "PMC2": " \n"})))
+    assert [(spec.key, spec.skip) for spec in specs] == [
+        ("PMC2", "no_paper_text"),
+        ("PMC1", None),
+        ("PMC3", "no_paper_text"),
+    ]
+
+
+def test_a_paper_longer_than_the_known_context_is_skipped() -> None:
+    texts = {"PMC1": "x" * 100 * CHARS_PER_TOKEN, "PMC2": "x" * 101 * CHARS_PER_TOKEN}
+    limits: dict[str, Any] = {"context_tokens": 110, "max_tokens_extract": 10}
+    bench = {"PMC1": ["rs1"], "PMC2": ["rs2"]}
+    specs = list(plan(dataset(bench, texts=texts, **limits)))
+    assert [spec.skip for spec in specs] == [None, "paper_too_long"]
+    cut = plan(dataset(bench, texts=texts, max_chars=50, **limits))
+    assert [spec.skip for spec in cut] == [None, None]
+
+
+def test_recalled_variants_bring_their_questions_in_pipeline_order() -> None:
+    specs = list(follow_up(data(), extraction("PMC1", "RS1", "rs3", "rs77")))
+    assert specs == [
+        TaskSpec(stage="question", key="PMC1/mcq_drug:1"),
+        TaskSpec(stage="question", key="PMC1/mcq_drug:2"),
+        TaskSpec(stage="question", key="PMC1/study_param:1"),
+    ]
+
+
+def test_a_joined_question_is_asked_once_however_many_parts_are_recalled() -> None:
+    one = keys(follow_up(data(), extraction("PMC1", "rs1")))
+    both = keys(follow_up(data(), extraction("PMC1", "rs1", "rs2")))
+    assert one.count("PMC1/mcq_drug:1") == both.count("PMC1/mcq_drug:1") == 1
+    # a part that is recalled later, after a change of the parser, renames nothing
+    assert set(one) < set(both)
+
+
+def test_nothing_follows_what_was_not_read_or_not_answered() -> None:
+    (answer,) = extraction("PMC1")
+    failed = Answer(task=answer.task, error="Timeout")
+    skipped = Answer(task=answer.task, skip="no_paper_text")
+    unread = Answer(
+        task=answer.task, reply=Reply(text="?"), parsed=ParseFailure(reason="no_list")
+    )
+    for each in (failed, skipped, unread):
+        assert not list(follow_up(data(), (each,)))
+
+
+def test_nothing_follows_an_empty_list_or_a_paper_outside_the_bench() -> None:
+    assert not list(follow_up(data(), extraction("PMC1")))
+    assert not list(follow_up(data(), extraction("PMC8", "rs1")))
+
+
+@pytest.mark.parametrize("mode", ["extract", "questions"])
+def test_only_an_investigation_has_follow_ups(mode: str) -> None:
+    assert not list(follow_up(data(mode=mode), extraction("PMC1", "rs1")))
+
+
+def test_ask_all_also_asks_about_what_was_missed() -> None:
+    specs = follow_up(data(ask="all"), extraction("PMC1", "rs3"))
+    assert keys(specs) == [
+        "PMC1/mcq_variant:1",
+        "PMC1/mcq_drug:1",
+        "PMC1/mcq_drug:2",
+        "PMC1/study_param:1",
+    ]
+
+
+def test_a_batch_is_named_by_its_first_question_and_knows_its_members() -> None:
+    made = data(batch_questions=True, batch_size=2)
+    specs = list(follow_up(made, extraction("PMC1", "rs1", "rs2", "rs3")))
+    assert keys(specs) == [
+        "PMC1/b/mcq_variant:1",
+        "PMC1/b/mcq_drug:2",
+        "PMC1/b/study_param:1",
+    ]
+    members = [
+        [
+            question.key
+            for question in batch_of(
+                made,
+                Task(
+                    number=1,
+                    stage=spec.stage,
+                    key=spec.key,
+                    model="m",
+                    replicate=1,
+                    context=spec.context,
+                ),
+            )
+        ]
+        for spec in specs
+    ]
+    assert members == [
+        ["mcq_variant:1", "mcq_drug:1"],
+        ["mcq_drug:2"],
+        ["study_param:1"],
+    ]
+
+
+def test_asking_about_all_leaves_the_batches_of_recalled_variants_alone() -> None:
+    recalled = list(follow_up(data(batch_questions=True), extraction("PMC1", "rs1")))
+    everything = follow_up(
+        data(batch_questions=True, ask="all"), extraction("PMC1", "rs1")
+    )
+    assert list(everything)[: len(recalled)] == recalled
+
+
+def test_in_mode_questions_all_are_asked_whatever_the_cap() -> None:
+    specs = list(plan(data(mode="questions", max_questions_per_variant=1)))
+    assert keys(specs) == [
+        "PMC2/mcq_drug:7",
+        "PMC1/mcq_variant:1",
+        "PMC1/mcq_drug:1",
+        "PMC1/mcq_drug:2",
+        "PMC1/study_param:1",
+    ]
+
+
+def test_in_mode_questions_a_missing_text_skips_each_question() -> None:
+    made = dataset(BENCH, QUESTIONS, {"PMC1": "text"}, mode="questions")
+    skipped = {spec.key: spec.skip for spec in plan(made)}
+    assert skipped["PMC2/mcq_drug:7"] == "no_paper_text"
+    assert skipped["PMC1/mcq_drug:1"] is None
+
+
+def test_a_closed_book_question_needs_no_text() -> None:
+    made = dataset(BENCH, QUESTIONS, {}, mode="questions", closed_book=True)
+    assert {spec.skip for spec in plan(made)} == {None}
+
+
+def test_closed_book_does_nothing_for_an_investigation() -> None:
+    made = dataset(BENCH, QUESTIONS, {}, closed_book=True)
+    assert {spec.skip for spec in plan(made)} == {"no_paper_text"}
+
+
+def test_papers_outside_the_bench_come_after_it_in_mode_questions() -> None:
+    made = dataset(
+        {"PMC2": ["rs9"]}, QUESTIONS, {"PMC1": "x", "PMC2": "x"}, mode="questions"
+    )
+    assert keys(plan(made))[0] == "PMC2/mcq_drug:7"
+
+
+@pytest.mark.parametrize("link", ["split", "whole"])
+def test_in_mode_questions_batches_hold_every_question_once(link: str) -> None:
+    made = data(mode="questions", batch_questions=True, batch_size=2, variant_link=link)
+    asked = []
+    for spec in plan(made):
+        task = Task(
+            number=1,
+            stage=spec.stage,
+            key=spec.key,
+            model="m",
+            replicate=1,
+            context=spec.context,
+        )
+        batch = batch_of(made, task)
+        assert len(batch) <= 2
+        asked += [f"{question.pmcid}/{question.key}" for question in batch]
+    assert sorted(asked) == sorted(f"{q.pmcid}/{q.key}" for q in QUESTIONS)
+
+
+def test_the_same_data_gives_the_same_plan_with_every_key_once() -> None:
+    for settings in itertools.product(
+        ("investigate", "extract", "questions"), (False, True)
+    ):
+        mode, batched = settings
+        given = with_sample(
+            Settings.model_validate({"mode": mode, "batch_questions": batched})
+        )
+        first, second = (list(plan(load(given))) for _ in range(2))
+        assert first == second
+        assert len(set(keys(first))) == len(first)

@@ -44,24 +44,24 @@ def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
 @choices.as_json
 def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong."""
+    from dataclasses import asdict
+
     from store.runs import resolve
     from store.verify import verify as check
+    from store.views import open_reader
 
     folder = resolve(runs_dir, run_name)
-    report = check(folder.log)
+    with open_reader(folder.log) as reader:
+        report = check(reader)
     if as_json:
-        record(
-            {
-                "run": folder.run_id,
-                "ok": report.ok,
-                "events": report.events,
-                "head": report.head,
-                "problem": report.problem,
-            }
-        )
-    if not report.ok:
-        tell(f"siftlog: {folder.run_id}: {report.problem}")
+        record({"run": folder.run_id, "sound": report.is_sound, **asdict(report)})
+    for fault in report.faults:
+        tell(f"siftlog: {folder.run_id}: {fault.where}: {fault.message}")
+    if not report.is_sound:
         return CHECK_FAILED
     if not as_json:
-        text(f"{folder.run_id}: {report.events:,} events, head {report.head}")
+        text(
+            f"{folder.run_id} is sound: {report.events:,} events in "
+            f"{report.commits:,} commits, {report.blobs:,} message parts"
+        )
     return DONE

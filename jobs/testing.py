@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runner.job import ImportedAnswer
 from runner.reply import Reply
+from runner.scorecard import Cell, Line, Row, Scorecard
 from runner.task import Answer, Task
 
 
@@ -69,3 +70,24 @@ def _answer(number: int, given: ImportedAnswer) -> Answer:
         error=given.error,
         skip=spec.skip,
     )
+
+
+def written(card: Scorecard) -> dict[str, str]:
+    """The artifacts of a scoring as files: name to text."""
+    files = {artifact.name: [artifact.text] for artifact in card.artifacts}
+    for detail in card.details:
+        if isinstance(detail, Line):
+            files[detail.artifact].append(detail.text)
+    return {name: "".join(pieces) for name, pieces in files.items()}
+
+
+def tabulated(card: Scorecard, name: str) -> list[dict[str, Cell]]:
+    """The rows of one table, by column."""
+    (table,) = (table for table in card.tables if table.name == name)
+    streamed = (
+        detail.cells
+        for detail in card.details
+        if isinstance(detail, Row) and detail.table == name
+    )
+    rows = (*table.rows, *streamed)
+    return [dict(zip(table.columns, cells, strict=True)) for cells in rows]

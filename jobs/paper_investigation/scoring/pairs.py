@@ -20,6 +20,7 @@ from jobs.metrics import (
     mcnemar,
     mean,
     mean_of,
+    round12,
 )
 from jobs.paper_investigation.scoring.ballots import Ballots
 from jobs.paper_investigation.scoring.figures import Papers
@@ -73,7 +74,7 @@ class Pairing:
         made = [self._pair(*both) for both in itertools.combinations(models, 2)]
         corrected = holm([pair.sign_p for pair in made])
         return tuple(
-            replace(pair, sign_p_holm=p)
+            replace(pair, sign_p=_stored(pair.sign_p), sign_p_holm=_stored(p))
             for pair, p in zip(made, corrected, strict=True)
         )
 
@@ -89,7 +90,7 @@ class Pairing:
             only_right=len(theirs.scored) - len(shared),
             gaps=self._gaps(ours, theirs, shared),
             questions=questions,
-            mcnemar_p=test.p if questions else None,
+            mcnemar_p=_stored(test.p) if questions else None,
         )
         if not shared or SCORE not in self.averages:
             return pair
@@ -160,3 +161,7 @@ def _factors(papers: Papers, pmcid: str) -> tuple[float, float, float]:
     recall = papers.value(pmcid, RECALL.value) or 0.0
     score = papers.value(pmcid, SCORE.value) or 0.0
     return recall, score / recall if recall else 0.0, score
+
+
+def _stored(p: float | None) -> float | None:
+    return None if p is None else round12(p)

@@ -1,0 +1,153 @@
+"""One event of every kind, as it stands in the golden logs. Never change an old one."""
+
+from __future__ import annotations
+
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    Blob,
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Entry,
+    Input,
+    LimitObserved,
+    PlannedTask,
+    RunCancelled,
+    RunDrained,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    ScoringRecorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+    TasksPlanned,
+    TasksReopened,
+)
+from store.manifest import manifest_bytes
+
+PART = Blob(
+    sha256=bytes.fromhex(
+        "513e343b12a69655a0079953f5341dc8a86af4fb2c07dcbe26a145b0d9af9e50"
+    ),
+    data=b"a message part",
+)
+
+PLAN = [
+    PlannedTask(stage="ask", key="one", model="m", replicate=1, root=1),
+    PlannedTask(stage="ask", key="two", model="m", replicate=1, root=2, group="g"),
+    PlannedTask(stage="judge", key="one", model="n", replicate=2, root=1, context="{}"),
+    PlannedTask(stage="ask", key="four", model="m", replicate=1, root=4, skip="empty"),
+    PlannedTask(stage="ask", key="five", model="m", replicate=1, root=5),
+]
+
+ENTRIES: list[Entry] = [
+    Entry(
+        event=RunStarted(
+            run_id="golden",
+            job="sample-job",
+            job_version="1",
+            code_sha256="0" * 64,
+            settings='{"profile":"siftlog"}',
+            models={"subject": ["m"], "judge": ["n"]},
+            replicates=2,
+            inputs=[Input(setting="items", path="items.jsonl", sha256="1" * 64)],
+            siftlog_version="0.1.0",
+            imported=False,
+        )
+    ),
+    Entry(
+        event=TasksPlanned(first=1, count=5, consumed=4, exhausted=True),
+        payload=manifest_bytes(PLAN),
+    ),
+    Entry(
+        event=LimitObserved(
+            model="m",
+            concurrency=8,
+            in_flight=2,
+            rpm=60.0,
+            tpm=9000.0,
+            paused_until_us=1_767_225_700_000_000,
+        )
+    ),
+    Entry(
+        event=AttemptStarted(task=1, attempt=1, request_sha256="5" * 64),
+        payload=b'{"messages":[]}',
+        blobs=(PART,),
+    ),
+    Entry(
+        event=AttemptFailed(
+            task=1,
+            attempt=1,
+            error="RateLimited",
+            latency_ms=12.5,
+            message="slow down",
+            status=429,
+            retry_after_s=2.0,
+            retry_in_s=2.25,
+        ),
+        payload=b'{"error":"slow down"}',
+    ),
+    Entry(event=AttemptStarted(task=1, attempt=2, request_sha256="5" * 64)),
+    Entry(
+        event=AttemptAnswered(
+            task=1,
+            attempt=2,
+            form="chat",
+            status=200,
+            latency_ms=812.25,
+            finish_reason="stop",
+            tokens_in=120,
+            tokens_out=40,
+            tokens_cached=64,
+            cost_usd=0.000123,
+            cached=False,
+            headers={"x-request-id": "abc"},
+            reask=None,
+        ),
+        payload=b'{"choices":[{"message":{"content":"yes"}}]}' * 20,
+    ),
+    Entry(event=TaskCompleted(task=1, attempt=2, unparsed="no_list")),
+    Entry(event=AttemptStarted(task=2, attempt=1, request_sha256="6" * 64)),
+    Entry(event=AttemptsAbandoned(attempts=[(2, 1)], hold=True)),
+    Entry(event=TaskSkipped(task=2, reason="cancelled")),
+    Entry(event=AttemptStarted(task=3, attempt=1, request_sha256="7" * 64)),
+    Entry(
+        event=AttemptFailed(
+            task=3, attempt=1, error="Timeout", latency_ms=60_000.0, message="no byte"
+        )
+    ),
+    Entry(event=TaskFailed(task=3, attempt=1, error="Timeout")),
+    Entry(event=RunPaused(by="someone", paused=True, stage="judge")),
+    Entry(
+        event=CommandAccepted(
+            command="c1", kind="retry", author="someone", payload="{}"
+        )
+    ),
+    Entry(event=TasksReopened(tasks=[3], by="someone")),
+    Entry(event=CommandApplied(command="c1", effect="1 task reopened")),
+    Entry(
+        event=CommandRejected(
+            command="c2", kind="pause", author="someone", reason="this cannot pause"
+        )
+    ),
+    Entry(event=RunDrained(by="operator", why="drained on request", open=2)),
+    Entry(event=RunResumed(code_sha256="8" * 64, settings="{}", unknown=1)),
+    Entry(event=RunCancelled(by="someone")),
+    Entry(event=RunFinished(completed=1, failed=0, skipped=2)),
+    Entry(
+        event=ScoringRecorded(
+            number=1,
+            job_version="1",
+            code_sha256="9" * 64,
+            settings="{}",
+            inputs=[],
+            seq=23,
+            digest="a" * 64,
+        )
+    ),
+]

@@ -1,0 +1,76 @@
+"""Writes the golden log of the present version: `python -m tests.replay.write_golden`.
+
+Run once for each version of the tables or of an event, never again for an old one: what
+is committed is what old siftlogs have written. The log is kept as SQL text, so that a
+review can read it. Its last events are of a version 0 that no siftlog ever wrote: they
+show, in every later version too, that an old row is read through its upcaster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from store.connect import SCHEMA_VERSION
+from store.events import AttemptFailed, AttemptStarted, Entry
+from store.sqlite import SqliteLog
+from store.testing import FakeClock
+from store.writer import Fact
+from tests.replay.every_kind import ENTRIES
+
+GOLDEN = Path(__file__).parent / "golden"
+
+OLD_STARTED = AttemptStarted(task=5, attempt=1, request_sha256="b" * 64)
+#: As version 1 has it; version 0 had other names and seconds.
+OLD_FAILED = AttemptFailed(
+    task=5,
+    attempt=1,
+    error="ServerError",
+    latency_ms=1500.0,
+    message="oops",
+    status=500,
+)
+OLD_FACTS = (
+    b'{"task":5,"attempt":1,"class":"ServerError","latency_s":1.5,"text":"oops",'
+    b'"status":500}'
+)
+
+
+async def _write(path: Path) -> None:
+    clock = FakeClock()
+    async with await SqliteLog.create(
+        path, run_id="golden", config_sha256=b"c" * 32, clock=clock, owner="golden"
+    ) as log:
+        for entry in ENTRIES:
+            clock.advance(7.0)
+            await log.append(entry)
+        await log.append(OLD_STARTED)
+        _write_old(log, clock)
+
+
+def _write_old(log: SqliteLog, clock: FakeClock) -> None:
+    """Commit an event as an older siftlog would have."""
+    fact = Fact(clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS)
+    AttemptFailed.VERSION = 0
+    log._committer.put((fact,), None)
+
+
+def main() -> None:
+    """Write `golden/log-<version>.sql`, unless it is there."""
+    target = GOLDEN / f"log-{SCHEMA_VERSION}.sql"
+    if target.exists():
+        sys.exit(f"{target} exists: golden logs are never written again")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.db")
+        asyncio.run(_write(path))
+        with closing(sqlite3.connect(path)) as conn:
+            lines = [line for line in conn.iterdump() if "heartbeat VALUES" not in line]
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

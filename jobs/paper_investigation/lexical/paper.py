@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from jobs.paper_investigation.lexical.alleles import spell_out
 from jobs.paper_investigation.variants import plain_signs
 
 KEPT_PAPERS = 8
@@ -26,9 +27,6 @@ _REFERENCES = re.compile(
 _ESCAPE = re.compile(r"\\([*_<>|])")
 _DOUBLED_STAR = re.compile(r"\*{2,}(?=\d)")
 _EMPHASIS = re.compile(r"\*+(?!\d)")
-_GENE_THEN_STAR = re.compile(
-    r"\b((?:hla-[a-z]+\d?|tpmt|dpyd|[a-z]{2,6}\d[a-z0-9]*)) \*(?=\d)"
-)
 
 _SENTENCE_END = re.compile(
     r"(?<!et al\.)(?<!\bvs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])"
@@ -65,10 +63,13 @@ def words(text: str) -> frozenset[str]:
 
 
 def fold(text: str) -> str:
-    """Lower case, plain signs, emphasis marks taken off, alleles joined to genes."""
+    """Lower case, plain signs, emphasis marks taken off, alleles spelt out."""
+    return spell_out(_plain(text))
+
+
+def _plain(text: str) -> str:
     text = _ESCAPE.sub(r"\1", plain_signs(text).casefold())
-    text = _EMPHASIS.sub("", _DOUBLED_STAR.sub("*", text))
-    return _GENE_THEN_STAR.sub(r"\1*", text)
+    return _EMPHASIS.sub("", _DOUBLED_STAR.sub("*", text))
 
 
 def names(field: str) -> tuple[str, ...]:
@@ -95,15 +96,14 @@ def position(name: str, text: str) -> int | None:
 @functools.lru_cache(maxsize=KEPT_PAPERS)
 def index(text: str) -> Paper:
     """Index a paper's text."""
-    folded = fold(_REFERENCES.sub("", text))
-    passages = tuple(_passages(folded))
+    passages = tuple(_passages(_plain(_REFERENCES.sub("", text))))
     places: dict[str, list[int]] = {}
     for number, passage in enumerate(passages):
         for word in passage.tokens:
             places.setdefault(word, []).append(number)
     count = len(passages)
     return Paper(
-        text=folded,
+        text="\n".join(passage.text for passage in passages),
         passages=passages,
         weights={word: math.log(1 + count / len(at)) for word, at in places.items()},
         places={word: tuple(at) for word, at in places.items()},
@@ -135,7 +135,7 @@ def _passages(text: str) -> Iterator[Passage]:
     )
     for is_table, block in blocks:
         if is_table:
-            yield from _rows(list(block), words(caption))
+            yield from _rows(list(block), words(spell_out(caption)))
             continue
         for line in block:
             if line.startswith("#"):
@@ -143,9 +143,10 @@ def _passages(text: str) -> Iterator[Passage]:
             if _CAPTION.search(line):
                 caption = line
             for sentence in _SENTENCE_END.split(line.lstrip("# ")):
+                text = spell_out(sentence)
                 yield Passage(
-                    text=sentence,
-                    tokens=words(sentence),
+                    text=text,
+                    tokens=words(text),
                     is_prominent=section in {"title", "abstract"},
                 )
 
@@ -170,5 +171,5 @@ def _rows(lines: list[str], caption: frozenset[str]) -> Iterator[Passage]:
             for label, cell in itertools.zip_longest(header, row, fillvalue="")
             if cell
         )
-        text = "; ".join(cells)
+        text = spell_out("; ".join(cells))
         yield Passage(text=text, tokens=words(text) | caption, is_prominent=True)

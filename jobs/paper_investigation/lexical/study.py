@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,11 +57,8 @@ class _PValue:
 def find_study(paper: Paper, question: Study) -> tuple[str, str]:
     """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
     variants = names(fold(question.fields.get("Variant", "")))
-    topic = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
-    wanted = {word for field in topic for name in names(field) for word in words(name)}
-    shares = overlap(paper, wanted)
     found = max(
-        _candidates(paper, variants, shares if wanted else None),
+        _candidates(paper, variants, _topic_shares(paper, question)),
         key=lambda candidate: candidate[0],
         default=None,
     )
@@ -69,22 +67,37 @@ def find_study(paper: Paper, question: Study) -> tuple[str, str]:
     return found[1].text, "yes" if found[1].is_significant else "no"
 
 
+def _topic_shares(paper: Paper, question: Study) -> dict[int, float]:
+    """By passage, how much of the drug's and the phenotype's words it holds.
+
+    Where several drugs or phenotypes are named, one of each is enough; where none is,
+    every passage fits.
+    """
+    fields = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
+    shares = dict.fromkeys(range(len(paper.passages)), 0.0)
+    for pair in itertools.product(*(names(field) for field in fields)):
+        wanted = frozenset().union(*(words(name) for name in pair))
+        fits = overlap(paper, wanted) if wanted else dict.fromkeys(shares, 1.0)
+        for number, share in fits.items():
+            shares[number] = max(shares[number], share)
+    return shares
+
+
 def _candidates(
-    paper: Paper, variants: tuple[str, ...], shares: dict[int, float] | None
+    paper: Paper, variants: tuple[str, ...], shares: dict[int, float]
 ) -> Iterator[tuple[float, _PValue]]:
     """Nearest p-value of each fitting passage, with how well the passage fits."""
     for number, passage in enumerate(paper.passages):
-        share = 1.0 if shares is None else shares.get(number, 0.0)
-        if share < ENOUGH:
+        if shares[number] < ENOUGH:
             continue
         at = _first_position(variants, passage.text)
         values = list(_p_values(passage.text)) if at is not None else []
         if at is not None and values:
-            yield share, min(values, key=lambda value: abs(value.start - at))
+            yield shares[number], min(values, key=lambda value: abs(value.start - at))
 
 
 def _first_position(variants: tuple[str, ...], text: str) -> int | None:
-    places = (position(variant.removeprefix("hla-"), text) for variant in variants)
+    places = (position(variant, text) for variant in variants)
     return min((place for place in places if place is not None), default=None)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from jobs.paper_investigation import facts
-from jobs.paper_investigation.load import load, with_sample
+from jobs.paper_investigation.load import load
 from jobs.paper_investigation.settings import Settings
 from runner.scorecard import Finding
 
@@ -42,8 +42,8 @@ class Check:
 
 
 def check(settings: Settings) -> Check:
-    """Load the data that *settings* name, or the sample, and count."""
-    dataset = load(with_sample(settings))
+    """Load the data that *settings* name, and count."""
+    dataset = load(settings)
     return Check(
         bench=facts.bench_facts(dataset),
         questions=facts.question_facts(dataset),

@@ -6,6 +6,7 @@ import json
 
 from jobs.paper_investigation import facts
 from jobs.paper_investigation.check import check
+from jobs.paper_investigation.load import with_sample
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
 
@@ -79,8 +80,8 @@ def test_without_grounding_or_sentences_nothing_is_looked_up() -> None:
     assert facts.sentence_facts(data).checked == 0
 
 
-def test_without_any_input_the_sample_is_checked() -> None:
-    found = check(Settings())
+def test_the_sample_has_nothing_to_complain_of() -> None:
+    found = check(with_sample(Settings()))
     assert (found.bench.papers, found.bench.with_text) == (10, 8)
     assert found.questions.total == 98
     assert (found.sentences.checked, found.sentences.found) == (87, 87)
@@ -89,7 +90,7 @@ def test_without_any_input_the_sample_is_checked() -> None:
 
 
 def test_both_renderings_tell_the_same() -> None:
-    found = check(Settings())
+    found = check(with_sample(Settings()))
     again = json.loads(json.dumps(found.json))
     assert again["bench"]["entries"] == 39
     assert again["links"][1]["link"] == "split"
@@ -100,7 +101,7 @@ def test_both_renderings_tell_the_same() -> None:
 
 
 def test_long_lists_are_cut_in_the_text_and_whole_in_the_json() -> None:
-    found = check(Settings(variant_link="whole"))
+    found = check(with_sample(Settings(variant_link="whole")))
     assert len(found.questions.unlinked) == 24
     assert "24 questions name no truth variant" in found.text
     assert "and 14 more" in found.text

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
+from runner.beside import beside
 from runner.scheduler import Load, Work
 from store.errors import StoreError
 from store.events import LimitObserved
@@ -74,13 +75,9 @@ class Driver:
 
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
-        async with asyncio.TaskGroup() as aside, asyncio.TaskGroup() as calls:
-            beat = aside.create_task(self._guard(self._beat()))
+        async with beside(self._guard(self._beat())), asyncio.TaskGroup() as calls:
             plan = calls.create_task(self._guard(self._plan()))
-            try:
-                await self._dispatch(calls, plan)
-            finally:
-                beat.cancel()
+            await self._dispatch(calls, plan)
         if self._fatal is not None:
             raise self._fatal
         if self._drain_until is not None:

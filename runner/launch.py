@@ -271,7 +271,7 @@ async def _drive(
         shell.launched()
         with open_reader(folder.log) as reader:
             before = status(reader)
-        async with listener, shell.watch(driver, growth, before):
+        async with listener.listening(), shell.watch(driver, growth, before):
             outcome = await driver.run()
         return await _conclude(folder, log, outcome, driver, listener)
 

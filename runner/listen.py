@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
+from runner.beside import beside
 from runner.driver import Driver
 from store.clock import Clock
 from store.commands import Command, CommandTail
@@ -56,31 +56,19 @@ class Listener:
         self._clock = clock
         self._tail = CommandTail(folder.control)
         self._answered: set[str] = set()
-        self._group = asyncio.TaskGroup()
-        self._task: asyncio.Task[None] | None = None
         self.drained_by: str | None = None  #: who asked for the drain, if one did
 
-    async def __aenter__(self) -> Self:
-        """Carry out what is waiting in the file, then listen."""
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Carry out what is waiting in the file, then listen while the body runs."""
         for recorded in await self._log.events(
             limit=1_000_000, kinds=["command_accepted", "command_rejected"]
         ):
             if isinstance(recorded.event, CommandAccepted | CommandRejected):
                 self._answered.add(recorded.event.command)
         await self._poll()
-        await self._group.__aenter__()
-        self._task = self._group.create_task(self._listen())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        await self._group.__aexit__(kind, error, trace)
+        async with beside(self._listen()):
+            yield
 
     async def _listen(self) -> None:
         while True:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from runner.beside import beside
 from runner.driver import Driver
 from runner.growth import Growth
 from runner.launch import Watch
@@ -28,12 +28,8 @@ def progress(clock: Clock) -> Watch:
         driver: Driver, growth: Growth, before: Status
     ) -> AsyncIterator[None]:
         meter = _Meter(driver, growth, before, clock)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(_show(meter, clock))
-            try:
-                yield
-            finally:
-                task.cancel()
+        async with beside(_show(meter, clock)):
+            yield
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K")
         sys.stderr.write(meter.line() + "\n")

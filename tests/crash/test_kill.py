@@ -24,9 +24,10 @@ from runner.plan import task_of
 from runner.settings import resolve
 from runner.simulate.ledger import LedgerLine, read_ledger
 from runner.wire import encode_chat
+from store.clock import SystemClock
 from store.runs import RunFolder
 from store.task import TaskRow, TaskState
-from store.views import open_reader, run_started, tasks
+from store.views import open_reader, tasks
 from tests.corpus import TASKS_A_PAPER, write_corpus
 from tests.processes import siftlog, simulated, start, status
 
@@ -34,7 +35,9 @@ PROVE = "SIFTLOG_PROVE" in os.environ
 PAPERS, KILLS = (500, 50) if PROVE else (60, 6)
 CONCURRENCY = 32
 MODEL = "tested"
-ENGINE = ("--model", MODEL, "--concurrency", CONCURRENCY, "--json")
+ENGINE = ("--concurrency", CONCURRENCY, "--json")
+SETTLED_S = 0.4
+"""By then the endpoint has settled whatever was in flight at a kill."""
 SERVER = ("--job", "paper-investigation", "--seed", 5, "--latency-ms", 150)
 
 
@@ -80,81 +83,95 @@ def _wait_for_requests(
     pytest.fail("the run hangs")
 
 
+class Toll:
+    """What the kills found, and the checks that hold at each."""
+
+    def __init__(self) -> None:
+        self.in_flight: list[int] = []
+        self.unrecorded: list[int] = []  #: served before the kill, not in the log
+        self.recorded: set[str] = set()  #: bodies whose answer was in the log
+        self.served = 0  #: answered requests at the latest kill
+        self.lines = 0  #: of the ledger, once it had settled
+
+    @property
+    def kills(self) -> int:
+        return len(self.in_flight)
+
+    def check_repeats(self, books: Books) -> None:
+        later = {line.request for line in books.served()[self.served :]}
+        assert not later & self.recorded, "an answer in the log was asked for again"
+
+    def take(self, books: Books, killed_ms: int) -> None:
+        time.sleep(SETTLED_S)
+        rows = books.rows()
+        running = [row for row in rows if row.state is TaskState.RUNNING]
+        self.in_flight.append(len(running))
+        self.recorded = {books.body(row) for row in rows if row.reply_seq is not None}
+        served = books.served()
+        before = {line.request for line in served if line.finished_ms <= killed_ms}
+        self.unrecorded.append(len(before - self.recorded))
+        self.served = len(served)
+        self.lines = books.ledger.read_bytes().count(b"\n")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills} kills, {sum(self.in_flight)} unknown; in flight: median "
+            f"{statistics.median(self.in_flight)}, at most {max(self.in_flight)}; "
+            f"served and not recorded: median {statistics.median(self.unrecorded)}, "
+            f"at most {max(self.unrecorded)}"
+        )
+
+
+def _run_under_fire(command: list[object], books: Books, cwd: Path) -> Toll:
+    """Kill the run and resume it until the kills are used up and it ends by itself."""
+    chance = random.Random(11)
+    planned = PAPERS * TASKS_A_PAPER * 3 // 4  # a spoiled extraction asks less
+    toll = Toll()
+    while True:
+        process = start(*command, cwd=cwd)
+        if toll.kills < KILLS:
+            at = int((toll.kills + chance.random()) * planned / KILLS)
+            _wait_for_requests(books.ledger, max(at, toll.lines + 5), process)
+            time.sleep(chance.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+        killed_ms = SystemClock().now_us() // 1000
+        code = process.wait(timeout=600)
+        toll.check_repeats(books)
+        if code != -signal.SIGKILL:
+            assert code == 0, (cwd / "err.txt").read_text()[-2000:]
+            return toll
+        toll.take(books, killed_ms)
+        command = ["resume", "r", *command[-4:]]
+
+
 @pytest.mark.timeout(1800 if PROVE else 300)
 def test_killed_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     tmp_path: Path,
 ) -> None:
-    chance = random.Random(11)
     corpus = write_corpus(tmp_path / "corpus", PAPERS)
-    calm = tmp_path / "calm"
-    wild = tmp_path / "wild"
+    calm, wild = tmp_path / "calm", tmp_path / "wild"
     calm.mkdir()
     wild.mkdir()
+    run = ["run", "paper-investigation", *corpus, f"--model={MODEL}", "--run-id=r"]
     with simulated(*SERVER, cwd=calm) as url:
-        siftlog(
-            "run",
-            "paper-investigation",
-            *corpus,
-            *ENGINE,
-            f"--base-url={url}",
-            "--run-id=r",
-            cwd=calm,
-        )
+        siftlog(*run, *ENGINE, f"--base-url={url}", cwd=calm)
     books = Books(wild, corpus)
-    planned = PAPERS * TASKS_A_PAPER
-    recorded: set[str] = set()  # bodies whose answer was in the log at a kill
-    seen_at_kill = 0
-    kills, in_flight, unrecorded = 0, [], []
     with simulated(*SERVER, "--ledger", books.ledger, cwd=wild) as url:
-        command: tuple[object, ...] = (
-            "run",
-            "paper-investigation",
-            *corpus,
-            *ENGINE,
-            f"--base-url={url}",
-            "--run-id=r",
-        )
-        while True:
-            process = start(*command, cwd=wild)
-            at = int((kills + chance.random()) * planned / KILLS)
-            if kills < KILLS:
-                _wait_for_requests(books.ledger, max(at, seen_at_kill + 5), process)
-                time.sleep(chance.uniform(0, 0.3))
-                process.send_signal(signal.SIGKILL)
-            code = process.wait(timeout=600)
-            repeats = {line.request for line in books.served()[seen_at_kill:]}
-            assert not repeats & recorded, "an answer in the log was asked for again"
-            if code != -signal.SIGKILL:
-                break
-            kills += 1
-            command = ("resume", "r", *ENGINE[2:], f"--base-url={url}")
-            rows = books.rows() if books.folder.log.exists() else []
-            running = [row for row in rows if row.state is TaskState.RUNNING]
-            in_flight.append(len(running))
-            recorded = {books.body(row) for row in rows if row.reply_seq is not None}
-            served = {line.request for line in books.served()}
-            unrecorded.append(len(served - recorded))
-            seen_at_kill = len(books.served())
+        toll = _run_under_fire([*run, *ENGINE, f"--base-url={url}"], books, wild)
+    print(f"\n{toll}")
+    assert toll.kills == KILLS, "the run was over before its kills were"
+    assert min(toll.in_flight) > 0, "a kill hit nothing in flight"
+    assert max(toll.in_flight) <= CONCURRENCY
+    assert max(toll.unrecorded) <= CONCURRENCY
+
     end = status(wild, "r")
-    assert code == 0, (wild / "err.txt").read_text()[-2000:]
-    assert kills == KILLS, "the run was over before its kills were"
-    assert statistics.median(in_flight) > 0, "the kills hit nothing in flight"
-    assert max(in_flight) <= CONCURRENCY
-    assert max(unrecorded) <= CONCURRENCY
-    assert end["attempts"]["unknown"] == sum(in_flight)
-    lines = read_ledger(books.ledger)
+    assert end["attempts"]["unknown"] == sum(toll.in_flight)
+    requests = len(read_ledger(books.ledger))
     # what was killed before its first byte left is known to the log alone
-    assert end["attempts"]["started"] - sum(in_flight) <= len(lines)
-    assert len(lines) <= end["attempts"]["started"]
+    assert end["attempts"]["started"] - sum(toll.in_flight) <= requests
+    assert requests <= end["attempts"]["started"]
     assert end["tasks"]["open"] == end["tasks"]["failed"] == 0
     assert end["tasks"]["completed"] == end["tasks"]["planned"]
     score = Path("runs/r/scores/1/scorecard.json")
     assert (wild / score).read_bytes() == (calm / score).read_bytes()
     siftlog("verify", "r", cwd=wild)
-    with open_reader(books.folder.log) as reader:
-        assert run_started(reader).run_id == "r"
-    print(
-        f"\n{kills} kills, {end['tasks']['planned']} tasks, {sum(in_flight)} unknown, "
-        f"served but not recorded at a kill: median {statistics.median(unrecorded)}, "
-        f"at most {max(unrecorded)}; in flight: median {statistics.median(in_flight)}"
-    )

@@ -159,7 +159,7 @@ def test_a_second_writer_is_refused_while_the_first_goes_on(
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_recorded(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus", 150)
-    blocks = 512  # of 1 KiB: a limit on file size fails writes as a full disk does
+    blocks = 3072  # of 1 KiB: a limit on file size fails writes as a full disk does
     words = " ".join(["run", JOB, *corpus, "--run-id=r", "--json"])
     done = subprocess.run(
         ["/bin/bash", "-c", f"ulimit -f {blocks}; exec {SIFTLOG} {words}"],

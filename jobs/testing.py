@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from runner.job import ImportedAnswer
+from runner.job import Dataset, ImportedAnswer, Job, Stage
 from runner.reply import Reply
 from runner.scorecard import Cell, Line, Row, Scorecard
-from runner.task import Answer, Task
+from runner.task import Answer, Task, TaskSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,24 @@ class MemoryAnswers:
         )
 
     @classmethod
+    def of_run(
+        cls,
+        job: Job,
+        dataset: Dataset,
+        answer: Callable[[Task], str | Reply | None],
+        models: tuple[str, ...] = ("model",),
+        replicates: int = 1,
+    ) -> MemoryAnswers:
+        """The answers of a run in which *answer* stands for the models.
+
+        It gives a reply's text, a whole reply, or None where a task finally fails.
+        """
+        run = _Run(job=job, dataset=dataset, answer=answer)
+        crossed = itertools.product(job.plan(dataset), models, range(1, replicates + 1))
+        held = tuple(run.family(*each) for each in crossed)
+        return cls(held=held, models=models, replicates=replicates)
+
+    @classmethod
     def of_import(cls, imported: Iterable[ImportedAnswer]) -> MemoryAnswers:
         """The answers that a run has after an import."""
         families: list[list[Answer]] = []
@@ -50,6 +69,50 @@ class MemoryAnswers:
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Each first-stage answer with all that descend from it."""
         return iter(self.held)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """A run without waiting, limits or a log."""
+
+    job: Job
+    dataset: Dataset
+    answer: Callable[[Task], str | Reply | None]
+    tasks: int = 0
+
+    def family(self, spec: TaskSpec, model: str, replicate: int) -> tuple[Answer, ...]:
+        first = self._answered(spec, model, replicate)
+        stage = self._stage(spec)
+        if first.reply is None or not stage.follows:
+            return (first,)
+        follow_ups = self.job.follow_up(self.dataset, (first,))
+        return (
+            first,
+            *(self._answered(follow_up, model, replicate) for follow_up in follow_ups),
+        )
+
+    def _answered(self, spec: TaskSpec, model: str, replicate: int) -> Answer:
+        self.tasks += 1
+        task = Task(
+            number=self.tasks,
+            stage=spec.stage,
+            key=spec.key,
+            model=model,
+            replicate=replicate,
+            context=spec.context,
+        )
+        if spec.skip is not None:
+            return Answer(task=task, skip=spec.skip)
+        given = self.answer(task)
+        if given is None:
+            return Answer(task=task, error="ServerError")
+        reply = Reply(text=given) if isinstance(given, str) else given
+        parsed = self._stage(spec).parse(self.dataset, task, reply)
+        return Answer(task=task, reply=reply, parsed=parsed)
+
+    def _stage(self, spec: TaskSpec) -> Stage:
+        (stage,) = (each for each in self.job.stages if each.name == spec.stage)
+        return stage
 
 
 def _answer(number: int, given: ImportedAnswer) -> Answer:

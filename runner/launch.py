@@ -47,6 +47,8 @@ from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.views import Status, open_reader, run_started, status
 
+OPENAI_KEY = "OPENAI_API_KEY"
+
 Clients: TypeAlias = Mapping[str, ModelClient]
 
 
@@ -212,9 +214,11 @@ def _client_options(
     job: Job, options: RunOptions, model: str, shell: Shell
 ) -> ClientOptions:
     own = options.of(model)
-    variable = own.api_key_env or options.api_key_env
-    key = shell.environment.get(variable)
-    if key is None and own.base_url is None and model.startswith("openai/"):
+    # a key goes nowhere it was not meant for: the default only to openai/...
+    default = OPENAI_KEY if model.startswith("openai/") else None
+    variable = own.api_key_env or default
+    key = shell.environment.get(variable) if variable is not None else None
+    if key is None and (own.api_key_env or (default and own.base_url is None)):
         raise UsageError(
             f"{model} needs a key: set {variable} in the environment or in .env."
         )

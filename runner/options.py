@@ -40,8 +40,8 @@ class RunOptions(BaseModel):
     model: tuple[str, ...] = Field((BASELINE,), min_length=1)
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
-    api_key_env: str = Field(
-        "OPENAI_API_KEY", description="variable that holds the key"
+    api_key_env: str | None = Field(
+        None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
     concurrency: int = Field(32, ge=1, description="calls at a time, per model")
     rpm: float | None = Field(None, gt=0, description="requests a minute, per model")

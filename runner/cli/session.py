@@ -115,7 +115,11 @@ def say_findings(work: Work) -> None:
     """What loading noticed about the inputs, on stderr."""
     for finding in getattr(work.dataset, "findings", ()):
         if finding.severity != "info":
-            tell(f"{finding.severity}: {finding.message}")
+            example = f", such as {finding.example}" if finding.example else ""
+            tell(
+                f"{finding.severity}: {finding.where}: {finding.message} "
+                f"({finding.n}{example})"
+            )
 
 
 def end(

@@ -29,7 +29,6 @@ from runner.reply import ParseFailure, Reply
 PARSE_ERROR = "parse_error"
 
 _FENCE_MARK = re.compile(r"```(?:json)?")
-_FLAT_OBJECT = re.compile(r"\{[^}]*\}")
 _NUMBERED_LINE = re.compile(r"^\s*(\d{1,9})[.)](.*)$", re.MULTILINE)
 
 _SIGNS = str.maketrans("\u2212\u2013×⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--x+-0123456789")
@@ -86,8 +85,9 @@ def read_letter(
 
 def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
     """The first object without inner braces; a missing field is "parse_error"."""
-    match = _FLAT_OBJECT.search(_FENCE_MARK.sub("", reply.text))
-    found = _decoded(match[0]) if match else None
+    text = _FENCE_MARK.sub("", reply.text)
+    start = max(0, text.find("{"))
+    found = _decoded(text[start : text.find("}", start) + 1])
     if not isinstance(found, dict):
         return unread(reply, "no_object")
     return StudyAnswer(

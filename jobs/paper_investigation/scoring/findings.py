@@ -12,14 +12,20 @@ SHARE_OF_NOTE = 0.02
 """Cut or empty replies beyond this share are worth a warning, below it a remark."""
 
 
-def findings(survey: Survey, *, imported: bool) -> Iterator[Finding]:
-    """Cut and empty replies, gaps against the plan, facts that do not hold."""
+def findings(survey: Survey, *, imported: bool, has_bench: bool) -> Iterator[Finding]:
+    """Cut and empty replies, gaps against the plan, facts that do not hold.
+
+    Args:
+        survey: what was counted.
+        imported: whether the answers were made elsewhere.
+        has_bench: whether the truth comes from a bench, whose own oddities were
+            noticed when it was read.
+    """
     for model, tally in survey.tallies.items():
         yield from _replies(model, tally)
         yield from _plan(model, tally, imported=imported)
-        # the bench's own merged spellings are noticed when it is read
-        merged = tally.papers.total(lambda paper: paper.merged) if imported else 0
-        if merged:
+        merged = tally.papers.total(lambda paper: paper.merged)
+        if merged and not has_bench:
             yield Finding(
                 code="merged_variants",
                 severity="info",

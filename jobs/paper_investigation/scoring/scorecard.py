@@ -40,7 +40,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     models = {model: counted.metrics(model, grounding) for model in counted.models}
     by_path = {model: {m.path: m for m in own} for model, own in models.items()}
     pairs = counted.pairs()
-    noticed = (*dataset.findings, *findings(counted, imported=answers.imported))
+    noticed = (
+        *dataset.findings,
+        *findings(counted, imported=answers.imported, has_bench=bool(dataset.bench)),
+    )
     tables = [
         models_table(models, counted.mode),
         pairs_table(pairs, counted.mode),

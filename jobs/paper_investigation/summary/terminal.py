@@ -53,6 +53,7 @@ def run_text(results: Results) -> str:
         _counts(survey, models),
         *_table(COLUMNS[survey.mode], models),
         *(_pair(pair) for pair in results.pairs if SCORE.path in pair.gaps),
+        *_remarks(models),
         *_flips(survey),
         *_ungrounded(survey.models, results.grounding),
         *_agreement(survey),
@@ -91,8 +92,9 @@ def _counts(survey: Survey, models: Mapping[str, ByPath]) -> str:
             (len(tally.papers) for tally in survey.tallies.values()), default=0
         )
         why = f" ({reasons(skips)})" if skips else ""
+        times = f" x {len(models)} models" if len(models) > 1 else ""
         parts.append(
-            f"papers {papers} x {len(models)} models: "
+            f"papers {papers}{times}: "
             f"scored {total('papers_scored')}, skipped {skips.total()}{why}"
         )
     if survey.mode != "extract":
@@ -161,6 +163,15 @@ COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
 }
 
 
+REMARKS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("avg_paper_score~missing_as_wrong", "score with missing as wrong", fixed),
+    ("questions_hidden", "questions that whole links hide", str),
+    ("avg_paper_score~sd", "SD of the score over replicates", fixed),
+    ("replicates.same_answers", "same answer in all replicates", fixed),
+    ("replicates.jaccard", "overlap of the replicates' lists", fixed),
+)
+
+
 def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[str]:
     rows = [["model", *(name for name, _ in columns)]]
     rows += [
@@ -184,6 +195,15 @@ def _pair(pair: Pair) -> str:
         f"{f' ({dropped} dropped)' if dropped else ''}, "
         f"{pair.wins}/{pair.losses}/{pair.ties}, sign p (Holm) {sign}"
     )
+
+
+def _remarks(models: Mapping[str, ByPath]) -> Iterator[str]:
+    """What only some runs have: missing answers, hidden questions, replicates."""
+    for path, words, show in REMARKS:
+        values = {m: own[path].value for m, own in models.items() if path in own}
+        if any(value is not None for value in values.values()):
+            shown = (f"{m} {show(value)}" for m, value in values.items())
+            yield f"{words}: {', '.join(shown)}"
 
 
 def _flips(survey: Survey) -> Iterator[str]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jobs.paper_investigation.parsing.batch import Batch, number_answers
 from jobs.paper_investigation.parsing.json_scan import wellformed
-from jobs.paper_investigation.parsing.p_values import is_not_found
+from jobs.paper_investigation.parsing.p_values import BOUNDS, is_not_found
 from jobs.paper_investigation.parsing.values import (
     LETTERS,
     Letter,
@@ -41,12 +40,6 @@ _SCIENTIFIC = re.compile(rf"{_DECIMAL}e[+-]?\d+", re.IGNORECASE)
 _PLAIN = re.compile(_DECIMAL)
 
 _BOUND = re.compile(r"\s*([<>]=?)")
-_SATISFIES: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def read_list(reply: Reply) -> VariantList | ParseFailure:
@@ -122,7 +115,7 @@ def p_value_right(expected: str, answer: str, tolerance: float) -> bool:
     front = _BOUND.match(answer)
     if front and front[1][0] == bound[1][0] and _agrees(wanted, given[:1], tolerance):
         return True
-    return any(_SATISFIES[bound[1]](number, wanted) for number in given)
+    return any(BOUNDS[bound[1]](number, wanted) for number in given)
 
 
 def _agrees(wanted: float, given: Iterable[float], tolerance: float) -> bool:

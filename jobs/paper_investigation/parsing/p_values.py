@@ -43,12 +43,13 @@ _INTRODUCED = re.compile(
 
 _NOT_SIGNIFICANT = re.compile(r"n\.?s\.?|not significant|non[ -]?significant")
 
-_BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
+BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
+"""What a bound says of a number and its threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ def p_value_right(expected: str, answer: str, tolerance: float) -> bool:
         return False
     if not wanted.is_bound:
         return not given.is_bound and _is_close(given.value, wanted.value, tolerance)
-    satisfies = _BOUNDS[wanted.operator](given.value, wanted.value)
+    satisfies = BOUNDS[wanted.operator](given.value, wanted.value)
     if not given.is_bound:
         return satisfies
     return given.operator[0] == wanted.operator[0] and (

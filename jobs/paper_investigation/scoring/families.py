@@ -19,13 +19,18 @@ from runner.task import Answer
 
 def records(dataset: Dataset, answers: Answers) -> Iterator[PaperRecord]:
     """One record a family, in the run's order."""
-    for first, *rest in answers.families():
-        if first.task.stage != "extract":
-            yield _questions_alone(dataset, first)
-        elif first.task.context is not None:
-            yield _imported(first, rest)
-        else:
-            yield _native(dataset, first, rest)
+    for family in answers.families():
+        yield record_of(dataset, family)
+
+
+def record_of(dataset: Dataset, family: tuple[Answer, ...]) -> PaperRecord:
+    """The record of one family: an extraction and its questions, or a question."""
+    first, *rest = family
+    if first.task.stage != "extract":
+        return _questions_alone(dataset, first)
+    if first.task.context is not None:
+        return _imported(first, rest)
+    return _native(dataset, first, rest)
 
 
 def _native(dataset: Dataset, first: Answer, rest: list[Answer]) -> PaperRecord:

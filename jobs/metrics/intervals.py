@@ -123,8 +123,6 @@ class Resamples:
         for left, right in zip(self._order, self._order[1:], strict=False):
             if keys[left] == keys[right]:
                 raise ValueError(f"keys names {keys[right]!r} twice, at index {right}.")
-        self._b = b if len(keys) >= _MIN_CLUSTERS else 0
-        self._asked = b
         self._seed = seed
         self._level = level
         self._asked = b

@@ -19,6 +19,7 @@ from jobs.metrics import (
     wilson,
 )
 from jobs.metrics import intervals as module
+from jobs.metrics.intervals import Statistic
 
 KEYS = [f"PMC{n}" for n in (9, 10, 2, 33, 1, 7, 80, 5, 4, 6)]
 VALUES = [0.1, 0.9, 0.4, 1.0, 0.0, 0.35, 0.7, 0.2, 0.55, 1 / 3]
@@ -151,7 +152,7 @@ def test_a_difference_of_means_over_the_same_clusters_is_the_mean_difference() -
 def test_many_statistics_get_the_intervals_they_would_get_alone() -> None:
     resamples = Resamples(KEYS, b=100)
     half = [*VALUES[:5], *[None] * 5]
-    statistics = [
+    statistics: list[Statistic] = [
         mean_of(VALUES),
         Ratio(VALUES, [1.0] * 10),
         Difference(mean_of(VALUES), mean_of(half)),

@@ -51,7 +51,7 @@ def is_right(row: Row, rules: Rules) -> bool:
     """The verdict on a row that holds the expected answer and not the question."""
     reply, expected = Reply(text=row["model_response"]), row["expected_answer"]
     if row["source_pipeline"] != "study_param":
-        return letter(reply, rules, None) == expected
+        return letter(reply, rules, None) == str(expected)
     p_value, _, significance = expected.removeprefix("p=").rpartition(", sig=")
     return all(study_verdicts(study(reply, rules), p_value, significance, rules))
 

@@ -7,6 +7,7 @@ from jobs.paper_investigation.parsing import (
     parse_study,
     significance_right,
 )
+from jobs.paper_investigation.settings import Rules
 from runner.reply import ParseFailure, Reply
 
 
@@ -116,7 +117,8 @@ def test_significance_is_compared_without_case_and_outer_blanks() -> None:
 
 def test_a_boolean_is_a_word_only_by_the_default_rules() -> None:
     reply = Reply(text='{"p_value": "1", "significance": true}')
-    for rules, right in (("robust", True), ("clinpgx-qa", False)):
+    verdicts: dict[Rules, bool] = {"robust": True, "clinpgx-qa": False}
+    for rules, right in verdicts.items():
         answer = parse_study(reply, rules)
         assert isinstance(answer, StudyAnswer)
         assert significance_right("yes", answer.significance, "robust") is right

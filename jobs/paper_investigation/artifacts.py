@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.marking.judging import expected
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.questions import LETTERS
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.agreement import paper_facts, question_facts
-from jobs.paper_investigation.scoring.judging import expected
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
 from jobs.paper_investigation.settings import PIPELINES
+from jobs.paper_investigation.tallies.agreement import paper_facts, question_facts
 from runner.scorecard import Line
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")

@@ -8,14 +8,14 @@ from jobs.paper_investigation import prompts
 from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.explain.lists import quoted
 from jobs.paper_investigation.explain.selection import Case
-from jobs.paper_investigation.record import Item
-from jobs.paper_investigation.scoring.judging import (
+from jobs.paper_investigation.marking.judging import (
     Judgement,
     RuleChoice,
     expected,
     judge,
 )
-from jobs.paper_investigation.scoring.marking import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.record import Item
 from jobs.paper_investigation.sentences import sentences_of
 from jobs.paper_investigation.settings import Rules, Settings
 

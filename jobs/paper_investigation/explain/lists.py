@@ -9,8 +9,8 @@ from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.explain.selection import Case
 from jobs.paper_investigation.grounding import ground
+from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.scoring.marking import MarkedPaper
 from runner.reply import ParseFailure
 
 _IN_TEXT = {True: "in the text", False: "not in the text", None: ""}

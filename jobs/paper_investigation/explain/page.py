@@ -13,9 +13,9 @@ from jobs.paper_investigation.explain.selection import (
     chosen,
     selections,
 )
+from jobs.paper_investigation.marking.families import record_of
+from jobs.paper_investigation.marking.paper import Lens, MarkedPaper, mark
 from jobs.paper_investigation.request import paper_of
-from jobs.paper_investigation.scoring.families import record_of
-from jobs.paper_investigation.scoring.marking import Lens, MarkedPaper, mark
 from runner.task import Answer
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jobs.paper_investigation import linking
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.scoring.marking import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper
 from runner.errors import UsageError
 
 

@@ -16,6 +16,9 @@ import msgspec
 from jobs.paper_investigation.dataset import Question
 from jobs.paper_investigation.record import Fact, Mode
 
+UNKNOWN_SKIP = "unknown_skip"
+"""Why a paper was skipped whose file does not say why."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPaper:

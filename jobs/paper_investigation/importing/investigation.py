@@ -15,6 +15,7 @@ import msgspec
 
 from jobs.paper_investigation.dataset import Question
 from jobs.paper_investigation.importing.context import (
+    UNKNOWN_SKIP,
     StoredPaper,
     StoredQuestion,
     encode,
@@ -51,7 +52,7 @@ def read_investigation(source: Source) -> Iterator[ImportedAnswer]:
             fixed_links=not any("question" in entry.fields for entry in entries),
             recorded=recorded(row, PAPER_FACTS),
         )
-        skip = None if is_known else row.text("skip_reason") or "unknown_skip"
+        skip = None if is_known else row.text("skip_reason") or UNKNOWN_SKIP
         yield ImportedAnswer(
             spec=TaskSpec(stage="extract", key=pmcid, skip=skip, context=encode(paper)),
             model=model,
@@ -121,7 +122,6 @@ def _question(entry: Row, pmcid: str) -> Question:
         pmcid=pmcid,
         variant=entry.text("variant"),
         annotation_id=entry.text("annotation_id"),
-        line=entry.line,
         row={},
     )
     answer = entry.required("expected_answer")

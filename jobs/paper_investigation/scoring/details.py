@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from jobs.paper_investigation.artifacts import lines, slugs
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.marking.families import records
+from jobs.paper_investigation.marking.judging import expected
+from jobs.paper_investigation.marking.paper import MarkedPaper, mark
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.families import records
-from jobs.paper_investigation.scoring.judging import expected
-from jobs.paper_investigation.scoring.marking import MarkedPaper, mark
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources, rows
 from runner.job import Answers
 from runner.scorecard import Detail, Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.paper_investigation.scoring.survey import Survey
-from jobs.paper_investigation.scoring.tally import Tally
+from jobs.paper_investigation.tallies.survey import Survey
+from jobs.paper_investigation.tallies.tally import Tally
 from runner.scorecard import Finding
 
 SHARE_OF_NOTE = 0.02

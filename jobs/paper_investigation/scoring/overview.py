@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobs.paper_investigation.record import Fact, Mode
-from jobs.paper_investigation.scoring.agreement import Agreement
-from jobs.paper_investigation.scoring.headline import AVERAGES
-from jobs.paper_investigation.scoring.pairs import Pair
+from jobs.paper_investigation.tallies.agreement import Agreement
+from jobs.paper_investigation.tallies.headline import AVERAGES
+from jobs.paper_investigation.tallies.pairs import Pair
 from runner.scorecard import Cell, Metric, Table
 
 COUNTS: Mapping[Mode, tuple[str, ...]] = {

@@ -15,19 +15,19 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
 from jobs.paper_investigation.scoring.details import Details
 from jobs.paper_investigation.scoring.findings import findings
-from jobs.paper_investigation.scoring.measure import plain
 from jobs.paper_investigation.scoring.overview import (
     agreement_tables,
     models_table,
     pairs_table,
 )
-from jobs.paper_investigation.scoring.survey import Survey, survey
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import investigation_text
 from jobs.paper_investigation.summary.questions import questions_text
 from jobs.paper_investigation.summary.terminal import Results, run_text
 from jobs.paper_investigation.summary.variants import variants_text
+from jobs.paper_investigation.tallies.measure import plain
+from jobs.paper_investigation.tallies.survey import Survey, survey
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Metric, Scorecard
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from jobs.paper_investigation import linking
+from jobs.paper_investigation.marking.judging import RuleChoice, expected
+from jobs.paper_investigation.marking.paper import Lens, Marked, MarkedPaper
 from jobs.paper_investigation.record import Item, Mode
-from jobs.paper_investigation.scoring.flips import flips
-from jobs.paper_investigation.scoring.grounded import Grounding
-from jobs.paper_investigation.scoring.judging import RuleChoice, expected
-from jobs.paper_investigation.scoring.marking import Lens, Marked, MarkedPaper
+from jobs.paper_investigation.tallies.flips import flips
+from jobs.paper_investigation.tallies.grounded import Grounding
 from jobs.paper_investigation.variants import variant_class
 from runner.reply import ParseFailure
 from runner.scorecard import Cell, Row, Table

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from jobs.metrics import ratio
-from jobs.paper_investigation.scoring.breakdown import TOTAL, Group
-from jobs.paper_investigation.scoring.figures import Figures, Papers, Value
-from jobs.paper_investigation.scoring.headline import QUESTION_ACC, RECALL, SCORE
-from jobs.paper_investigation.scoring.tally import Tally
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.numbers import fixed
+from jobs.paper_investigation.tallies.breakdown import TOTAL, Group
+from jobs.paper_investigation.tallies.figures import Figures, Papers, Value
+from jobs.paper_investigation.tallies.headline import QUESTION_ACC, RECALL, SCORE
+from jobs.paper_investigation.tallies.tally import Tally
 from runner.scorecard import Metric
 
 RULE = "=" * 64

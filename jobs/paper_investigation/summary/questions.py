@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from jobs.paper_investigation.marking.paper import Marked
 from jobs.paper_investigation.questions import LETTERS
-from jobs.paper_investigation.scoring.agreement import question_facts
-from jobs.paper_investigation.scoring.breakdown import Group, TypeOf
-from jobs.paper_investigation.scoring.marking import Marked
-from jobs.paper_investigation.scoring.tally import Tally
 from jobs.paper_investigation.settings import Pipeline
 from jobs.paper_investigation.summary.numbers import percent
 from jobs.paper_investigation.summary.variants import DOUBLE, SINGLE
+from jobs.paper_investigation.tallies.agreement import question_facts
+from jobs.paper_investigation.tallies.breakdown import Group, TypeOf
+from jobs.paper_investigation.tallies.tally import Tally
 from store.printable import printable
 
 SENTENCE_CHARS = 120

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.breakdown import TOTAL
-from jobs.paper_investigation.scoring.grounded import Grounding
-from jobs.paper_investigation.scoring.headline import SCORE
-from jobs.paper_investigation.scoring.pairs import Pair
-from jobs.paper_investigation.scoring.survey import Survey
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import reasons
 from jobs.paper_investigation.summary.numbers import fixed, interval
+from jobs.paper_investigation.tallies.breakdown import TOTAL
+from jobs.paper_investigation.tallies.grounded import Grounding
+from jobs.paper_investigation.tallies.headline import SCORE
+from jobs.paper_investigation.tallies.pairs import Pair
+from jobs.paper_investigation.tallies.survey import Survey
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

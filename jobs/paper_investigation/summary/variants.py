@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from jobs.metrics import ratio
-from jobs.paper_investigation.scoring.extraction import Extraction, Hits
-from jobs.paper_investigation.scoring.marking import MarkedPaper
-from jobs.paper_investigation.scoring.tally import Tally
+from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.summary.numbers import fixed
+from jobs.paper_investigation.tallies.extraction import Extraction, Hits
+from jobs.paper_investigation.tallies.tally import Tally
 from runner.scorecard import Metric
 
 DOUBLE = "=" * 70

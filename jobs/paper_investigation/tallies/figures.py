@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jobs.metrics import mean
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.scoring.marking import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper
 
 UNPARSED = "extraction_unparsed"
 

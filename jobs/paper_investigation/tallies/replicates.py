@@ -7,10 +7,10 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from jobs.metrics import mean, ratio, std
-from jobs.paper_investigation.scoring.headline import Average
-from jobs.paper_investigation.scoring.marking import MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, rate
-from jobs.paper_investigation.scoring.tally import Tally
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.tallies.headline import Average
+from jobs.paper_investigation.tallies.measure import Measure, rate
+from jobs.paper_investigation.tallies.tally import Tally
 
 
 def over_replicates(

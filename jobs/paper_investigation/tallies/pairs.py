@@ -22,9 +22,9 @@ from jobs.metrics import (
     mean_of,
     round12,
 )
-from jobs.paper_investigation.scoring.ballots import Ballots
-from jobs.paper_investigation.scoring.figures import Papers
-from jobs.paper_investigation.scoring.headline import RECALL, SCORE, Average
+from jobs.paper_investigation.tallies.ballots import Ballots
+from jobs.paper_investigation.tallies.figures import Papers
+from jobs.paper_investigation.tallies.headline import RECALL, SCORE, Average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.record import Fact
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
 from jobs.paper_investigation.settings import Case
 
 LISTED_DIFFERENCES = 10

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from jobs.metrics import Ratio, mean, mean_of
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.figures import (
+from jobs.paper_investigation.tallies.figures import (
     UNPARSED,
     Figures,
     Papers,
     Value,
 )
-from jobs.paper_investigation.scoring.measure import Measure, count, rate
+from jobs.paper_investigation.tallies.measure import Measure, count, rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

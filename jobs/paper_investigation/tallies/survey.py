@@ -11,18 +11,18 @@ from functools import lru_cache
 
 from jobs.metrics import Resamples
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.marking.families import records
+from jobs.paper_investigation.marking.lenses import Lenses
+from jobs.paper_investigation.marking.paper import MarkedPaper, mark
 from jobs.paper_investigation.record import Mode, PaperRecord
-from jobs.paper_investigation.scoring.agreement import Agreement
-from jobs.paper_investigation.scoring.ballots import Ballots
-from jobs.paper_investigation.scoring.families import records
-from jobs.paper_investigation.scoring.grounded import Gathering, Grounding
-from jobs.paper_investigation.scoring.headline import AVERAGES
-from jobs.paper_investigation.scoring.lenses import Lenses
-from jobs.paper_investigation.scoring.marking import MarkedPaper, mark
-from jobs.paper_investigation.scoring.measure import metrics
-from jobs.paper_investigation.scoring.pairs import Pair, Pairing
-from jobs.paper_investigation.scoring.replicates import Repeats, over_replicates
-from jobs.paper_investigation.scoring.tally import Tally
+from jobs.paper_investigation.tallies.agreement import Agreement
+from jobs.paper_investigation.tallies.ballots import Ballots
+from jobs.paper_investigation.tallies.grounded import Gathering, Grounding
+from jobs.paper_investigation.tallies.headline import AVERAGES
+from jobs.paper_investigation.tallies.measure import metrics
+from jobs.paper_investigation.tallies.pairs import Pair, Pairing
+from jobs.paper_investigation.tallies.replicates import Repeats, over_replicates
+from jobs.paper_investigation.tallies.tally import Tally
 from runner.job import Answers
 from runner.scorecard import Metric
 

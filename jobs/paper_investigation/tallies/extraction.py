@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.metrics import mean, ratio
-from jobs.paper_investigation.scoring.figures import UNPARSED
-from jobs.paper_investigation.scoring.marking import MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, count, rate
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.tallies.figures import UNPARSED
+from jobs.paper_investigation.tallies.measure import Measure, count, rate
 from jobs.paper_investigation.variants import (
     VARIANT_CLASSES,
     VariantClass,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, count
+from jobs.paper_investigation.tallies.measure import Measure, count
 from runner.reply import ParseFailure, Reply
 
 Kind: TypeAlias = Literal["extract", "question"]

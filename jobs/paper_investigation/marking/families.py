@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.importing.context import decode_paper, decode_question
+from jobs.paper_investigation.importing.context import (
+    UNKNOWN_SKIP,
+    decode_paper,
+    decode_question,
+)
 from jobs.paper_investigation.record import Batch, Item, PaperRecord
 from jobs.paper_investigation.request import batch_of, paper_of
 from runner.job import Answers
@@ -29,7 +33,7 @@ def record_of(dataset: Dataset, family: tuple[Answer, ...]) -> PaperRecord:
     if first.task.stage != "extract":
         return _questions_alone(dataset, first)
     if first.task.context is not None:
-        return _imported(first, rest)
+        return _imported(dataset, first, rest)
     return _native(dataset, first, rest)
 
 
@@ -52,8 +56,11 @@ def _native(dataset: Dataset, first: Answer, rest: list[Answer]) -> PaperRecord:
     )
 
 
-def _imported(first: Answer, rest: list[Answer]) -> PaperRecord:
+def _imported(dataset: Dataset, first: Answer, rest: list[Answer]) -> PaperRecord:
     stored = decode_paper(first.task.context or "")
+    absent = _absence(first, "extraction_failed")
+    if absent == UNKNOWN_SKIP and _lacks_text(dataset, first.task.key):
+        absent = "no_paper_text"
     return PaperRecord(
         pmcid=first.task.key,
         model=first.task.model,
@@ -63,12 +70,18 @@ def _imported(first: Answer, rest: list[Answer]) -> PaperRecord:
         truth=stored.truth,
         task=first.task.number,
         reply=first.reply,
-        absent=_absence(first, "extraction_failed"),
+        absent=absent,
         had_paper=stored.had_paper,
         items=tuple(_imported_item(answer) for answer in rest),
         fixed_links=stored.fixed_links,
         recorded=stored.recorded,
     )
+
+
+def _lacks_text(dataset: Dataset, pmcid: str) -> bool:
+    """Whether bench and papers are at hand and show that there is no text."""
+    is_known = dataset.settings.papers is not None and dataset.paper(pmcid) is not None
+    return is_known and pmcid not in dataset.papers
 
 
 def _imported_item(answer: Answer) -> Item:

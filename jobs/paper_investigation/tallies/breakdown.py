@@ -13,14 +13,14 @@ from typing import Literal, TypeAlias
 
 from jobs.metrics import Ratio
 from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
-from jobs.paper_investigation.scoring.measure import (
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
+from jobs.paper_investigation.settings import PIPELINES
+from jobs.paper_investigation.tallies.measure import (
     Measure,
     count,
     rate,
     wilson_rate,
 )
-from jobs.paper_investigation.settings import PIPELINES
 
 TOTAL = "TOTAL"
 """Stands behind the pipelines for all of them together."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import PaperTexts
 from jobs.paper_investigation.grounding import ground
-from jobs.paper_investigation.scoring.marking import MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, rate
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.tallies.measure import Measure, rate
 from jobs.paper_investigation.variants import VARIANT_CLASSES, VariantClass
 
 TRUTH = ""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.paper_investigation.marking.paper import Lens
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.marking import Lens
 from jobs.paper_investigation.settings import PROFILES, Settings
 
 RULES = ("list_rules", "letter_rules", "p_rules")

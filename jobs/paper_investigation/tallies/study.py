@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.paper_investigation.scoring.marking import MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, rate
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.tallies.measure import Measure, rate
 
 NOT_FOUND = "not found"
 MODIFIED = "modified_"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.paper_investigation.marking.lenses import Lenses
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.record import Mode
-from jobs.paper_investigation.scoring.breakdown import Breakdown
-from jobs.paper_investigation.scoring.examples import Smallest, drawn
-from jobs.paper_investigation.scoring.extraction import Extraction
-from jobs.paper_investigation.scoring.figures import Papers
-from jobs.paper_investigation.scoring.flips import Flips
-from jobs.paper_investigation.scoring.headline import headline, under
-from jobs.paper_investigation.scoring.lenses import Lenses
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, count
-from jobs.paper_investigation.scoring.replies import Replies
-from jobs.paper_investigation.scoring.study import Study
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
+from jobs.paper_investigation.tallies.breakdown import Breakdown
+from jobs.paper_investigation.tallies.examples import Smallest, drawn
+from jobs.paper_investigation.tallies.extraction import Extraction
+from jobs.paper_investigation.tallies.figures import Papers
+from jobs.paper_investigation.tallies.flips import Flips
+from jobs.paper_investigation.tallies.headline import headline, under
+from jobs.paper_investigation.tallies.measure import Measure, count
+from jobs.paper_investigation.tallies.replies import Replies
+from jobs.paper_investigation.tallies.study import Study
 
 DRAWN_ANSWERS = 5
 """Right and wrong answers that a stand-alone summary shows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jobs.metrics import McNemar, mcnemar
-from jobs.paper_investigation.scoring.marking import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper
 
 _WRONG, _RIGHT = 1, 2
 

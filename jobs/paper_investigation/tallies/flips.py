@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.paper_investigation.scoring.breakdown import TOTAL
-from jobs.paper_investigation.scoring.judging import Judgement, RuleChoice, judge
-from jobs.paper_investigation.scoring.marking import Marked, MarkedPaper
-from jobs.paper_investigation.scoring.measure import Measure, count
+from jobs.paper_investigation.marking.judging import Judgement, RuleChoice, judge
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.settings import PIPELINES
+from jobs.paper_investigation.tallies.breakdown import TOTAL
+from jobs.paper_investigation.tallies.measure import Measure, count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,14 +21,14 @@ from dataclasses import dataclass, field, replace
 from jobs.metrics.aggregate import mean
 from jobs.paper_investigation import linking
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.record import Item, PaperRecord
-from jobs.paper_investigation.scoring.judging import (
+from jobs.paper_investigation.marking.judging import (
     Judgement,
     RuleChoice,
     judge,
     read_list,
 )
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.record import Item, PaperRecord
 from jobs.paper_investigation.settings import Settings
 from runner.reply import ParseFailure
 

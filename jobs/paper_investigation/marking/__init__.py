@@ -1,0 +1,1 @@
+"""Marking: stored answers become papers with truth, readings, verdicts and a score."""

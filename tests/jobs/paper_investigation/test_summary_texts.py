@@ -1,0 +1,175 @@
+"""Summaries as people read them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jobs.paper_investigation import job
+from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.testing import choice, dataset, study
+from jobs.testing import MemoryAnswers, written
+from runner.scorecard import Scorecard
+from runner.task import Task
+
+SUMMARY = "model_paper_investigation_summary.txt"
+
+
+def scored(data: Dataset, **replies: str) -> Scorecard:
+    """Scores with each paper's reply given by id; questions are answered by b."""
+    return job.score(
+        data,
+        MemoryAnswers.of_run(job, data, lambda task: replies.get(task.key, "b")),
+    )
+
+
+def test_own_form_of_an_investigation_summary() -> None:
+    data = dataset(
+        {"PMC1": ["rs1"], "PMC2": ["rs1"], "PMC3": ["rs1"]},
+        [choice("PMC1", "rs1", "1")],
+        texts={"PMC1": "text", "PMC2": "text"},
+    )
+    card = scored(data, PMC1='["rs1"]', PMC2="none")
+    assert written(card)[SUMMARY] == (
+        f"{'=' * 64}\n"
+        "Paper Investigation Results  |  model=model\n"
+        f"{'=' * 64}\n"
+        "\n"
+        "  Papers scored:        1\n"
+        "  Papers skipped:       2  (no paper text 1, too long 0, unparsed extraction"
+        " 1, failed call 0)\n"
+        "\n"
+        "  Avg Variant Recall:   1.000\n"
+        "  Avg Question Acc:     1.000  (across recalled variants only; 1 papers)\n"
+        "  Avg Paper Score:      1.000  (recall x question_acc)\n"
+        "                        0.500  (unparsed papers as 0)\n"
+        "                        0.333  (all skipped papers as 0)\n"
+        "\n"
+        "By pipeline breakdown:\n"
+        "  Pipeline              Questions    Correct   Accuracy\n"
+        "  -------------------- ---------- ---------- ----------\n"
+        "  mcq_variant                   0          0       n/a\n"
+        "  mcq_drug                      1          1     1.000\n"
+        "  mcq_phenotype                 0          0       n/a\n"
+        "  study_param                   0          0       n/a\n"
+        "  -------------------- ---------- ---------- ----------\n"
+        "  TOTAL                         1          1     1.000\n"
+        "\n"
+        "WORST PAPERS (by paper_score):\n"
+        "  [1] PMC1  recall=1.000  q_acc=1.000  score=1.000\n"
+        "\n"
+        "BEST PAPERS (by paper_score):\n"
+        "  [1] PMC1  recall=1.000  q_acc=1.000  score=1.000\n"
+        "\n"
+        "Eval results saved to model_paper_investigation_eval_results.jsonl\n"
+    )
+
+
+def test_ties_in_worst_and_best_go_by_id_or_under_the_old_profile_by_file() -> None:
+    bench = {f"PMC{n}": ["rs1"] for n in (5, 4, 3, 2, 1)}
+    lists = dict.fromkeys(bench, "[]")
+    own = written(scored(dataset(bench), **lists))[SUMMARY]
+    assert re.findall(r"\] (PMC\d)", own) == ["PMC1", "PMC2", "PMC3"] * 2
+    old = written(scored(dataset(bench, profile="clinpgx-qa"), **lists))[SUMMARY]
+    assert re.findall(r"\] (PMC\d)", old) == [
+        *("PMC5", "PMC4", "PMC3"),
+        *("PMC3", "PMC2", "PMC1"),
+    ]
+
+
+def test_no_examples_are_shown_if_none_are_wanted() -> None:
+    data = dataset({"PMC1": ["rs1"]}, n_examples=0)
+    assert "[1]" not in written(scored(data, PMC1="[]"))[SUMMARY]
+
+
+def test_terminal_text_names_profile_changes() -> None:
+    data = dataset({"PMC1": ["rs1"]}, profile="clinpgx-qa", variant_link="split")
+    title = scored(data, PMC1="[]").summary.splitlines()[0]
+    assert title == (
+        "Paper investigation  profile clinpgx-qa, changed: variant_link=split  "
+        "keep case, split links, batched calls"
+    )
+
+
+def test_terminal_text_points_at_the_worst_paper() -> None:
+    data = dataset(
+        {"PMC1": ["rs1"], "PMC2": ["rs2"]},
+        [choice("PMC1", "rs1", "1"), choice("PMC2", "rs2", "2")],
+    )
+    card = scored(data, PMC1='["rs1"]', PMC2="[]")
+    assert card.summary.splitlines()[-1].startswith("next: siftlog explain RUN PMC2")
+
+
+def test_many_empty_replies_point_at_the_limit_that_reasoning_uses_up() -> None:
+    data = dataset({"PMC1": ["rs1"]})
+    card = scored(data, PMC1="")
+    assert "model: 1 of 1 replies are empty" in card.summary
+    assert "max_tokens_reasoning" in card.summary
+
+
+@pytest.mark.parametrize("mode", ["extract", "questions"])
+def test_stand_alone_modes_have_texts_of_their_own(mode: str) -> None:
+    data = dataset(
+        {"PMC1": ["rs1"]},
+        [choice("PMC1", "rs1", "1"), study("PMC1", "rs1", "1")],
+        mode=mode,
+    )
+    card = scored(data, PMC1='["rs1", "rs2"]')
+    names = [name for name in written(card) if name.endswith(".txt")]
+    if mode == "extract":
+        assert names == ["model_variant_summary.txt"]
+        assert "rsID                 1      1      0" in written(card)[names[0]]
+    else:
+        assert names == ["model_mcq_drug_summary.txt", "model_study_param_summary.txt"]
+        assert "1/1 (100.0%)" in written(card)[names[0]]
+        assert "JSON parse failures: 1/1 (100.0%)" in written(card)[names[1]]
+
+
+def test_unparsed_papers_add_raw_truth_to_misses_under_the_old_profile_only() -> None:
+    bench = {"PMC1": ["rs1"], "PMC2": ["rs2", "rs2", "rs3"]}
+    replies = {"PMC1": '["rs1"]', "PMC2": "none"}
+    old = scored(dataset(bench, mode="extract", profile="clinpgx-qa"), **replies)
+    text = written(old)["model_variant_summary.txt"]
+    assert "  MICRO-AVG            1      3     0.250\n" in text
+    assert "  Macro-avg Recall: 1.000\n" in text
+    own = scored(dataset(bench, mode="extract"), **replies)
+    text = written(own)["model_variant_summary.txt"]
+    assert "  MICRO-AVG            1      0      0      1.000" in text
+    recalls = {metric.path: metric.value for metric in own.models["model"]}
+    assert recalls["class.MICRO-AVG.recall~failures_as_fn"] == 1 / 3
+
+
+def test_examples_are_drawn_by_seed_and_not_by_file_order() -> None:
+    questions = [
+        choice("PMC1", "rs1", str(n), sentence=f"no{n} ______") for n in range(20)
+    ]
+
+    def drawn(order: int, **settings: object) -> list[str]:
+        ordered = questions[::order]
+        data = dataset({"PMC1": ["rs1"]}, ordered, mode="questions", **settings)
+        text = written(job.score(data, MemoryAnswers.of_run(job, data, echo)))
+        return re.findall(r"Sentence: (\S+)", text["model_mcq_drug_summary.txt"])
+
+    assert len(drawn(1)) == 5
+    assert drawn(-1) == drawn(1)
+    assert drawn(1, boot_seed=1) != drawn(1)
+
+
+def echo(_: Task) -> str:
+    return "b"
+
+
+def test_model_text_cannot_command_the_terminal() -> None:
+    hostile = '["\x1b]0;owned\x07", "rs1\u202e"]'
+    data = dataset({"PMC1": ["rs1"]}, mode="extract", profile="clinpgx-qa")
+    card = scored(data, PMC1=hostile)
+    shown = card.summary + written(card)["model_variant_summary.txt"]
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    study_only = dataset(
+        {"PMC1": ["rs1"]}, [study("PMC1", "rs1", "1")], mode="questions"
+    )
+    answers = MemoryAnswers.of_run(job, study_only, lambda _: "\x1b[2J nothing")
+    text = written(job.score(study_only, answers))["model_study_param_summary.txt"]
+    assert "\x1b" not in text

@@ -11,17 +11,24 @@ Variants are normalised texts throughout (`variants.normalize`).
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.settings import Case, Link, Settings
 
 
 def members(question: Question, settings: Settings) -> tuple[str, ...]:
     """The distinct variants that *question* belongs to, in the field's order."""
-    if settings.variant_link == "whole":
-        return (naming.normalize(question.variant, settings.variant_case),)
-    return tuple(naming.parts(question.variant, settings.variant_case))
+    return _members(question.variant, settings.variant_link, settings.variant_case)
+
+
+# Every model's answers about a paper ask for the same fields again.
+@lru_cache(maxsize=1 << 16)
+def _members(field: str, link: Link, case: Case) -> tuple[str, ...]:
+    if link == "whole":
+        return (naming.normalize(field, case),)
+    return naming.parts(field, case)
 
 
 def truth(dataset: Dataset, pmcid: str) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ An illegal move raises `IllegalMove`, and the whole fold must then be thrown awa
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
@@ -47,7 +47,14 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.task import MOVES, PICO_PER_USD, Move, TaskDraft, TaskState
+from store.task import (
+    MOVES,
+    PICO_PER_USD,
+    Move,
+    TaskDraft,
+    TaskState,
+    planned_state,
+)
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
@@ -133,6 +140,15 @@ def bucket_of(latency_ms: float) -> int:
     return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Tasks that were planned together, numbered densely from `first`."""
+
+    seq: int
+    first: int
+    tasks: Sequence[PlannedTask]
+
+
 @dataclass(slots=True, kw_only=True)
 class Fold:
     """The changes that a run of events makes.
@@ -143,7 +159,7 @@ class Fold:
 
     run: RunState
     tasks: dict[int, TaskDraft]
-    planned: list[TaskDraft] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     moved: dict[int, TaskDraft] = field(default_factory=dict)
     counts: dict[tuple[str, str, TaskState], int] = field(
         default_factory=lambda: defaultdict(int)
@@ -230,7 +246,7 @@ class Fold:
             self.marks.append((kind, seq))
 
     def _move(self, seq: int, task: int, move: Move) -> TaskDraft:
-        draft = self.tasks.get(task)
+        draft = self.tasks.get(task) or self._just_planned(task)
         if draft is None:
             raise IllegalMove(f"task {task} was never planned: {move.value}")
         state = MOVES.get((draft.state, move))
@@ -246,6 +262,15 @@ class Fold:
         draft.updated_seq = seq
         self.moved[task] = draft
         return draft
+
+    def _just_planned(self, task: int) -> TaskDraft | None:
+        """A task of this fold's own blocks, as its plan leaves it."""
+        for block in self.blocks:
+            if block.first <= task < block.first + len(block.tasks):
+                plan = block.tasks[task - block.first]
+                draft = self.tasks[task] = TaskDraft.planned(task, plan, block.seq)
+                return draft
+        return None
 
     def _step(self, seq: int, event: OneTask, move: Move) -> TaskDraft:
         """A move by an event of the task's own."""
@@ -361,13 +386,13 @@ class Fold:
                 f"tasks {event.first} to {event.first + event.count - 1} cannot be "
                 f"planned by {len(manifest)} rows after task {run.tasks}"
             )
-        for task, plan in enumerate(manifest, event.first):
-            draft = TaskDraft.planned(task, plan, seq)
-            self.tasks[task] = draft
-            self.planned.append(draft)
-            self.counts[plan.stage, plan.model, draft.state] += 1
-            if plan.skip is not None:
-                self.reasons["skip", plan.skip] += 1
+        self.blocks.append(Block(seq, event.first, manifest))
+        for (stage, model, skip), n in Counter(
+            (plan.stage, plan.model, plan.skip) for plan in manifest
+        ).items():
+            self.counts[stage, model, planned_state(skip)] += n
+            if skip is not None:
+                self.reasons["skip", skip] += n
         run.tasks += event.count
         run.consumed = max(run.consumed, event.consumed)
         run.exhausted = run.exhausted or event.exhausted

@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from store.events import Event
-from store.fold import CODE_VERSION, Fold, RunState, touched
+from store.fold import CODE_VERSION, Block, Fold, RunState, touched
 from store.statements import SQL
-from store.task import TaskDraft, TaskState
+from store.task import TaskDraft, TaskState, planned_state
 
 _STATES = tuple(TaskState)
 #: Columns of the view `tasks` that make a draft; the ids behind them do not.
@@ -60,16 +60,8 @@ def load_run_state(conn: sqlite3.Connection) -> RunState:
 def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
     """Write a fold's changes in the open transaction."""
     for statement, rows in (
-        (
-            "intern_stage",
-            [(s,) for s in dict.fromkeys(draft.stage for draft in fold.planned)],
-        ),
-        (
-            "intern_model",
-            [(m,) for m in dict.fromkeys(draft.model for draft in fold.planned)],
-        ),
-        ("insert_task", [_inserted(draft) for draft in fold.planned]),
-        ("update_task", _updated(fold)),
+        ("insert_task", _planned(conn, fold.blocks)),
+        ("update_task", _moved(fold)),
         ("add_counts", [(*key, n) for key, n in fold.counts.items()]),
         (
             "add_minute",
@@ -125,28 +117,43 @@ def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
             conn.executemany(SQL[statement], rows)
 
 
-def _inserted(draft: TaskDraft) -> tuple[object, ...]:
-    return (
-        draft.task,
-        draft.stage,
-        draft.model,
-        draft.key,
-        draft.replicate,
-        draft.root,
-        draft.group,
-        draft.context,
-        *_changeable(draft),
-    )
-
-
-def _updated(fold: Fold) -> list[tuple[object, ...]]:
-    """Rows of the tasks that moved, ascending: pages are then visited once."""
-    fresh = {draft.task for draft in fold.planned}
+def _planned(
+    conn: sqlite3.Connection, blocks: Sequence[Block]
+) -> list[tuple[object, ...]]:
+    """Rows of the tasks that were planned, as their plan leaves them."""
+    if not blocks:
+        return []
+    stages = _ids(conn, "stage", (t.stage for block in blocks for t in block.tasks))
+    models = _ids(conn, "model", (t.model for block in blocks for t in block.tasks))
     return [
-        (*_changeable(fold.moved[task]), task)
-        for task in sorted(fold.moved)
-        if task not in fresh
+        (
+            number,
+            stages[task.stage],
+            models[task.model],
+            task.key,
+            task.replicate,
+            task.root,
+            task.group,
+            task.context,
+            planned_state(task.skip),
+            task.skip,
+            block.seq,
+        )
+        for block in blocks
+        for number, task in enumerate(block.tasks, block.first)
     ]
+
+
+def _ids(conn: sqlite3.Connection, table: str, names: Iterable[str]) -> dict[str, int]:
+    """The numbers that stand for names; new names get one."""
+    fresh = [(name,) for name in dict.fromkeys(names)]
+    conn.executemany(SQL[f"intern_{table}"], fresh)
+    return dict(conn.execute(SQL[f"ids_{table}"]).fetchall())
+
+
+def _moved(fold: Fold) -> list[tuple[object, ...]]:
+    """Rows of the tasks that moved, ascending: pages are then visited once."""
+    return [(*_changeable(draft), task) for task, draft in sorted(fold.moved.items())]
 
 
 def _changeable(draft: TaskDraft) -> tuple[object, ...]:

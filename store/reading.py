@@ -11,18 +11,16 @@ from store.errors import CorruptLog
 from store.events import AttemptAnswered, AttemptStarted, Recorded
 from store.fold import MARKED
 from store.log import Planning, StoredReply
-from store.projections import draft_of, load_run_state
+from store.projections import load_run_state
 from store.statements import SQL
-from store.task import TaskRow
+from store.task import TaskRow, task_row
 
 
 def task_rows(
     conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
 ) -> list[TaskRow]:
     """The tasks that a statement over the view `tasks` selects."""
-    return [
-        draft_of(row).row() for row in conn.execute(statement, parameters).fetchall()
-    ]
+    return [task_row(row) for row in conn.execute(statement, parameters).fetchall()]
 
 
 def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[TaskRow]:

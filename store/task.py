@@ -7,7 +7,9 @@ changes nothing. "Open" is queued, running or waiting; the rest is final.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from store.events import PlannedTask
 
@@ -102,6 +104,43 @@ class TaskRow:
         return self.state is TaskState.WAITING and self.not_before_us is None
 
 
+_STATES = tuple(TaskState)
+
+
+def task_row(columns: Sequence[Any]) -> TaskRow:
+    """A task from the columns of the projection, in the order of `TaskDraft`.
+
+    One call a row of every page and every replay, hence no detour through a draft.
+    """
+    cost_pico = columns[20]
+    return TaskRow(
+        task=columns[0],
+        stage=columns[1],
+        key=columns[3],
+        model=columns[2],
+        replicate=columns[4],
+        root=columns[5],
+        state=_STATES[columns[8]],
+        attempts=columns[9],
+        abandoned=columns[10],
+        tries=columns[11],
+        reply_seq=columns[15],
+        not_before_us=columns[16],
+        error=columns[17],
+        reason=columns[18],
+        latency_ms=columns[19],
+        cost_usd=None if cost_pico is None else cost_pico / PICO_PER_USD,
+        context=columns[7],
+        group=columns[6],
+        updated_seq=columns[21],
+    )
+
+
+def planned_state(skip: str | None) -> TaskState:
+    """Where a task stands that was planned, with a reason to skip it or without."""
+    return TaskState.QUEUED if skip is None else TaskState.SKIPPED
+
+
 @dataclass(slots=True)
 class TaskDraft:
     """A task while a fold works on it: every column of the projection, changeable.
@@ -146,7 +185,7 @@ class TaskDraft:
             root=plan.root,
             group=plan.group,
             context=plan.context,
-            state=TaskState.QUEUED if plan.skip is None else TaskState.SKIPPED,
+            state=planned_state(plan.skip),
             attempts=0,
             abandoned=0,
             tries=0,
@@ -161,28 +200,4 @@ class TaskDraft:
             cost_pico=None,
             updated_seq=seq,
             event_seq=None,
-        )
-
-    def row(self) -> TaskRow:
-        """The task as readers see it."""
-        return TaskRow(
-            task=self.task,
-            stage=self.stage,
-            key=self.key,
-            model=self.model,
-            replicate=self.replicate,
-            root=self.root,
-            state=self.state,
-            attempts=self.attempts,
-            abandoned=self.abandoned,
-            tries=self.tries,
-            reply_seq=self.reply_seq,
-            not_before_us=self.not_before_us,
-            error=self.error,
-            reason=self.reason,
-            latency_ms=self.latency_ms,
-            cost_usd=None if self.cost_pico is None else self.cost_pico / PICO_PER_USD,
-            context=self.context,
-            group=self.group,
-            updated_seq=self.updated_seq,
         )

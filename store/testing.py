@@ -10,6 +10,7 @@ import asyncio
 import copy
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
 from types import TracebackType
 from typing import Self
 
@@ -25,7 +26,7 @@ from store.events import (
 from store.fold import Fold, RunState, touched
 from store.log import LogStatistics, Planning, StoredReply
 from store.manifest import planned_tasks
-from store.task import TaskDraft, TaskRow, TaskState
+from store.task import TaskDraft, TaskRow, TaskState, task_row
 
 #: 2026-01-01 00:00 UTC: where a fake clock starts.
 START_US = 1_767_225_600_000_000
@@ -142,6 +143,9 @@ class MemoryLog:
                 )
             )
         self._run = fold.run
+        for block in fold.blocks:
+            for number, plan in enumerate(block.tasks, block.first):
+                self._tasks[number] = TaskDraft.planned(number, plan, block.seq)
         self._tasks.update(fold.tasks)
         self._events += recorded
         self._payloads += [unit.payload for unit in units]
@@ -164,7 +168,9 @@ class MemoryLog:
 
     def _select(self, wanted: Callable[[TaskDraft], bool]) -> Iterator[TaskRow]:
         return (
-            draft.row() for _task, draft in sorted(self._tasks.items()) if wanted(draft)
+            task_row(astuple(draft))
+            for _task, draft in sorted(self._tasks.items())
+            if wanted(draft)
         )
 
     def _page(

@@ -157,7 +157,7 @@ class _Check:
             event = event_of(row.kind, row.ver, row.facts)
             if isinstance(event, TasksPlanned):
                 planned_tasks(body)
-        except (ValueError, IndexError, KeyError) as error:
+        except (ValueError, KeyError) as error:
             raise _Found("event", f"event {row.seq}", str(error)) from error
         self.unknown += isinstance(event, Unknown)
 

@@ -104,14 +104,16 @@ VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 SELECT * FROM tasks WHERE task IN (SELECT value FROM json_each(?)) ORDER BY task;
 -- name: intern_stage
 INSERT OR IGNORE INTO stage(name) VALUES (?);
+-- name: ids_stage
+SELECT name, id FROM stage;
+-- name: ids_model
+SELECT name, id FROM model;
 -- name: intern_model
 INSERT OR IGNORE INTO model(name) VALUES (?);
 -- name: insert_task
-INSERT INTO task(task, stage, model, key, replicate, root, grp, context, state,
-  attempts, abandoned, tries, sent, since_us, started_seq, reply_seq, not_before_us,
-  error, reason, latency_ms, cost_pico, updated_seq, event_seq)
-VALUES (?, (SELECT id FROM stage WHERE name = ?), (SELECT id FROM model WHERE name = ?),
-  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO task(task, stage, model, key, replicate, root, grp, context, state, reason,
+  updated_seq, attempts, abandoned, tries, sent)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0);
 -- name: update_task
 UPDATE task SET state = ?, attempts = ?, abandoned = ?, tries = ?, sent = ?,
   since_us = ?, started_seq = ?, reply_seq = ?, not_before_us = ?, error = ?,

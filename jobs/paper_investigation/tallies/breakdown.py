@@ -6,6 +6,7 @@ says how often the variants' own accuracies use them.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -83,8 +84,8 @@ class Breakdown:
                 self.pipelines[name].add(marked)
                 for kind, value in _types(question).items():
                     self.types[kind][name].setdefault(value, Group()).add(marked)
-        for group in paper.links.values():
-            for marked in group:
+        for marked in itertools.chain.from_iterable(paper.links.values()):
+            if marked.judgement is not None:
                 self.pipelines[marked.item.question.pipeline].links += 1
                 self.pipelines[TOTAL].links += 1
 

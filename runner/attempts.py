@@ -1,9 +1,10 @@
 """One attempt, from a loaded task to a durable outcome.
 
 The order is the promise: request built -> `AttemptStarted` durable -> sent -> outcome
-durable together with what follows from it (the task's final state, follow-up tasks). A
-crash at any point therefore leaves an attempt that never left, one that is answered and
-is never asked again, or one whose outcome is unknown and is told.
+queued for the log before its slot is used again -> read -> the task's end durable
+together with the tasks that follow from it. A crash at any point therefore leaves an
+attempt that never left, one that is answered and is never asked again, or one whose
+outcome is unknown; of these there are never more than slots.
 """
 
 from __future__ import annotations
@@ -194,24 +195,24 @@ class Attempts:
             await self._log.append(Entry(event=answered, payload=received.body))
             raise
         failure = parsed if isinstance(parsed, ParseFailure) else None
+        # nothing was awaited since the slot was given back: the answer stands in the
+        # log before the attempt that takes the slot over
         if failure is not None and self._may_reask(item, reply):
-            item.reasks += 1
-            item.extra += reask_messages(reply, failure)
             asked = replace(answered, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
+            item.reasks += 1
+            item.extra += reask_messages(reply, failure)
             self._scheduler.again(work)
+            self._wake()
             return
+        await self._log.append(Entry(event=answered, payload=received.body))
         completed = TaskCompleted(
             task=work.number,
             attempt=item.attempt,
             unparsed=failure.reason if failure is not None else None,
         )
-        entries: list[Entry | Event] = [
-            Entry(event=answered, payload=received.body),
-            completed,
-        ]
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        await self._finish(item, entries, answer)
+        await self._finish(item, [completed], answer)
 
     def _may_reask(self, item: _Item, reply: Reply) -> bool:
         """A cut reply is not asked again: the same limit would cut it again."""

@@ -22,7 +22,7 @@ def test_no_file_event_or_message_holds_the_key(tmp_path: Path) -> None:
             done = siftlog(
                 *("run", "paper-investigation", *corpus, f"--run-id=r{i}"),
                 *("--model=openai/x", f"--base-url={url}", "--api-key-env=MY_KEY"),
-                *("--deadline-s=3", "--json"),
+                *("--deadline-s=1", "--json"),
                 cwd=tmp_path,
                 check=False,
             )

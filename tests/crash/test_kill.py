@@ -105,7 +105,7 @@ class Toll:
         time.sleep(SETTLED_S)
         rows = books.rows()
         running = [row for row in rows if row.state is TaskState.RUNNING]
-        self.in_flight.append(len(running))
+        self.in_flight.append(sum(row.reply_seq is None for row in running))
         self.recorded = {books.body(row) for row in rows if row.reply_seq is not None}
         served = books.served()
         before = {line.request for line in served if line.finished_ms <= killed_ms}

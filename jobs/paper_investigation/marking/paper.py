@@ -78,6 +78,8 @@ class MarkedPaper:
     recalled: tuple[str, ...] = ()  #: in truth order
     links: Mapping[str, tuple[Marked, ...]] = field(default_factory=dict)
     """By recalled variant that has asked questions, in truth order."""
+    accuracies: Mapping[str, float] = field(default_factory=dict)
+    """Right over answered, by recalled variant that has an answer."""
     questions: tuple[Marked, ...] = ()  #: those of `links`, each once
     aside: tuple[Marked, ...] = ()  #: asked about missed variants, for diagnosis only
     unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
@@ -111,11 +113,6 @@ class MarkedPaper:
         return 2 * len(self.recalled) / (len(self.truth) + len(self.predicted))
 
     @property
-    def accuracies(self) -> dict[str, float]:
-        """Question accuracy of each recalled variant that has an answer."""
-        return dict(self._accuracies(missing_as_wrong=False))
-
-    @property
     def uses(self) -> dict[str, list[str]]:
         """Which recalled variants each question counts for, by its key."""
         found: dict[str, list[str]] = {}
@@ -147,16 +144,16 @@ class MarkedPaper:
         """The score if every question without a reply counted as wrong."""
         if not self.is_parsed or self.record.mode != "investigate":
             return None
-        return self._score(mean(dict(self._accuracies(missing_as_wrong=True)).values()))
+        if all(question.judgement for question in self.questions):
+            return self.score
+        accuracies = [
+            sum(question.is_right for question in asked) / len(asked)
+            for asked in self.links.values()
+        ]
+        return self._score(mean(accuracies))
 
     def _score(self, accuracy: float | None) -> float:
         return (self.recall or 0.0) * (accuracy or 0.0)
-
-    def _accuracies(self, *, missing_as_wrong: bool) -> Iterator[tuple[str, float]]:
-        for variant, asked in self.links.items():
-            counted = [q for q in asked if q.judgement or missing_as_wrong]
-            if counted:
-                yield variant, sum(q.is_right for q in counted) / len(counted)
 
 
 def mark(record: PaperRecord, lens: Lens) -> MarkedPaper:
@@ -210,6 +207,7 @@ def _with_questions(paper: MarkedPaper, lens: Lens) -> MarkedPaper:
             links, is_complete=len(links) + len(unlinked) == len(recalled)
         ),
         links=links,
+        accuracies=dict(_accuracies(links)),
         questions=tuple(own for key, own in asked.items() if key in counted),
         aside=tuple(own for key, own in asked.items() if key not in counted),
         unlinked=unlinked,
@@ -231,6 +229,15 @@ def _listed(
 
 def _marked(item: Item, lens: Lens) -> Marked:
     return Marked(item=item, judgement=judge(item, lens.rules))
+
+
+def _accuracies(
+    links: Mapping[str, tuple[Marked, ...]],
+) -> Iterator[tuple[str, float]]:
+    for variant, asked in links.items():
+        verdicts = [q.judgement.right for q in asked if q.judgement]
+        if verdicts:
+            yield variant, sum(verdicts) / len(verdicts)
 
 
 def _questions_skip(

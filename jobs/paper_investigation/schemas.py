@@ -13,7 +13,7 @@ from typing import Any
 from runner.request import Schema
 
 
-def _closed(**properties: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON schema
+def _closed(**properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,

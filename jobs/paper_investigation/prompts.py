@@ -66,8 +66,8 @@ in the gap, going by what the paper reports.
 _STUDY = """\
 Find the p-value that this paper reports for exactly the association below, and \
 whether it is significant there. p_value: as reported, with its operator (=, < or >). \
-significance: yes, no, or not stated. If the paper does not report this very \
-association, both are not found.
+significance: "yes", "no" or "not stated". If the paper does not report this very \
+association, both are "not found".
 """
 
 _LIST_FORM = {

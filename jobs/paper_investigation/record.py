@@ -18,8 +18,8 @@ Mode: TypeAlias = Literal["investigate", "extract", "questions"]
 Fact: TypeAlias = str | bool | float | list[str] | None
 """A verdict, recall or score as an imported file states it."""
 
-
 Options: TypeAlias = tuple[str, str, str, str] | None
+"""The texts of a to d; None where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,6 @@ class Item:
     def key(self) -> str:
         """Identity in the run: paper, pipeline and id."""
         return f"{self.question.pmcid}/{self.question.key}"
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether it was asked and has no reply: failed, skipped or still open."""
-        return self.absent is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

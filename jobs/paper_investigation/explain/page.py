@@ -14,7 +14,8 @@ from jobs.paper_investigation.explain.selection import (
     selections,
 )
 from jobs.paper_investigation.marking.families import record_of
-from jobs.paper_investigation.marking.paper import Lens, MarkedPaper, mark
+from jobs.paper_investigation.marking.lenses import Lens
+from jobs.paper_investigation.marking.paper import MarkedPaper, mark
 from jobs.paper_investigation.request import paper_of
 from runner.task import Answer
 

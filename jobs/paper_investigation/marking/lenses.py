@@ -1,4 +1,4 @@
-"""The settings through which the same replies are read a second time.
+"""The settings through which replies are read, and read a second time.
 
 Every open point of the method has two readings. The chosen settings give the result;
 each lens here changes one point, so that a reader sees what the choice is worth.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.paper_investigation.marking.paper import Lens
+from jobs.paper_investigation.marking.judging import RuleChoice
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.settings import PROFILES, Settings
 
@@ -18,6 +18,26 @@ RULES = ("list_rules", "letter_rules", "p_rules")
 
 MEANING = ("variant_case", "variant_link", *RULES)
 """What a profile says about the meaning of stored answers, not about asking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lens:
+    """Settings through which records are read."""
+
+    settings: Settings
+    rules: RuleChoice
+    stored: Settings  #: for questions whose links cannot be made again
+
+    @classmethod
+    def of(cls, settings: Settings) -> Lens:
+        """The lens of *settings*."""
+        return cls(
+            settings=settings,
+            rules=RuleChoice.of(settings),
+            stored=settings.model_copy(
+                update={"variant_link": "whole", "max_questions_per_variant": 0}
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

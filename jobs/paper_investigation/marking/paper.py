@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from jobs.metrics.aggregate import mean
+from jobs.metrics import mean
 from jobs.paper_investigation import linking
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.marking.judging import (
@@ -27,30 +27,10 @@ from jobs.paper_investigation.marking.judging import (
     judge,
     read_list,
 )
+from jobs.paper_investigation.marking.lenses import Lens
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Item, PaperRecord
-from jobs.paper_investigation.settings import Settings
 from runner.reply import ParseFailure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lens:
-    """Settings through which records are read."""
-
-    settings: Settings
-    rules: RuleChoice
-    stored: Settings  #: for questions whose links cannot be made again
-
-    @classmethod
-    def of(cls, settings: Settings) -> Lens:
-        """The lens of *settings*."""
-        return cls(
-            settings=settings,
-            rules=RuleChoice.of(settings),
-            stored=settings.model_copy(
-                update={"variant_link": "whole", "max_questions_per_variant": 0}
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

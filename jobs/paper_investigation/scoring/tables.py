@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from jobs.paper_investigation import linking
 from jobs.paper_investigation.marking.judging import RuleChoice, expected
-from jobs.paper_investigation.marking.paper import Lens, Marked, MarkedPaper
+from jobs.paper_investigation.marking.lenses import Lens
+from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.tallies.flips import flips
 from jobs.paper_investigation.tallies.grounded import Grounding

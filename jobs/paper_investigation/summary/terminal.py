@@ -245,5 +245,5 @@ def _next(survey: Survey) -> Iterator[str]:
         papers = tally.papers
         if papers.scored and survey.mode == "investigate":
             worst = min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
-            yield f"next: siftlog explain RUN {worst}   siftlog report RUN"
+            yield f"next: siftlog explain RUN {worst}"
             return

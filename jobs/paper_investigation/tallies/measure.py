@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from jobs.metrics import Interval, Ratio, Resamples, ratio, wilson
+from jobs.metrics import Interval, Ratio, Resamples, ratio, round12, wilson
 from runner.scorecard import Metric
 
 FEW_PAPERS = 10
@@ -88,11 +88,15 @@ def plain(measure: Measure) -> Metric:
         value=measure.value,
         n=measure.n,
         n_defined=measure.n_defined,
-        lo=interval.lo if interval else None,
-        hi=interval.hi if interval else None,
+        lo=_end(interval.lo) if interval else None,
+        hi=_end(interval.hi) if interval else None,
         definition=measure.definition,
         note=measure.note,
     )
+
+
+def _end(value: float | None) -> float | None:
+    return None if value is None else round12(value)
 
 
 def _bootstrapped(

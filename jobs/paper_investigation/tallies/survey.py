@@ -7,7 +7,7 @@ number of questions per paper.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from jobs.metrics import Resamples
 from jobs.paper_investigation.dataset import Dataset
@@ -58,19 +58,16 @@ class Survey:
                 self.lenses.profile, self.lenses.other_profile.settings.variant_case
             ),
         )
-
-        self.contradictions: list[str] = []
-
-        def draw(papers: tuple[str, ...]) -> Resamples:
-            return Resamples(
-                papers,
-                settings.boot_b,
-                settings.boot_seed,
+        self.contradictions: list[str] = []  #: records at odds with their own lists
+        self._draw = lru_cache(maxsize=KEPT_DRAWS)(
+            partial(
+                Resamples,
+                b=settings.boot_b,
+                seed=settings.boot_seed,
                 level=settings.level,
                 cluster="paper",
             )
-
-        self._drawn = lru_cache(maxsize=KEPT_DRAWS)(draw)
+        )
 
     def add(self, record: PaperRecord) -> None:
         """Count one record."""
@@ -96,7 +93,7 @@ class Survey:
 
     def draw(self, papers: Sequence[str]) -> Resamples:
         """The resamples of *papers*, the same ones whenever they are asked for."""
-        return self._drawn(tuple(papers))
+        return self._draw(tuple(papers))
 
     def grounding(self) -> Grounding:
         """Look all variants up in the papers' texts."""

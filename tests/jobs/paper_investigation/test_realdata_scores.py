@@ -678,3 +678,33 @@ def test_stand_alone_study_parameters_under_both_profiles(
         assert value(card, model, "pipeline.study_param.questions") == 10
         unparsed = value(card, model, "pipeline.study_param.unparsed")
         assert unparsed == (10 if model == GEMINI else 0)
+
+
+# 10.7: what models list, looked up in the texts that are at hand
+
+
+@pytest.mark.parametrize(
+    ("model", "rsid", "star"),
+    [
+        (HAIKU, (187, 187), (60, 67)),
+        (OPUS, (194, 195), (62, 66)),
+        (SONNET, (173, 176), (75, 86)),
+        (MINI, (111, 112), (50, 58)),
+        (GPT_5_2, (188, 189), (55, 57)),
+    ],
+)
+def test_predictions_of_the_large_run_that_stand_in_the_text(
+    grounded: Scorecard, model: str, rsid: tuple[int, int], star: tuple[int, int]
+) -> None:
+    for name, (found, judged) in (("rsID", rsid), ("star_allele", star)):
+        share = metric(grounded, model, f"grounding.predicted.{name}")
+        assert (share.value, share.n) == (found / judged, judged)
+
+
+@pytest.fixture(scope="module")
+def grounded(folder: Path) -> Scorecard:
+    """The large run, scored with bench and papers at hand."""
+    settings = Settings(papers=folder / "papers", bench=folder / "variant_bench.jsonl")
+    files = tuple(sorted((folder / LARGE).glob("*.jsonl")))
+    answers = importer.read(files, settings, model=None, form=None, replicates={})
+    return score(load(settings), MemoryAnswers.of_import(answers))

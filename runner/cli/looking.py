@@ -242,15 +242,14 @@ def _event_values(row: Recorded) -> dict[str, Any]:
         "time": when.isoformat(timespec="microseconds"),
         "event": kind,
         "payload_bytes": row.payload_bytes,
-        **facts,
+        "facts": facts,
     }
 
 
 def _event_line(values: dict[str, Any]) -> str:
-    head = ("seq", "time", "event", "payload_bytes")
     facts = " ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in values.items()
-        if name not in head and value is not None
+        for name, value in values["facts"].items()
+        if value is not None
     )
     return f"{values['seq']:>8} {values['time'][:23]} {values['event']:18} {facts}"

@@ -1,0 +1,199 @@
+"""The verbs as programs meet them: JSON lines on stdout, exit codes, live control."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from store.runs import RunFolder
+from tests.corpus import write_corpus
+from tests.processes import siftlog, simulated, start, status
+
+JOB = "paper-investigation"
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished and scored run, `r`."""
+    cwd = tmp_path_factory.mktemp("scored")
+    corpus = write_corpus(cwd / "corpus", 5)
+    siftlog("run", JOB, *corpus, "--run-id=r", cwd=cwd)
+    return cwd
+
+
+def _lines(cwd: Path, *words: object) -> list[dict[str, object]]:
+    done = siftlog(*words, "--json", cwd=cwd)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_run_prints_a_launch_line_and_a_done_line(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 2)
+    launch, done = _lines(tmp_path, "run", JOB, *corpus, "--run-id=r")
+    assert launch == {"event": "launch", "run": "r"}
+    assert done == {
+        "event": "done",
+        "run": "r",
+        "exit": 0,
+        "tasks": status(tmp_path, "r")["tasks"],
+        "attempts": {"started": 20, "answered": 20, "failed": 0, "unknown": 0},
+        "cost_usd": None,
+        "scoring": 1,
+    }
+
+
+def test_generate_does_not_score(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 1)
+    *_, done = _lines(tmp_path, "generate", JOB, *corpus, "--run-id=r")
+    assert done["scoring"] is None
+    assert not (tmp_path / "runs/r/scores").exists()
+
+
+def test_score_prints_one_object_with_an_entry_a_model(scored: Path) -> None:
+    (said,) = _lines(scored, "score", "r", "--no-record")
+    assert (said["run"], said["scoring"], said["job"]) == ("r", None, JOB)
+    metric = said["models"]["baseline/lexical"]["metrics"]["avg_paper_score"]
+    assert set(metric) >= {"value", "n", "n_defined", "lo", "hi", "definition"}
+    assert metric["n"] == 5
+
+
+def test_the_scorecard_file_holds_what_score_prints(scored: Path) -> None:
+    (said,) = _lines(scored, "score", "r")
+    folder = scored / "runs/r/scores" / str(said["scoring"])
+    card = json.loads((folder / "scorecard.json").read_text())
+    assert card["models"] == said["models"]
+    assert "findings" in card
+    assert not {"run", "scoring", "artifacts"} & set(card)
+    assert str(scored) not in (folder / "scorecard.json").read_text()
+    assert sorted(said["artifacts"]) == sorted(p.name for p in folder.iterdir())
+
+
+def test_status_has_the_keys_that_programs_rely_on(scored: Path) -> None:
+    said = status(scored, "r")
+    assert said["state"] == "finished"
+    assert set(said["tasks"]) >= {"planned", "completed", "failed", "skipped", "open"}
+    assert set(said["attempts"]) == {"started", "answered", "failed", "unknown"}
+    assert said["cost_usd"] is None
+    assert "heartbeat_age_s" in said
+
+
+def test_tasks_are_filtered_and_limited(scored: Path) -> None:
+    extractions = _lines(scored, "tasks", "r", "--filter", "stage:extract")
+    assert [row["key"] for row in extractions] == [f"PMC800000{i}" for i in range(5)]
+    assert len(_lines(scored, "tasks", "r", "--limit", 7)) == 7
+    assert siftlog("tasks", "r", "--csv", cwd=scored).stdout.startswith("task,stage,")
+    done = siftlog("tasks", "r", "--filter", "state:nowhere", cwd=scored, check=False)
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_events_come_in_order_and_by_kind(scored: Path) -> None:
+    rows = _lines(scored, "events", "r")
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    assert rows[0]["event"] == "run_started"
+    finished = _lines(scored, "events", "r", "--kind", "run_finished")
+    assert [row["facts"]["completed"] for row in finished] == [50]
+
+
+def test_exports_hold_every_task_in_all_forms(scored: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy, this test's alone
+
+    for form in ("jsonl", "csv", "parquet"):
+        siftlog("export", "r", "--format", form, cwd=scored)
+    folder = scored / "runs/r/exports"
+    rows = [json.loads(x) for x in (folder / "tasks.jsonl").read_text().splitlines()]
+    assert len(rows) == 50
+    assert pq.read_table(folder / "tasks.parquet").to_pylist() == rows
+    assert len((folder / "tasks.csv").read_text().splitlines()) >= 51
+
+
+def test_runs_can_be_named_by_beginning_folder_and_last(scored: Path) -> None:
+    for name in ("r", "last", "runs/r", str(scored / "runs" / "r")):
+        assert status(scored, name)["run"] == "r"
+    assert [row["run"] for row in _lines(scored, "runs")] == ["r"]
+
+
+def test_a_run_with_failed_tasks_says_so_and_retry_mends_it(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 6)
+    with simulated("--rate-drop", 1, cwd=tmp_path) as url:
+        words = ("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r")
+        done = siftlog(*words, "--deadline-s=0.1", cwd=tmp_path, check=False)
+    assert done.returncode in {1, 3}
+    failed = status(tmp_path, "r")["tasks"]["failed"]
+    if failed:
+        said = siftlog("retry", "r", cwd=tmp_path).stderr
+        assert f"{failed} tasks" in said
+    with simulated("--job", JOB, cwd=tmp_path) as url:
+        again = siftlog("resume", "r", f"--base-url={url}", cwd=tmp_path)
+    assert again.returncode == 0
+    end = status(tmp_path, "r")["tasks"]
+    assert end["failed"] == end["open"] == 0
+
+
+@pytest.mark.parametrize("how", ["drain", "signal"])
+def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 40)
+    with simulated("--latency-ms", 150, "--job", JOB, cwd=tmp_path) as url:
+        engine = ("--model=x", f"--base-url={url}", "--concurrency=8")
+        process = start("run", JOB, *corpus, *engine, "--run-id=r", cwd=tmp_path)
+        _wait_until_answered(tmp_path, 20)
+        if how == "drain":
+            siftlog("drain", "r", cwd=tmp_path)
+        else:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 5
+        assert "siftlog resume r" in (tmp_path / "err.txt").read_text()
+        stands = status(tmp_path, "r")
+        assert stands["state"] == "drained"
+        assert stands["tasks"]["open"] > 0
+        assert stands["attempts"]["started"] == stands["attempts"]["answered"]
+        checked = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
+        assert checked.returncode == 5
+        siftlog("resume", "r", cwd=tmp_path)
+    end = status(tmp_path, "r")
+    assert end["state"] == "finished"
+    assert end["attempts"]["started"] == end["attempts"]["answered"]
+    assert end["attempts"]["unknown"] == 0
+
+
+def _wait_until_answered(cwd: Path, count: int) -> None:
+    folder = RunFolder(cwd / "runs" / "r")
+    for _ in range(600):
+        if folder.is_alive() and status(cwd, "r")["attempts"]["answered"] >= count:
+            return
+        time.sleep(0.05)
+    pytest.fail("the run does not get on")
+
+
+def test_following_the_events_of_a_live_run_ends_with_it(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 10)
+    with simulated("--latency-ms", 100, "--job", JOB, cwd=tmp_path) as url:
+        words = ("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r")
+        process = start(*words, cwd=tmp_path)
+        _wait_until_answered(tmp_path, 1)
+        followed = _lines(tmp_path, "events", "r", "--follow", "--kind", "run_finished")
+        assert process.wait(30) == 0
+    assert [row["event"] for row in followed] == ["run_finished"]
+    assert [row["event"] for row in _lines(tmp_path, "events", "r")].count(
+        "scoring_recorded"
+    ) == 1
+
+
+def test_options_come_from_command_line_environment_and_file(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 1)
+    config = tmp_path / "c.toml"
+    config.write_text("replicates = 2\nconcurrency = 3\n[settings]\nmode = 'extract'\n")
+    siftlog("run", JOB, *corpus, f"--config={config}", "--run-id=a", cwd=tmp_path)
+    assert status(tmp_path, "a")["tasks"]["planned"] == 2
+    environment = {"SIFTLOG_REPLICATES": "3"}
+    words = ("run", JOB, *corpus, f"--config={config}")
+    siftlog(*words, "--run-id=b", cwd=tmp_path, env=environment)
+    assert status(tmp_path, "b")["tasks"]["planned"] == 3
+    siftlog(*words, "--run-id=c", "--replicates=4", cwd=tmp_path, env=environment)
+    assert status(tmp_path, "c")["tasks"]["planned"] == 4
+    kept = (tmp_path / "runs/c/run.toml").read_text()
+    assert "replicates = 4" in kept
+    assert 'mode = "extract"' in kept

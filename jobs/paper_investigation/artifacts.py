@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 
 from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.marking.judging import expected
-from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
+from jobs.paper_investigation.marking.judging import Judgement, expected
+from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.questions import LETTERS
-from jobs.paper_investigation.record import Mode
+from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.tallies.agreement import paper_facts, question_facts
+from runner.reply import Reply
 from runner.scorecard import Line
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -74,10 +75,10 @@ def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]
 
     if record.mode == "questions":
         for marked in paper.questions:
-            if marked.judgement is not None:
-                pipeline = marked.item.question.pipeline
-                fields = answer_fields(marked, record.model)
-                yield line(f"{pipeline}_{EVAL_RESULTS}", fields)
+            item, judgement = marked.item, marked.judgement
+            if judgement is not None:
+                fields = answer_fields(item, judgement, record.model)
+                yield line(f"{item.question.pipeline}_{EVAL_RESULTS}", fields)
     elif record.mode == "extract":
         (rest,) = FILES["extract"]
         yield line(rest, extraction_fields(paper))
@@ -118,7 +119,7 @@ def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
         "article_title": record.title,
         "ground_truth": record.truth,
         "predicted": _sorted(paper.predicted),
-        "raw_response": record.reply.text if record.reply else None,
+        "raw_response": _text(record.reply),
         "had_paper_context": record.had_paper,
         "model": record.model,
         "true_positives": facts["true_positives"],
@@ -133,16 +134,15 @@ def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
     }
 
 
-def answer_fields(marked: Marked, model: str) -> dict[str, Any]:
+def answer_fields(item: Item, judgement: Judgement, model: str) -> dict[str, Any]:
     """The scored answer to one question."""
-    item = marked.item
     return {
         **question_fields(item.question),
-        "response": item.reply.text if item.reply else None,
+        "response": _text(item.reply),
         "had_paper_context": item.had_paper,
         "model": model,
-        **question_facts(marked),
-        "rule": marked.judgement.rule if marked.judgement else None,
+        **question_facts(item.question, judgement),
+        "rule": judgement.rule,
     }
 
 
@@ -179,35 +179,42 @@ def question_fields(question: Question) -> dict[str, Any]:
 def _variant_result(
     paper: MarkedPaper, variant: str, uses: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    answered = [marked for marked in paper.links[variant] if marked.judgement]
     responses = []
-    for marked in answered:
-        response = _response(marked, is_known=not paper.record.fixed_links)
-        if len(uses[marked.item.question.key]) > 1:
+    for marked in paper.links[variant]:
+        item, judgement = marked.item, marked.judgement
+        if judgement is None:
+            continue
+        is_known = not paper.record.fixed_links
+        response = _response(item, judgement, is_known=is_known)
+        if len(uses[item.question.key]) > 1:
             response["shared"] = True
         responses.append(response)
     return {
-        "questions_asked": len(answered),
-        "questions_correct": sum(marked.is_right for marked in answered),
+        "questions_asked": len(responses),
+        "questions_correct": sum(response["correct"] for response in responses),
         "question_accuracy": paper.accuracies.get(variant),
         "responses": responses,
     }
 
 
-def _response(marked: Marked, *, is_known: bool) -> dict[str, Any]:
+def _response(item: Item, judgement: Judgement, *, is_known: bool) -> dict[str, Any]:
     """One answer; older records do not say what was asked, so it is not *known*."""
-    question, judgement = marked.item.question, marked.judgement
+    question = item.question
     return {
         "source_pipeline": question.pipeline,
         "question_id": question.question_id,
         "annotation_id": question.annotation_id,
         "question": question_fields(question) if is_known else None,
-        "model_response": marked.item.reply.text if marked.item.reply else None,
-        "parsed": judgement.value if judgement else None,
-        "rule": judgement.rule if judgement else None,
-        "correct": marked.is_right,
+        "model_response": _text(item.reply),
+        "parsed": judgement.value,
+        "rule": judgement.rule,
+        "correct": judgement.right,
         "expected_answer": expected(question),
     }
+
+
+def _text(reply: Reply | None) -> str | None:
+    return reply.text if reply else None
 
 
 def _rates(paper: MarkedPaper) -> dict[str, float | None]:

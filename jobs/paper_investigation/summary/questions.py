@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jobs.paper_investigation.marking.paper import Marked
+from jobs.paper_investigation.marking.judging import Judgement
 from jobs.paper_investigation.questions import LETTERS
+from jobs.paper_investigation.record import Item
 from jobs.paper_investigation.settings import Pipeline
 from jobs.paper_investigation.summary.numbers import percent
 from jobs.paper_investigation.summary.variants import DOUBLE, SINGLE
 from jobs.paper_investigation.tallies.agreement import question_facts
 from jobs.paper_investigation.tallies.breakdown import Group, TypeOf
-from jobs.paper_investigation.tallies.tally import Tally
+from jobs.paper_investigation.tallies.tally import Answered, Tally
 from store.printable import printable
 
 SENTENCE_CHARS = 120
@@ -121,37 +122,37 @@ def _failures(label: str, group: Group) -> Iterator[str]:
         yield ""
 
 
-def _examples(word: str, examples: list[Marked]) -> Iterator[str]:
+def _examples(word: str, examples: list[Answered]) -> Iterator[str]:
     yield SINGLE
     yield f"Example {word} answers ({len(examples)} randomly chosen)"
     yield SINGLE
     yield ""
-    for place, marked in enumerate(examples, start=1):
-        question = marked.item.question
+    for place, (item, judgement) in enumerate(examples, start=1):
+        question = item.question
         yield (
             f"  [{place}] type={question.question_type}  table={question.table_type}"
             f"  pmcid={question.pmcid}"
         )
-        yield from _mcq_example(marked) if question.is_mcq else _study_example(marked)
+        show = _mcq_example if question.is_mcq else _study_example
+        yield from show(item, judgement)
         yield ""
 
 
-def _mcq_example(marked: Marked) -> Iterator[str]:
-    question, facts = marked.item.question, question_facts(marked)
+def _mcq_example(item: Item, judgement: Judgement) -> Iterator[str]:
+    question = item.question
     options = zip(LETTERS, question.options or (), strict=False)
     yield f"  Sentence: {_line(question.sentence, SENTENCE_CHARS)}"
     yield "  Options: " + "  ".join(f"{a}) {_line(text)}" for a, text in options)
-    yield f"  Expected: {question.correct}  Got: {facts['prediction_parsed'] or ''}"
+    yield f"  Expected: {question.correct}  Got: {judgement.value}"
 
 
-def _study_example(marked: Marked) -> Iterator[str]:
-    question, facts = marked.item.question, question_facts(marked)
-    reply = marked.item.reply.text if marked.item.reply else ""
+def _study_example(item: Item, judgement: Judgement) -> Iterator[str]:
+    question, facts = item.question, question_facts(item.question, judgement)
     yield f"  Expected p_value:      {question.expected_p_value}"
     yield f"  Response p_value:      {_line(str(facts['response_p_value']))}"
     yield f"  Expected significance: {question.expected_significance}"
     yield f"  Response significance: {_line(str(facts['response_significance']))}"
-    yield f"  Raw response: {_line(reply)}"
+    yield f"  Raw response: {_line(item.reply.text if item.reply else '')}"
 
 
 def _line(text: str, chars: int = SHOWN_CHARS) -> str:

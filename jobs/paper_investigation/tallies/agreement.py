@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
+from jobs.paper_investigation.dataset import Question
+from jobs.paper_investigation.marking.judging import Judgement
+from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.record import Fact
 from jobs.paper_investigation.settings import Case
 
@@ -45,18 +47,14 @@ def paper_facts(paper: MarkedPaper) -> dict[str, Fact]:
     }
 
 
-def question_facts(marked: Marked) -> dict[str, Fact]:
+def question_facts(question: Question, judgement: Judgement) -> dict[str, Fact]:
     """What result files state about an answer, recomputed."""
-    judgement = marked.judgement
-    if judgement is None:
-        return {}
-    if marked.item.question.is_mcq:
+    if question.is_mcq:
         return {"prediction_parsed": judgement.letter, "correct": judgement.right}
+    failed = judgement.failed
     return {
-        "response_p_value": NOT_READ if judgement.failed else judgement.p_value,
-        "response_significance": (
-            NOT_READ if judgement.failed else judgement.significance
-        ),
+        "response_p_value": NOT_READ if failed else judgement.p_value,
+        "response_significance": NOT_READ if failed else judgement.significance,
         "p_value_correct": judgement.p_value_right,
         "significance_correct": judgement.significance_right,
         "both_correct": judgement.right,
@@ -84,28 +82,25 @@ class Agreement:
     def add(self, paper: MarkedPaper) -> None:
         """Compare one paper and its answers."""
         record = paper.record
-        self._compare(record.model, record.pmcid, record.recorded, paper_facts(paper))
+        stated, made = record.recorded, paper_facts(paper)
+        self._compare(record.model, record.pmcid, stated, made)
         for marked in (*paper.questions, *paper.aside):
-            self._compare(
-                record.model,
-                marked.item.key,
-                marked.item.recorded,
-                question_facts(marked),
-            )
+            item, judgement = marked.item, marked.judgement
+            if judgement is not None:
+                made = question_facts(item.question, judgement)
+                self._compare(record.model, item.key, item.recorded, made)
 
     def _compare(
         self,
         model: str,
         where: str,
-        recorded: Mapping[str, Fact],
-        recomputed: Mapping[str, Fact],
+        stated: Mapping[str, Fact],
+        made: Mapping[str, Fact],
     ) -> None:
-        for fact, stated in recorded.items():
-            if fact not in recomputed:
-                continue
+        for fact, recorded in stated.items():
             tally = self.facts.setdefault(fact, Tally())
             tally.compared += 1
-            if self._comparable(stated) == self._comparable(recomputed[fact]):
+            if self._comparable(recorded) == self._comparable(made[fact]):
                 tally.agreeing += 1
             elif len(self.differences) < LISTED_DIFFERENCES:
                 self.differences.append(
@@ -113,8 +108,8 @@ class Agreement:
                         model=model,
                         where=where,
                         fact=fact,
-                        recorded=stated,
-                        recomputed=recomputed[fact],
+                        recorded=recorded,
+                        recomputed=made[fact],
                     )
                 )
 

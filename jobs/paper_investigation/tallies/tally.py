@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
+from jobs.paper_investigation.marking.judging import Judgement
 from jobs.paper_investigation.marking.lenses import Lenses
-from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
-from jobs.paper_investigation.record import Mode
+from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
 from jobs.paper_investigation.tallies.breakdown import Breakdown
 from jobs.paper_investigation.tallies.examples import Smallest, drawn
@@ -20,6 +22,9 @@ from jobs.paper_investigation.tallies.study import Study
 
 DRAWN_ANSWERS = 5
 """Right and wrong answers that a stand-alone summary shows."""
+
+
+Answered: TypeAlias = tuple[Item, Judgement]
 
 
 class Tally:
@@ -38,7 +43,7 @@ class Tally:
         n = lenses.chosen.settings.n_examples
         self._worst: Smallest[MarkedPaper] = Smallest(n)
         self._best: Smallest[MarkedPaper] = Smallest(n)
-        self._answers: dict[tuple[Pipeline, bool], Smallest[Marked]] = {
+        self._answers: dict[tuple[Pipeline, bool], Smallest[Answered]] = {
             (pipeline, is_right): Smallest(DRAWN_ANSWERS)
             for pipeline in PIPELINES
             for is_right in (True, False)
@@ -78,7 +83,7 @@ class Tally:
         kept = list(self._best)
         return kept[::-1] if self._is_recorded else kept
 
-    def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Marked]:
+    def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Answered]:
         """A few answers drawn by seed; kept in mode questions."""
         return list(self._answers[pipeline, is_right])
 
@@ -124,7 +129,9 @@ class Tally:
     def _keep_answers(self, paper: MarkedPaper) -> None:
         seed = self._lenses.chosen.settings.boot_seed
         for marked in paper.questions:
-            if marked.judgement is not None:
-                question = marked.item.question
+            item, judgement = marked.item, marked.judgement
+            if judgement is not None:
+                question = item.question
                 key = drawn(seed, paper.record.model, question.question_id)
-                self._answers[question.pipeline, marked.is_right].add(key, marked)
+                kept = self._answers[question.pipeline, judgement.right]
+                kept.add(key, (item, judgement))

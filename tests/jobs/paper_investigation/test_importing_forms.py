@@ -223,6 +223,26 @@ def test_predicted_list_stands_in_for_a_raw_reply(tmp_path: Path) -> None:
     assert answer.text == '["rs1"]'
 
 
+def test_recorded_lists_are_compared_as_the_profile_compares_variants(
+    tmp_path: Path,
+) -> None:
+    row = {**VARIANTS, "raw_response": '["RS1"]', "true_positives": ["Rs1"]}
+    card = scored(write(tmp_path / "x.jsonl", row))
+    agreeing = {
+        (row["profile"], row["fact"]): row["agreeing"]
+        for row in tabulated(card, "agreement")
+    }
+    assert agreeing["siftlog", "true_positives"] == 1
+    assert agreeing["clinpgx-qa", "true_positives"] == 0
+
+
+def test_truth_that_folds_together_is_noticed_without_a_bench(tmp_path: Path) -> None:
+    row = {**VARIANTS, "ground_truth": ["rs1", "RS1"]}
+    card = scored(write(tmp_path / "x.jsonl", row))
+    (found,) = (f for f in card.findings if f.code == "merged_variants")
+    assert found.n == 1
+
+
 def test_extraction_without_paper_and_reply_is_a_skip(tmp_path: Path) -> None:
     row = {**VARIANTS, "raw_response": None, "had_paper_context": False}
     (answer,) = read(write(tmp_path / "x.jsonl", row))
@@ -235,6 +255,9 @@ def test_pipeline_of_choices_comes_from_the_file_name(tmp_path: Path) -> None:
         assert read(path)[0].spec.key == f"PMC1/mcq_{kind}:7"
     with pytest.raises(DatasetError, match="the pipeline is not known"):
         read(write(tmp_path / "choices.jsonl", CHOICE))
+    named = {**CHOICE, "source_pipeline": "mcq_drug"}
+    (answer,) = read(write(tmp_path / "choices.jsonl", named))
+    assert answer.spec.key == "PMC1/mcq_drug:7"
 
 
 def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:
@@ -303,7 +326,12 @@ def test_files_of_different_work_are_refused_together(tmp_path: Path) -> None:
             json.dumps({**RECORD, "variant_results": {"rs1": {"responses": 1}}}),
             r"bad\.jsonl line 1: variant_results of 'rs1' has no list",
         ),
+        (
+            json.dumps({**RECORD, "variant_results": {"rs1": {"responses": ["a"]}}}),
+            r"bad\.jsonl line 1: response 1 of 'rs1' is not an object",
+        ),
         (json.dumps({**RECORD, "replicate": 0.5}), r"line 1: replicate is not"),
+        (json.dumps({**VARIANTS, "raw_response": 1}), r"line 1: raw_response is not"),
     ],
 )
 def test_faults_are_named_by_file_and_line(
@@ -313,6 +341,13 @@ def test_faults_are_named_by_file_and_line(
     path.write_text(text)
     with pytest.raises(DatasetError, match=message):
         read(path)
+
+
+def test_expected_letter_must_be_one(tmp_path: Path) -> None:
+    record = json.loads(json.dumps(RECORD))
+    record["variant_results"]["rs1"]["responses"][0]["expected_answer"] = "e"
+    with pytest.raises(DatasetError, match=r"expected_answer is 'e' \(one of a, b"):
+        read(write(tmp_path / "x.jsonl", record))
 
 
 def test_unknown_pipeline_is_named_with_the_known_ones(tmp_path: Path) -> None:

@@ -151,6 +151,33 @@ def test_answer_to_a_question_that_left_the_files_is_stale(joined: Dataset) -> N
     assert metrics(card)["pipeline.TOTAL.questions"].value == 1
 
 
+def test_batch_with_a_question_that_left_the_files_is_stale_as_a_whole(
+    joined: Dataset,
+) -> None:
+    batched = under(joined, batch_questions=True)
+    answers = MemoryAnswers.of_run(job, batched, answer)
+    fewer = {"PMC1": joined.questions["PMC1"][:1]}
+    card = job.score(replace(batched, questions=fewer), answers)
+    assert (card.stale, card.missing) == (2, 1)
+
+
+def test_question_asked_in_both_ways_counts_in_the_present_one() -> None:
+    data = dataset({"PMC1": ["rs1"]}, [choice("PMC1", "rs1", "1")])
+    batched = under(data, batch_questions=True)
+    (alone,) = MemoryAnswers.of_run(job, data, answer).held
+    (together,) = MemoryAnswers.of_run(
+        job,
+        batched,
+        lambda task: '["rs1"]' if task.stage == "extract" else "1. c",
+    ).held
+    for order in ((alone[1], together[1]), (together[1], alone[1])):
+        both = MemoryAnswers.of([(alone[0], *order)])
+        for settings, right in ((data, 1), (batched, 0)):
+            found = metrics(job.score(settings, both))
+            assert found["pipeline.TOTAL.questions"].value == 1
+            assert found["pipeline.TOTAL.correct"].value == right
+
+
 def test_unfinished_runs_are_scored_as_far_as_they_go(joined: Dataset) -> None:
     done = MemoryAnswers.of_run(job, joined, answer)
     first, second = done.held
@@ -158,6 +185,9 @@ def test_unfinished_runs_are_scored_as_far_as_they_go(joined: Dataset) -> None:
     open_paper = replace(second[0], reply=None, parsed=None, is_open=True)
     partial = replace(done, held=((first[0], open_question, *first[2:]), (open_paper,)))
     found = metrics(job.score(joined, partial))
+    nothing_yet = replace(done, held=((first[0], open_question),))
+    skipped = tabulated(job.score(joined, nothing_yet), "papers")[0]["skip_reason"]
+    assert skipped == "open"
     assert found["papers_skipped.open"].value == 1
     assert found["pipeline.mcq_drug.missing.open"].value == 1
     assert found["papers_scored"].value == 1

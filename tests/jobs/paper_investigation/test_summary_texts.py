@@ -120,10 +120,26 @@ def test_stand_alone_modes_have_texts_of_their_own(mode: str) -> None:
     if mode == "extract":
         assert names == ["model_variant_summary.txt"]
         assert "rsID                 1      1      0" in written(card)[names[0]]
+        assert "Missed" not in written(card)[names[0]]
+        missed = written(scored(data, PMC1="[]"))[names[0]]
+        assert "  Missed: ['rs1']\n" in missed
     else:
         assert names == ["model_mcq_drug_summary.txt", "model_study_param_summary.txt"]
         assert "1/1 (100.0%)" in written(card)[names[0]]
         assert "JSON parse failures: 1/1 (100.0%)" in written(card)[names[1]]
+
+
+def test_failed_answers_are_no_examples_and_no_failures_of_reading() -> None:
+    questions = [choice("PMC1", "rs1", str(n)) for n in range(3)]
+    data = dataset({"PMC1": ["rs1"]}, questions, mode="questions")
+    answers = MemoryAnswers.of_run(
+        job, data, lambda task: None if task.key.endswith("0") else "b", replicates=2
+    )
+    card = job.score(data, answers)
+    text = written(card)["model_mcq_drug_summary.txt"]
+    assert "2/2 (100.0%)" in text
+    assert "Example CORRECT answers (2 randomly chosen)" in text
+    assert "Parse failures" not in text
 
 
 def test_unparsed_papers_add_raw_truth_to_misses_under_the_old_profile_only() -> None:

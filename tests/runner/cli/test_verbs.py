@@ -118,19 +118,21 @@ def test_runs_can_be_named_by_beginning_folder_and_last(scored: Path) -> None:
 
 def test_a_run_with_failed_tasks_says_so_and_retry_mends_it(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus", 6)
-    with simulated("--rate-drop", 1, cwd=tmp_path) as url:
-        words = ("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r")
-        done = siftlog(*words, "--deadline-s=0.1", cwd=tmp_path, check=False)
-    assert done.returncode in {1, 3}
-    failed = status(tmp_path, "r")["tasks"]["failed"]
-    if failed:
-        said = siftlog("retry", "r", cwd=tmp_path).stderr
-        assert f"{failed} tasks" in said
-    with simulated("--job", JOB, cwd=tmp_path) as url:
-        again = siftlog("resume", "r", f"--base-url={url}", cwd=tmp_path)
-    assert again.returncode == 0
-    end = status(tmp_path, "r")["tasks"]
-    assert end["failed"] == end["open"] == 0
+    replies = tmp_path / "replies.jsonl"
+    line = '{{"stage": "extract", "key": "PMC800000{}", "response": "[\\"rs1\\"]"}}\n'
+    replies.write_text("".join(line.format(i) for i in range(4)))
+    words = ("run", JOB, *corpus, "--mode=extract", f"--model=recorded:{replies}")
+    done = siftlog(*words, "--run-id=r", cwd=tmp_path, check=False)
+    assert done.returncode == 3
+    assert "2 tasks failed" in done.stderr
+    assert siftlog("resume", "r", cwd=tmp_path, check=False).returncode == 3
+    assert "2 tasks" in siftlog("retry", "r", cwd=tmp_path).stderr
+    replies.write_text("".join(line.format(i) for i in range(6)))
+    siftlog("resume", "r", cwd=tmp_path)
+    end = status(tmp_path, "r")
+    assert end["tasks"]["completed"] == 6
+    assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
+    assert end["attempts"]["started"] == 8, "a failed task was repeated without a word"
 
 
 @pytest.mark.parametrize("how", ["drain", "signal"])

@@ -152,6 +152,12 @@ class Committer:
                 f"{self._path} could not be written ({error}): make room or mend the "
                 "disk, then resume the run; what was acknowledged is safe"
             )
+        except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
+            self.failure = LogClosed(
+                f"{self._path} could not be written by a mistake of siftlog's "
+                f"({error!r}): report it; what was acknowledged is safe"
+            )
+            self.failure.__cause__ = error
         return self.failure
 
     def _acknowledge(
@@ -169,7 +175,9 @@ class Committer:
 
 def same(error: StoreError) -> StoreError:
     """The error once more, for another waiter: a traceback belongs to one of them."""
-    return type(error)(str(error))
+    copy = type(error)(str(error))
+    copy.__cause__ = error.__cause__
+    return copy
 
 
 def _settle(durable: asyncio.Future[int] | None, outcome: int | StoreError) -> None:

@@ -12,12 +12,14 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from store import projections
 from store.blobs import BlobStore
 from store.chain import EventRow, link
 from store.codec import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove
-from store.events import NAMES, Entry, Event, TasksPlanned
+from store.events import NAMES, Entry, Event, PlannedTask, TasksPlanned
 from store.manifest import planned_tasks
 from store.statements import SQL
 
@@ -64,6 +66,15 @@ class Written:
     commits: int = 0
     events: int = 0
     bytes: int = 0  #: bodies and blobs after compression
+
+
+def _manifest(payload: bytes | None) -> list[PlannedTask]:
+    try:
+        return planned_tasks(payload or b"")
+    except msgspec.DecodeError as error:
+        raise IllegalMove(
+            f"tasks cannot be planned by this payload: {error}"
+        ) from error
 
 
 class Writer:
@@ -144,7 +155,7 @@ class Writer:
             event, payload = fact.entry.event, fact.entry.payload
             prev = fold.previous(event)
             if isinstance(event, TasksPlanned):
-                fold.apply(seq, ts_us, event, planned_tasks(payload or b""))
+                fold.apply(seq, ts_us, event, _manifest(payload))
             else:
                 fold.apply(seq, ts_us, event)
             encoding, body = Encoding.NONE, None

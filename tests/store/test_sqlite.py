@@ -17,6 +17,7 @@ from store.connect import connect
 from store.errors import (
     CorruptLog,
     Fenced,
+    IllegalMove,
     LogBehind,
     LogBusy,
     LogClosed,
@@ -252,6 +253,33 @@ async def test_everybody_in_a_failed_batch_is_told(path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(1, 21):
                 group.create_task(_refused(log, number))
+
+
+async def test_a_plan_that_cannot_be_read_is_refused_and_the_log_goes_on(
+    path: Path,
+) -> None:
+    async with await create(path) as log:
+        planned = plan_first(1).event
+        for payload in (None, b"", b"[{}]"):
+            with pytest.raises(IllegalMove, match="this payload"):
+                await log.append(Entry(event=planned, payload=payload))
+        assert await log.append(plan_first(1)) == 1
+
+
+async def test_a_mistake_of_our_own_is_told_and_never_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: object) -> None:
+        raise AttributeError("no such thing")
+
+    log = await create(path)
+    monkeypatch.setattr("store.projections.write", mistaken)
+    with pytest.raises(LogClosed, match="report it") as caught:
+        await log.append(RUN_STARTED)
+    assert isinstance(caught.value.__cause__, AttributeError)
+    await log.close()
+    with open_reader(path) as reader:
+        assert events(reader) == []
 
 
 async def test_a_burst_is_committed_in_few_transactions(path: Path) -> None:

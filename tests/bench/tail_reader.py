@@ -1,0 +1,41 @@
+"""A reader in a process of its own: `python -m tests.bench.tail_reader LOG SECONDS`.
+
+Polls the log every 20 ms as the monitor does, and prints how late each event was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from store.clock import SystemClock
+from store.views import events, open_reader
+
+POLL_S = 0.02
+
+
+def main() -> None:
+    """Follow the log and print the delays in ms, and the gaps, as JSON."""
+    path, seconds = Path(sys.argv[1]), float(sys.argv[2])
+    clock = SystemClock()
+    delays: list[float] = []
+    gaps = 0
+    with open_reader(path) as reader:
+        after = len(events(reader, limit=1_000_000))
+        print("ready", flush=True)
+        end = clock.monotonic() + seconds
+        while clock.monotonic() < end:
+            page = events(reader, after=after, limit=2000)
+            now_us = clock.now_us()
+            for row in page:
+                gaps += row.seq != after + 1
+                after = row.seq
+                delays.append((now_us - row.ts_us) / 1000)
+            time.sleep(POLL_S)
+    print(json.dumps({"delays": delays, "gaps": gaps}))
+
+
+if __name__ == "__main__":
+    main()

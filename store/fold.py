@@ -47,6 +47,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
+from store.run_state import RunState
 from store.task import (
     MOVES,
     PICO_PER_USD,
@@ -65,22 +66,6 @@ US_PER_MINUTE = 60 * US_PER_S
 #: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
 BUCKET_RATIO = 1.02
 _LOG_RATIO = math.log(BUCKET_RATIO)
-
-
-@dataclass(slots=True, kw_only=True)
-class RunState:
-    """Where the run as a whole stands; the one row of its table."""
-
-    phase: str = "created"  #: kind of the last event that began or ended work
-    phase_by: str | None = None
-    phase_why: str | None = None
-    phase_us: int = 0
-    paused_by: str | None = None
-    draining_by: str | None = None
-    tasks: int = 0
-    consumed: int = 0
-    exhausted: bool = False
-    success_us: int | None = None
 
 
 @dataclass(slots=True)
@@ -231,7 +216,7 @@ class Fold:
                 | RunCancelled()
                 | (RunFinished())
             ):
-                self._phase(ts_us, event)
+                self.run.turn(ts_us, event)
             case RunPaused():
                 self._paused(event)
             case CommandAccepted():
@@ -380,12 +365,7 @@ class Fold:
     def _planned(
         self, seq: int, event: TasksPlanned, manifest: Sequence[PlannedTask]
     ) -> None:
-        run = self.run
-        if event.first != run.tasks + 1 or event.count != len(manifest):
-            raise IllegalMove(
-                f"tasks {event.first} to {event.first + event.count - 1} cannot be "
-                f"planned by {len(manifest)} rows after task {run.tasks}"
-            )
+        self.run.plan(event, len(manifest))
         self.blocks.append(Block(seq, event.first, manifest))
         for (stage, model, skip), n in Counter(
             (plan.stage, plan.model, plan.skip) for plan in manifest
@@ -393,24 +373,6 @@ class Fold:
             self.counts[stage, model, planned_state(skip)] += n
             if skip is not None:
                 self.reasons["skip", skip] += n
-        run.tasks += event.count
-        run.consumed = max(run.consumed, event.consumed)
-        run.exhausted = run.exhausted or event.exhausted
-
-    def _phase(
-        self,
-        ts_us: int,
-        event: RunStarted | RunResumed | RunDrained | RunCancelled | RunFinished,
-    ) -> None:
-        run = self.run
-        run.phase = NAMES[type(event)]
-        run.phase_us = ts_us
-        run.draining_by = None
-        run.phase_by = run.phase_why = None
-        if isinstance(event, RunDrained):
-            run.phase_by, run.phase_why = event.by, event.why
-        elif isinstance(event, RunCancelled):
-            run.phase_by = event.by
 
     def _paused(self, event: RunPaused) -> None:
         who = event.by if event.paused else None

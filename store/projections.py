@@ -11,7 +11,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from store.events import Event
-from store.fold import CODE_VERSION, Block, Fold, RunState, touched
+from store.fold import CODE_VERSION, Block, Fold, touched
+from store.run_state import RunState
 from store.statements import SQL
 from store.task import TaskDraft, TaskState, planned_state
 

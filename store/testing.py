@@ -23,9 +23,10 @@ from store.events import (
     Recorded,
     TasksPlanned,
 )
-from store.fold import Fold, RunState, touched
+from store.fold import Fold, touched
 from store.log import LogStatistics, Planning, StoredReply
 from store.manifest import planned_tasks
+from store.run_state import RunState
 from store.task import TaskDraft, TaskRow, TaskState, task_row
 
 #: 2026-01-01 00:00 UTC: where a fake clock starts.

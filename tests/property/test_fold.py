@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from store import projections
 from store.errors import IllegalMove
 from store.events import Entry, TasksPlanned
-from store.fold import Fold, RunState
+from store.fold import Fold
 from store.manifest import planned_tasks
+from store.run_state import RunState
 from store.statements import SQL, script
 from store.task import MOVES, Move, TaskDraft, TaskState
 from store.verify import TABLES

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from store import projections
 from store.errors import QueryError
 from store.events import Event, TaskFailed, TaskSkipped, TasksPlanned
-from store.fold import Fold, RunState
+from store.fold import Fold
 from store.query import Query, parse_query
+from store.run_state import RunState
 from store.statements import script
 from store.views import count_tasks, tasks
 from tests.store.samples import answered, completed, failed, started, task

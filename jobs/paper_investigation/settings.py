@@ -32,6 +32,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "variant_link": "whole",
         "max_questions_per_variant": 10,
         "batch_questions": True,
+        # its rules read letters and numbered lines, not answers in a schema's form
+        "structured": "off",
         "list_rules": "clinpgx-qa",
         "letter_rules": "clinpgx-qa",
         "p_rules": "clinpgx-qa",

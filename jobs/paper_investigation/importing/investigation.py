@@ -49,7 +49,7 @@ def read_investigation(source: Source) -> Iterator[ImportedAnswer]:
             mode="investigate",
             truth=row.texts("ground_truth_variants"),
             title=row.text("article_title") or None,
-            fixed_links=not any("question" in entry.fields for entry in entries),
+            fixed_links=not any(_holds_question(entry) for entry in entries),
             recorded=recorded(row, PAPER_FACTS),
         )
         skip = None if is_known else row.text("skip_reason") or UNKNOWN_SKIP
@@ -111,8 +111,8 @@ def _entry(row: Row, variant: str, position: int, response: Mapping[str, Any]) -
 
 def _question(entry: Row, pmcid: str) -> Question:
     pipeline = pipeline_of(entry, "source_pipeline")
-    asked = entry.fields.get("question")
-    if isinstance(asked, Mapping):
+    if _holds_question(entry):
+        asked = entry.fields["question"]
         ids = {"pmcid": pmcid, "question_id": entry.text("question_id")}
         full = read_question(pipeline, replace(entry, fields={**asked, **ids}))
         return replace(full, row={})
@@ -134,6 +134,11 @@ def _question(entry: Row, pmcid: str) -> Question:
     if letter not in LETTERS:
         raise entry.error(f"expected_answer is {answer[:20]!r} (one of a, b, c, d)")
     return replace(question, correct=letter)
+
+
+def _holds_question(entry: Row) -> bool:
+    """Whether an answer says what was asked; a null says that nobody knows."""
+    return isinstance(entry.fields.get("question"), Mapping)
 
 
 def _study_expectation(entry: Row, answer: str) -> tuple[str, str]:

@@ -226,7 +226,8 @@ class Attempts:
         self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
     ) -> None:
         """Record a task's end together with the tasks that follow from it."""
-        async for stage, model in self._parts.growth.finish(item.row, answer, entries):
+        pairs = await self._parts.growth.finish(item.row, answer, entries)
+        for stage, model in pairs:
             self._scheduler.planned(stage, model)
         del self._items[item.work.number]
         self._scheduler.settled(item.work)

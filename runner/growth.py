@@ -83,19 +83,18 @@ class Growth:
 
     async def finish(
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
-    ) -> AsyncIterator[tuple[str, str]]:
-        """Record a task's end and what follows; yield (stage, model) that got tasks."""
+    ) -> list[tuple[str, str]]:
+        """Record a task's end and what follows; each (stage, model) that got tasks."""
         stage = self._stages[row.stage]
         planned: list[PlannedTask] = []
         if stage.follows and not stage.gathers:
             planned = await self._follow(row.root, (answer,))
         await self._log.append(*entries, *self._entries(planned))
-        for pair in _pairs(planned):
-            yield pair
+        pairs = _pairs(planned)
         if row.group is not None:
             for key in self._group_keys(row, row.group):
-                for pair in await self._gather(key):
-                    yield pair
+                pairs += await self._gather(key)
+        return pairs
 
     # -- first stage -----------------------------------------------------------
 
@@ -196,7 +195,7 @@ class Growth:
                     if isinstance(parsed, ParseFailure)
                     else None,
                 )
-                async for pair in self.finish(row, answer, [completed]):
+                for pair in await self.finish(row, answer, [completed]):
                     yield pair
 
     async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:

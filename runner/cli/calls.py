@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
+from runner.cli import choices, collector
 from runner.cli.speech import tell
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def _start(
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)
     shell = session.shell(given, folder, work)
+    collector.calm()
     ended = asyncio.run(launch.start(folder, work, options, shell))
     return session.end(folder, work, ended, given, scores=scores)
 
@@ -109,6 +110,7 @@ def resume(
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
     shell = session.shell(given, folder, work)
+    collector.calm()
     ended = asyncio.run(
         launch.resume(folder, work, options, shell, accept_changes=accept_changes)
     )

@@ -182,10 +182,13 @@ class Growth:
 
     async def _finish_reading(self) -> AsyncIterator[tuple[str, str]]:
         """Read the answers that were stored but not parsed when a writer died."""
+        before = await self._log.last_seq()
         after = 0
         while rows := await self._log.unread_answers(after=after, limit=PAGE):
             after = rows[-1].task
             for row in rows:
+                if row.updated_seq > before:
+                    continue  # an answer of this process, which reads it elsewhere
                 answer = await self._answer(row)
                 parsed = answer.parsed
                 completed = TaskCompleted(

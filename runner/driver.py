@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
 from runner.scheduler import Load, Work
-from store.errors import StoreError
+from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
 
 HEARTBEAT_S = 1.0
@@ -90,6 +91,11 @@ class Driver:
         self, calls: asyncio.TaskGroup, plan: asyncio.Task[None]
     ) -> None:
         running: set[asyncio.Task[None]] = set()
+
+        def forget(call: asyncio.Task[None]) -> None:
+            running.discard(call)
+            self._wake.set()
+
         while True:
             self._wake.clear()
             step = self._scheduler.step(self._clock.monotonic())
@@ -98,18 +104,24 @@ class Driver:
             for work in step.start:
                 call = calls.create_task(self._guard(self._attempts.perform(work)))
                 running.add(call)
-                call.add_done_callback(running.discard)
+                call.add_done_callback(forget)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()
                 return
-            if self._scheduler.is_idle and (plan.done() or self._is_draining()):
+            if self._has_ended(plan, running):
                 plan.cancel()
                 return
             await self._nap(step.wake_at)
 
-    def _is_draining(self) -> bool:
-        return self._drain_until is not None or self._scheduler.stopped is not None
+    def _has_ended(
+        self, plan: asyncio.Task[None], running: set[asyncio.Task[None]]
+    ) -> bool:
+        """Whether there is nothing left to wait for."""
+        if self._drain_until is not None:
+            # by the calls, not the scheduler: a call that broke never settles its task
+            return not running
+        return self._scheduler.is_idle and (plan.done() or self._scheduler.is_out)
 
     def _must_stop(self) -> bool:
         return self._stopping or (
@@ -152,8 +164,10 @@ class Driver:
             await self._log.heartbeat()
             observed = self._observe()
             if observed != shown:
-                self._log.append_nowait(*observed)
-                shown = observed
+                # no reason to end a run: it is shown a second later
+                with suppress(LogBehind):
+                    self._log.append_nowait(*observed)
+                    shown = observed
             await self._clock.sleep_until(self._clock.monotonic() + HEARTBEAT_S)
 
     def _observe(self) -> tuple[LimitObserved, ...]:

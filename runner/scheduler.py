@@ -266,7 +266,11 @@ class Scheduler:
             _, _, work = heapq.heappop(lane.waiting)
             queue = lane.queues[work.stage]
             queue.waiting -= 1
-            queue.ready.appendleft(work)
+            if lane.endpoint.breaker.is_open:
+                # the next probe is another task: this one may be what is refused
+                queue.ready.append(work)
+            else:
+                queue.ready.appendleft(work)
 
     def _start(self, lane: _Lane, now: float, start: list[Work]) -> float | None:
         """Start what may leave; when the next one may, if only time is in the way."""
@@ -322,6 +326,13 @@ class Scheduler:
             if lane.endpoint.breaker.stopped is not None
         ]
         return reasons[0] if reasons and self.is_idle else None
+
+    @property
+    def is_out(self) -> bool:
+        """Whether no endpoint takes anything any more."""
+        return all(
+            lane.endpoint.breaker.stopped is not None for lane in self._lanes.values()
+        )
 
     @property
     def is_idle(self) -> bool:

@@ -71,6 +71,8 @@ class _Item:
     attempt: int  #: started so far
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
+    refused: tuple[TaskCompleted, Answer] | None = None
+    """How the task ends if asking again brings no reply: with the last that came."""
 
 
 class Attempts:
@@ -156,15 +158,15 @@ class Attempts:
             retry_in_s=decision.retry_in_s,
         )
         body = error.body[:BODY_LIMIT] if error.body else None
-        entries: list[Entry | Event] = [Entry(event=failed, payload=body)]
+        entry = Entry(event=failed, payload=body)
         if decision.retry_in_s is None:
-            entries.append(
-                TaskFailed(task=work.number, attempt=item.attempt, error=name)
+            end, answer = item.refused or (
+                TaskFailed(task=work.number, attempt=item.attempt, error=name),
+                Answer(task=item.task, error=name),
             )
-            answer = Answer(task=item.task, error=name)
-            await self._finish(item, entries, answer)
+            await self._finish(item, [entry, end], answer)
             return
-        await self._log.append(*entries)
+        await self._log.append(entry)
         self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
@@ -195,6 +197,12 @@ class Attempts:
             await self._log.append(Entry(event=answered, payload=received.body))
             raise
         failure = parsed if isinstance(parsed, ParseFailure) else None
+        completed = TaskCompleted(
+            task=work.number,
+            attempt=item.attempt,
+            unparsed=failure.reason if failure is not None else None,
+        )
+        answer = Answer(task=item.task, reply=reply, parsed=parsed)
         # nothing was awaited since the slot was given back: the answer stands in the
         # log before the attempt that takes the slot over
         if failure is not None and self._may_reask(item, reply):
@@ -202,16 +210,11 @@ class Attempts:
             await self._log.append(Entry(event=asked, payload=received.body))
             item.reasks += 1
             item.extra += reask_messages(reply, failure)
+            item.refused = completed, answer
             self._scheduler.again(work)
             self._wake()
             return
         await self._log.append(Entry(event=answered, payload=received.body))
-        completed = TaskCompleted(
-            task=work.number,
-            attempt=item.attempt,
-            unparsed=failure.reason if failure is not None else None,
-        )
-        answer = Answer(task=item.task, reply=reply, parsed=parsed)
         await self._finish(item, [completed], answer)
 
     def _may_reask(self, item: _Item, reply: Reply) -> bool:

@@ -4,7 +4,8 @@ Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one pr
 a time leaves, at growing distance. Stopped: nothing leaves any more in this process,
 because the endpoint never worked, or has not for an hour, or refuses the key.
 
-A 429 says that the endpoint works, so it neither opens the breaker nor closes it.
+A 429 says that the endpoint works, and a prompt that is too long says nothing about
+it: such failures neither open the breaker nor close it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ GIVE_UP_S = 3600.0
 """An outage longer than this needs a person."""
 GIVE_UP_AT_FIRST_S = 10.0
 """The same, where nothing was ever answered; a server that starts up takes seconds."""
-NEUTRAL = (e.RateLimited, e.SchemaMismatch, e.Cancelled, e.ContentFiltered)
+NEUTRAL = (
+    e.RateLimited,
+    e.SchemaMismatch,
+    e.Cancelled,
+    e.ContentFiltered,
+    e.ContextTooLong,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,8 @@ class Breaker:
     def _probe_failed(
         self, error: e.AttemptError, now: float, opened_at: float
     ) -> str | None:
+        if now < self._probe_at:
+            return None  # sent before the breaker opened; the probe is still to come
         self._probe_at = now + self._probe_gap
         self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
         kind = type(error).__name__

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from runner.errors import UsageError
 
@@ -56,6 +56,12 @@ class RunOptions(BaseModel):
     allow_unknown_price: bool = False
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
+
+    @field_validator("model")
+    @classmethod
+    def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        """A model that is named twice is not paid twice: that is what replicates do."""
+        return tuple(dict.fromkeys(models))
 
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""

@@ -145,19 +145,27 @@ class Committer:
             return self._writer.commit([unit.facts for unit in batch])
         except Fenced as error:
             self.failure = error
+            return error
         except sqlite3.Error as error:
-            # After a failed sync nobody knows what the page cache holds, so there is
-            # no second try on this connection.
-            self.failure = LogClosed(
-                f"{self._path} could not be written ({error}): make room or mend the "
-                "disk, then resume the run; what was acknowledged is safe"
-            )
+            return self.fail(error)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
             self.failure = LogClosed(
                 f"{self._path} could not be written by a mistake of siftlog's "
                 f"({error!r}): report it; what was acknowledged is safe"
             )
             self.failure.__cause__ = error
+            return self.failure
+
+    def fail(self, error: sqlite3.Error) -> LogClosed:
+        """Write nothing more, since the disk refused; the error to be raised.
+
+        After a failed sync nobody knows what the page cache holds, so there is no
+        second try on this connection.
+        """
+        self.failure = LogClosed(
+            f"{self._path} could not be written ({error}): make room or mend the disk, "
+            "then resume the run; what was acknowledged is safe"
+        )
         return self.failure
 
     def _acknowledge(

@@ -9,6 +9,7 @@ them and no second connection can meet the writer's checkpoints.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sqlite3
@@ -21,12 +22,7 @@ from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
 from store.connect import Connector, connect, open_reader
-from store.errors import (
-    CorruptLog,
-    LogBehind,
-    LogClosed,
-    RunExists,
-)
+from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
 from store.lock import WriterLock
 from store.log import LogStatistics, Planning, StoredReply
@@ -143,9 +139,9 @@ class SqliteLog:
         first: Callable[[sqlite3.Connection], None] | None,
     ) -> Self:
         lock = WriterLock(path.with_suffix(".lock"))
-        lock.acquire()
         thread = WriterThread(lambda: connector(path))
         try:
+            lock.acquire()
             await thread
             if first is not None:
                 await thread.run(first)
@@ -155,9 +151,14 @@ class SqliteLog:
             writer = await thread.run(
                 Writer, epoch=opened.epoch, position=opened.position
             )
-        except BaseException:
+        except BaseException as error:
             await thread.close()
             lock.release()
+            if isinstance(error, OSError | sqlite3.Error):
+                raise StoreError(
+                    f"{path} cannot be opened for writing ({error}): see that its "
+                    "folder is there, may be written to, and has room"
+                ) from error
             raise
         return cls(
             path, clock=clock, lock=lock, thread=thread, opened=opened, writer=writer
@@ -222,7 +223,12 @@ class SqliteLog:
 
     async def heartbeat(self) -> None:
         """Say that the process is alive (a plain row, outside the events)."""
-        await self._read(_set_heartbeat, self._clock.now_us(), self.epoch, os.getpid())
+        self._check_open()
+        now_us = self._clock.now_us()
+        try:
+            await self._thread.run(_set_heartbeat, now_us, self.epoch, os.getpid())
+        except sqlite3.Error as error:
+            raise self._committer.fail(error) from error
 
     async def _read(
         self,
@@ -342,4 +348,6 @@ def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) 
 
 
 def _checkpoint(conn: sqlite3.Connection) -> None:
-    conn.execute(SQL["checkpoint_truncate"]).fetchone()
+    # a courtesy to whoever copies the file: the next opening would do as well
+    with contextlib.suppress(sqlite3.Error):
+        conn.execute(SQL["checkpoint_truncate"]).fetchone()

@@ -375,6 +375,31 @@ async def test_projections_of_other_code_are_made_anew_on_opening(path: Path) ->
         assert verify(reader).is_sound
 
 
+async def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "nowhere" / "log.db", tmp_path / "file" / "log.db"):
+        with pytest.raises(StoreError, match="see that its folder is there"):
+            await create(path)
+
+
+async def test_a_heartbeat_that_cannot_be_written_ends_the_log(path: Path) -> None:
+    log = await create(path)
+    edit(path, "DROP TABLE heartbeat")
+    with pytest.raises(LogClosed, match="resume the run"):
+        await log.heartbeat()
+    with pytest.raises(LogClosed):
+        await log.append(RUN_STARTED)
+    await log.close()
+
+
+async def test_a_damaged_file_is_a_sentence_to_its_reader(path: Path) -> None:
+    async with await create(path) as log:
+        await log.append(RUN_STARTED, plan_first(2))
+        edit(path, "DROP VIEW tasks")
+        with pytest.raises(CorruptLog, match="siftlog verify"):
+            await log.tasks([1])
+
+
 async def test_a_file_system_without_wal_is_refused_in_a_sentence(path: Path) -> None:
     def no_wal(_path: Path) -> sqlite3.Connection:
         return sqlite3.connect(":memory:", isolation_level=None)

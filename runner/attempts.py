@@ -57,6 +57,7 @@ class Parts:
     seed: int = 0  #: of the jitter; never touches a result
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
+    frees_held: bool = False  #: send what an earlier process held as unknown
     estimate: Callable[[ChatRequest], int] | None = None
     """Tokens of a request at worst; None where no limit needs it."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
@@ -40,6 +41,7 @@ class Driver:
         self._scheduler = parts.scheduler
         self._growth = parts.growth
         self._grace_s = parts.grace_s
+        self._frees_held = parts.frees_held
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
         self._drain_until: float | None = None
@@ -76,8 +78,8 @@ class Driver:
 
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
-        async with beside(self._guard(self._beat())), asyncio.TaskGroup() as calls:
-            plan = calls.create_task(self._guard(self._plan()))
+        async with beside(self._guard(self._beat)), asyncio.TaskGroup() as calls:
+            plan = calls.create_task(self._guard(self._plan))
             await self._dispatch(calls, plan)
         if self._fatal is not None:
             raise self._fatal
@@ -100,9 +102,10 @@ class Driver:
             self._wake.clear()
             step = self._scheduler.step(self._clock.monotonic())
             for load in step.load:
-                calls.create_task(self._guard(self._load(load)))
+                calls.create_task(self._guard(partial(self._load, load)))
             for work in step.start:
-                call = calls.create_task(self._guard(self._attempts.perform(work)))
+                perform = partial(self._attempts.perform, work)
+                call = calls.create_task(self._guard(perform))
                 running.add(call)
                 call.add_done_callback(forget)
             if self._must_stop():
@@ -143,10 +146,10 @@ class Driver:
         except TimeoutError:
             return
 
-    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Let calls in flight finish before an error ends the run."""
         try:
-            await work
+            await work()
         except Exception as error:  # noqa: BLE001 - kept, and raised by `run`
             if self._fatal is None:
                 self._fatal = error
@@ -205,7 +208,7 @@ class Driver:
         now, now_us = self._clock.monotonic(), self._clock.now_us()
         works: list[tuple[Work, float]] = []
         for row in rows:
-            if row.is_held:
+            if row.is_held and not self._frees_held:
                 continue
             work = self._attempts.admit(row)
             due = float("-inf")

@@ -161,6 +161,11 @@ async def resume(
     """Take a run up where its last writer left it."""
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+    if first.imported:
+        raise UsageError(
+            f"Run {folder.run_id} was imported: its answers were made elsewhere and "
+            f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+        )
     if not accept_changes:
         check_inputs(first, work)
     clients = open_clients(work.job, options, shell)
@@ -179,7 +184,8 @@ async def resume(
                 f"{len(unknown)} calls were sent before the run broke off and their "
                 "outcome is unknown; "
                 + (
-                    "they are held: siftlog retry decides."
+                    "they are held until siftlog resume "
+                    f"{folder.run_id} --unknown retry."
                     if options.unknown == "hold"
                     else "they are sent again."
                 )
@@ -267,6 +273,7 @@ async def _drive(
                 seed=options.seed,
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
+                frees_held=options.unknown == "retry",
                 estimate=worst_tokens if _any_tpm(options) else None,
             )
         )

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from runner.beside import beside
 from runner.driver import Driver
@@ -44,6 +45,13 @@ class _Effect:
     drains: bool = False
 
 
+class _Refused(Exception):
+    """A request that is not carried out; the message says why."""
+
+
+_Effects: TypeAlias = Mapping[str, Callable[[Command, RunFolder], Awaitable[_Effect]]]
+
+
 class Listener:
     """Carries out what is asked of one live run."""
 
@@ -66,36 +74,32 @@ class Listener:
         ):
             if isinstance(recorded.event, CommandAccepted | CommandRejected):
                 self._answered.add(recorded.event.command)
-        await self._poll()
+        await self._poll(_WAITING)
         async with beside(self._listen()):
             yield
 
     async def _listen(self) -> None:
         while True:
             await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
-            await self._poll()
+            await self._poll(_EFFECTS)
 
-    async def _poll(self) -> None:
+    async def _poll(self, effects: _Effects) -> None:
         for command in self._tail.read():
             if command.id not in self._answered:
                 self._answered.add(command.id)
-                await self._obey(command)
+                await self._obey(command, effects)
 
-    async def _obey(self, command: Command) -> None:
+    async def _obey(self, command: Command, effects: _Effects) -> None:
         try:
-            effect = await _EFFECTS[command.kind](command, self._folder)
-        except (KeyError, QueryError) as error:
-            reason = (
-                f"this siftlog cannot {command.kind}"
-                if isinstance(error, KeyError)
-                else str(error)
-            )
+            carry_out = effects.get(command.kind, _unknown)
+            effect = await carry_out(command, self._folder)
+        except (_Refused, QueryError) as error:
             await self._log.append(
                 CommandRejected(
                     command=command.id,
                     kind=command.kind,
                     author=command.author,
-                    reason=reason,
+                    reason=str(error),
                 )
             )
             return
@@ -121,6 +125,17 @@ async def _drain(command: Command, folder: RunFolder) -> _Effect:
     return _Effect(said="no further task is started", drains=True)
 
 
+async def _unknown(command: Command, folder: RunFolder) -> _Effect:
+    del folder
+    raise _Refused(f"this siftlog cannot {command.kind}")
+
+
+async def _too_late(command: Command, folder: RunFolder) -> _Effect:
+    """What was said to one process is not meant for the next."""
+    del folder
+    raise _Refused(f"the process that was to {command.kind} had ended")
+
+
 async def _retry(command: Command, folder: RunFolder) -> _Effect:
     """Reopen the tasks that a filter names, of those that are final."""
     tasks = await asyncio.to_thread(
@@ -135,10 +150,9 @@ async def _retry(command: Command, folder: RunFolder) -> _Effect:
     )
 
 
-_EFFECTS: Mapping[str, Callable[[Command, RunFolder], Awaitable[_Effect]]] = {
-    "drain": _drain,
-    "retry": _retry,
-}
+_EFFECTS: _Effects = {"drain": _drain, "retry": _retry}
+_WAITING: _Effects = {**_EFFECTS, "drain": _too_late}
+"""For what was asked while nobody wrote the run."""
 
 
 def retriable(folder: RunFolder, expression: str) -> list[int]:

@@ -86,6 +86,8 @@ class Breaker:
         """Count a failure; a sentence for people if the breaker moved."""
         if isinstance(error, NEUTRAL) or self._stopped is not None:
             return None
+        if isinstance(error, e.BadRequest) and error.status is None:
+            return None  # a gap in a recording, which nothing sent would fill
         if isinstance(error, e.AuthFailed):
             return self.stop(f"{self._name} refused the key: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1

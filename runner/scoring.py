@@ -12,8 +12,9 @@ import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import assert_never
 
 from pydantic import BaseModel
@@ -26,11 +27,18 @@ from runner.replay import LogAnswers
 from runner.scorecard import Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
-from store.events import Input, RunStarted, ScoringRecorded
+from store.events import Input, RunResumed, RunStarted, ScoringRecorded
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.verdicts import StoredVerdict, write_verdicts
-from store.views import last_seq, open_reader, run_started, scorings, status
+from store.views import (
+    events,
+    last_seq,
+    open_reader,
+    run_started,
+    scorings,
+    status,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +63,26 @@ class Scoring:
 def effective_settings(
     job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
 ) -> BaseModel:
-    """The run's settings with those that were typed on top.
+    """The settings that the run last went on with, under those that were typed.
 
     A changed profile brings its whole bundle: what the run had recorded for settings
     that nobody typed does not stand in its way.
     """
     with open_reader(folder.log) as reader:
-        before = json.loads(run_started(reader).settings)
+        before = json.loads(_last_settings(reader))
     if "profile" in typed:
         defaults = validated(job, {"profile": before.get("profile", "siftlog")})
         plain = defaults.model_dump(mode="json")
         before = {k: v for k, v in before.items() if plain.get(k) != v}
     return resolve(job, typed=typed, environment={}, file=before)
+
+
+def _last_settings(reader: sqlite3.Connection) -> str:
+    latest = run_started(reader).settings
+    for recorded in events(reader, limit=1_000_000, kinds=["run_resumed"]):
+        if isinstance(recorded.event, RunResumed):
+            latest = recorded.event.settings
+    return latest
 
 
 def answers(
@@ -99,46 +115,53 @@ async def score(
 
     Raises:
         DatasetError: an input file is missing or wrong.
+        LogBusy: another process took the run up meanwhile; nothing was recorded.
     """
     inputs = input_hashes(job.inputs(settings))
-    alive = folder.is_alive()
+    may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         upto = last_seq(reader)
         state = status(reader)
-        number = len(scorings(reader)) + 1
         dataset = job.load(settings)
         card = job.score(dataset, answers(job, dataset, reader, first, upto))
-        content = scorecard_json(job, card)
-        may_record = record and not alive
-        target = folder.scores / str(number)
-        names: tuple[str, ...] = ()
-        if may_record:
-            names = _write(target, card, content, operations_json(state))
-    result = Scoring(
-        number=number if may_record else None,
-        job=job.name,
-        scorecard=card,
-        content=content,
-        artifacts=names,
-        folder=target if may_record else None,
-        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
-        changed_inputs=_changed(first.inputs, inputs),
-    )
-    if may_record:
-        async with await SqliteLog.open(folder.log, clock=clock, owner=owner()) as log:
-            await log.append(
-                ScoringRecorded(
-                    number=number,
-                    job_version=job.version,
-                    code_sha256=code_hash(job),
-                    settings=as_json(settings),
-                    inputs=inputs,
-                    seq=upto,
-                    digest=result.digest,
+        result = Scoring(
+            number=None,
+            job=job.name,
+            scorecard=card,
+            content=scorecard_json(job, card),
+            artifacts=(),
+            folder=None,
+            is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+            changed_inputs=_changed(first.inputs, inputs),
+        )
+        if not may_record:
+            return result
+        folder.scores.mkdir(exist_ok=True)
+        with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
+            draft = Path(drafts) / "draft"
+            _write(draft, card, result.content, operations_json(state))
+            async with await SqliteLog.open(
+                folder.log, clock=clock, owner=owner()
+            ) as log:
+                # counted by the log's writer: no two scorings get the same number
+                number = len(scorings(reader)) + 1
+                target = folder.scores / str(number)
+                shutil.rmtree(target, ignore_errors=True)
+                draft.replace(target)
+                await log.append(
+                    ScoringRecorded(
+                        number=number,
+                        job_version=job.version,
+                        code_sha256=code_hash(job),
+                        settings=as_json(settings),
+                        inputs=inputs,
+                        seq=upto,
+                        digest=result.digest,
+                    )
                 )
-            )
-    return result
+    names = tuple(sorted(path.name for path in target.iterdir()))
+    return replace(result, number=number, artifacts=names, folder=target)
 
 
 def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
@@ -146,19 +169,12 @@ def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
     return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
 
 
-def _write(
-    target: Path, card: Scorecard, content: bytes, operations: bytes
-) -> tuple[str, ...]:
-    """Write all files beside the target, then move them there in one step."""
-    draft = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+def _write(draft: Path, card: Scorecard, content: bytes, operations: bytes) -> None:
+    """Write all files of a scoring into a new folder."""
+    draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
     (draft / "operations.json").write_bytes(operations)
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
-    shutil.rmtree(target, ignore_errors=True)
-    draft.replace(target)
-    return tuple(sorted(path.name for path in target.iterdir()))
 
 
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:

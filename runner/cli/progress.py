@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.beside import beside
+from runner.cli.speech import mutter
 from runner.driver import Driver
 from runner.growth import Growth
 from runner.launch import Watch
@@ -16,6 +17,8 @@ from store.views import Status
 
 TERMINAL_S: Final = 0.5
 PLAIN_S: Final = 30.0
+ERASE: Final = "\r\x1b[K"
+"""To the line's beginning, and empty it."""
 WINDOW_S: Final = 60.0
 """Rates are over the last minute: a run's mean hides that it slowed down."""
 
@@ -30,9 +33,8 @@ def progress(clock: Clock) -> Watch:
         meter = _Meter(driver, growth, before, clock)
         async with beside(_show(meter, clock)):
             yield
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
-        sys.stderr.write(meter.line() + "\n")
+        erased = ERASE if sys.stderr.isatty() else ""
+        mutter(f"{erased}{meter.line()}\n")
 
     return watch
 
@@ -43,8 +45,7 @@ async def _show(meter: _Meter, clock: Clock) -> None:
         pause = TERMINAL_S if terminal else PLAIN_S
         await clock.sleep_until(clock.monotonic() + pause)
         line = meter.line()
-        sys.stderr.write(f"\r\x1b[K{line}" if terminal else f"{line}\n")
-        sys.stderr.flush()
+        mutter(f"{ERASE}{line}" if terminal else f"{line}\n")
 
 
 class _Meter:

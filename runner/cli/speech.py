@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +18,26 @@ DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
 
 def tell(sentence: str) -> None:
     """A sentence for people, on stderr."""
-    click.echo(printable(sentence), err=True)
+    mutter(printable(sentence) + "\n")
+
+
+def mutter(safe: str) -> None:
+    """Write to stderr as it is; a run goes on where nobody can read that any more."""
+    try:
+        sys.stderr.write(safe)
+        sys.stderr.flush()
+    except OSError:
+        # a closed pipe, a terminal that is gone, a full disk: silence from now on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def record(values: Mapping[str, Any]) -> None:
-    """One JSON object on one line of stdout, at once."""
-    click.echo(json.dumps(values, ensure_ascii=False, allow_nan=False))
+    """One JSON object on one line of stdout, at once.
+
+    All but ASCII is escaped: some characters beyond it steer terminals, or end a line
+    for whoever splits at more than the newline.
+    """
+    click.echo(json.dumps(values, allow_nan=False))
     sys.stdout.flush()
 
 

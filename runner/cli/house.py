@@ -115,8 +115,9 @@ def _keys() -> Iterator[Check]:
 def _endpoint(url: str) -> Check:
     import httpx
 
-    address = url.rstrip("/")
-    address = address if address.endswith("/v1") else f"{address}/v1"
+    from runner.clients.openai_compatible import endpoint_url
+
+    address = endpoint_url(url)
     try:
         reply = httpx.get(f"{address}/models", timeout=10.0)
     except httpx.HTTPError as error:

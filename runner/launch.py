@@ -336,9 +336,11 @@ async def _conclude(
     listener: Listener,
 ) -> Ended:
     """Write how it ended, and say it in one sentence."""
+    # in turn after a retry that was still being written
+    await log.last_seq()
     with open_reader(folder.log) as reader:
         counts = status(reader).tasks
-    if outcome == "finished":
+    if outcome == "finished" and not counts.open:
         await log.append(
             RunFinished(
                 completed=counts.completed, failed=counts.failed, skipped=counts.skipped
@@ -347,6 +349,10 @@ async def _conclude(
         return Ended(outcome=outcome)
     go_on = f"go on with: siftlog resume {folder.run_id}"
     by, why = {
+        "finished": (
+            "operator",
+            f"Tasks were put back into the queue as the run ended; {go_on}",
+        ),
         "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
         "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
         "held": (
@@ -355,7 +361,7 @@ async def _conclude(
         ),
     }[outcome]
     await log.append(RunDrained(by=by, why=why, open=counts.open))
-    return Ended(outcome=outcome, why=why)
+    return Ended(outcome="drained" if outcome == "finished" else outcome, why=why)
 
 
 def check_alive(folder: RunFolder) -> None:

@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,9 @@ import pytest
 
 from runner import launch
 from runner.cli.speech import record, tell
+from runner.driver import Driver
 from runner.errors import UsageError
+from runner.growth import Growth
 from runner.importing import write_answers
 from runner.job import ImportedAnswer
 from runner.options import options_from
@@ -26,9 +30,9 @@ from store.clock import SystemClock
 from store.commands import Command, write
 from store.events import AttemptStarted, CommandRejected, TasksReopened
 from store.sqlite import SqliteLog
-from store.views import events, open_reader, scorings
+from store.views import Status, events, open_reader, scorings
 from tests.processes import siftlog
-from tests.runner.test_launch import Run
+from tests.runner.test_launch import Run, _unwatched
 
 
 async def _break_off(run: Run) -> None:
@@ -77,9 +81,14 @@ def test_an_imported_run_is_never_sent_to_a_model(tmp_path: Path) -> None:
     assert run.status().attempts.started == 0
 
 
-def _ask(run: Run, kind: str) -> None:
+def _ask(run: Run, kind: str, payload: dict[str, str] | None = None) -> None:
     command = Command(
-        id=kind, author="somebody", host="here", at_us=1, kind=kind, payload={}
+        id=kind,
+        author="somebody",
+        host="here",
+        at_us=1,
+        kind=kind,
+        payload=payload or {},
     )
     write(run.folder, command)
 
@@ -95,6 +104,32 @@ def test_a_drain_that_came_too_late_does_not_end_the_next_process(
         (refused,) = events(reader, kinds=["command_rejected"])
     assert isinstance(refused.event, CommandRejected)
     assert "had ended" in refused.event.reason
+
+
+def test_a_run_that_was_given_more_to_do_as_it_ended_is_not_called_finished(
+    tmp_path: Path,
+) -> None:
+    run = Run(tmp_path)
+
+    @asynccontextmanager
+    async def late(
+        driver: Driver, growth: Growth, before: Status
+    ) -> AsyncIterator[None]:
+        del driver, growth, before
+        yield
+        _ask(run, "retry", {"filter": "stage:sum"})
+        while not run.status().tasks.open:  # noqa: ASYNC110 - a log, not a task, is awaited
+            await asyncio.sleep(0.01)
+
+    run.shell = replace(run.shell, watch=late)
+    ended = run.start()
+    assert ended.outcome == "drained"
+    assert "siftlog resume r1" in (ended.why or "")
+    with open_reader(run.folder.log) as reader:
+        assert events(reader, kinds=["run_finished"]) == []
+    run.shell = replace(run.shell, watch=_unwatched)
+    assert run.resume().outcome == "finished"
+    assert run.status().attempts.started == 16 + 4
 
 
 def test_a_scoring_reads_with_the_settings_that_the_run_last_went_on_with(

@@ -39,7 +39,6 @@ class Group:
     unparsed: int = 0
     missing: Counter[str] = field(default_factory=Counter)  #: by reason
     links: int = 0
-    by_paper: dict[str, list[int]] = field(default_factory=dict)  #: right, answered
 
     @property
     def answered(self) -> int:
@@ -55,14 +54,6 @@ class Group:
             return
         self.right += judgement.right
         self.unparsed += judgement.failed
-        paper = self.by_paper.setdefault(question.item.question.pmcid, [0, 0])
-        paper[0] += judgement.right
-        paper[1] += 1
-
-    def statistic(self, papers: Sequence[str]) -> Ratio:
-        """Right over answered, as columns over *papers*."""
-        pairs = [self.by_paper.get(pmcid, (0, 0)) for pmcid in papers]
-        return Ratio([right for right, _ in pairs], [n for _, n in pairs])
 
 
 class Breakdown:
@@ -75,6 +66,8 @@ class Breakdown:
         self.types: dict[TypeOf, dict[str, dict[str, Group]]] = {
             kind: {name: {} for name in names} for kind in TYPES
         }
+        #: by pipeline, by paper: right, answered; for the intervals
+        self._by_paper: dict[str, dict[str, list[int]]] = {name: {} for name in names}
 
     def add(self, paper: MarkedPaper) -> None:
         """Count the questions of one paper in one replicate."""
@@ -82,6 +75,7 @@ class Breakdown:
             question = marked.item.question
             for name in (question.pipeline, TOTAL):
                 self.pipelines[name].add(marked)
+                self._note(name, marked)
                 for kind, value in _types(question).items():
                     self.types[kind][name].setdefault(value, Group()).add(marked)
         for marked in itertools.chain.from_iterable(paper.links.values()):
@@ -92,7 +86,7 @@ class Breakdown:
     @property
     def papers(self) -> list[str]:
         """Papers with an answered question, ascending as text."""
-        return sorted(self.pipelines[TOTAL].by_paper)
+        return sorted(self._by_paper[TOTAL])
 
     def measures(self, papers: Sequence[str], level: float) -> Iterator[Measure]:
         """The figures of every group; *papers* are the clusters of the intervals."""
@@ -104,7 +98,7 @@ class Breakdown:
                 group.right,
                 group.answered,
                 "right / answered, each question once",
-                group.statistic(papers),
+                self._ratio(name, papers),
             )
             yield wilson_rate(
                 f"{path}.accuracy",
@@ -122,6 +116,18 @@ class Breakdown:
                         group.answered,
                         f"right / answered of the {kind}",
                     )
+
+    def _note(self, name: str, marked: Marked) -> None:
+        if marked.judgement is not None:
+            pmcid = marked.item.question.pmcid
+            paper = self._by_paper[name].setdefault(pmcid, [0, 0])
+            paper[0] += marked.judgement.right
+            paper[1] += 1
+
+    def _ratio(self, name: str, papers: Sequence[str]) -> Ratio:
+        """Right over answered, as columns over *papers*."""
+        pairs = [self._by_paper[name].get(pmcid, (0, 0)) for pmcid in papers]
+        return Ratio([right for right, _ in pairs], [n for _, n in pairs])
 
 
 def _types(question: Question) -> dict[TypeOf, str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from store import projections
 from store.errors import IllegalMove
-from store.events import Entry, TasksPlanned
+from store.events import AttemptFailed, Entry, TasksPlanned
 from store.fold import Fold
 from store.manifest import planned_tasks
 from store.run_state import RunState
@@ -93,6 +93,42 @@ def test_reasons_are_those_of_the_tasks_that_have_them_now(
                 counted[what, reason] = counted.get((what, reason), 0) + 1
         stored = {row[:2]: row[2] for row in rows["reason"] if row[0] != "re-ask"}
         assert {key: n for key, n in stored.items() if n} == counted
+
+
+@given(entries=courses())
+def test_minutes_and_counters_tell_the_same_story(entries: list[Entry]) -> None:
+    with closing(_tables()) as conn:
+        _fold(conn, entries, 0)
+        rows = _rows(conn)
+        counters = dict(rows["counter"])
+        minutes = [sum(c) for c in list(zip(*rows["minute"], strict=True))[3:]]
+        started, succeeded, failed, retried, *sums = minutes or [0] * 7
+        events = [type(entry.event).__name__ for entry in entries]
+        assert started == counters.get("attempts_started", 0)
+        assert started == events.count("AttemptStarted")
+        assert succeeded == events.count("TaskCompleted")
+        assert failed == events.count("TaskFailed")
+        tokens_and_cost = ("tokens_in", "tokens_out", "cost_pico")
+        assert sums == [counters.get(name, 0) for name in tokens_and_cost]
+        assert sum(row[3] for row in rows["latency_hist"]) == events.count(
+            "AttemptAnswered"
+        )
+        assert sum(row[3] for row in rows["error_class"]) == counters.get(
+            "attempts_failed", 0
+        )
+        again = sum(
+            isinstance(entry.event, AttemptFailed)
+            and entry.event.retry_in_s is not None
+            for entry in entries
+        )
+        re_asked = sum(n for what, _, n in rows["reason"] if what == "re-ask")
+        assert retried == again + re_asked
+        unread = [
+            row for row in rows["task"] if row[8] == TaskState.COMPLETED and row[18]
+        ]
+        assert counters.get("tasks_unparsed", 0) == len(unread)
+        unknown = sum(row[10] for row in rows["task"])
+        assert counters.get("attempts_unknown", 0) == unknown
 
 
 def _draft(state: TaskState) -> TaskDraft:

@@ -178,15 +178,25 @@ async def test_a_log_with_tables_of_a_later_version_is_refused(path: Path) -> No
         open_reader(path)
 
 
-async def test_a_change_in_the_last_commit_is_noticed_on_opening(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("unlock", "statement"),
+    [
+        (
+            "DROP TRIGGER event_no_update",
+            "UPDATE event SET ts_us = ts_us + 1 WHERE seq = 2",
+        ),
+        ("DROP TRIGGER body_no_delete", "DELETE FROM body"),
+        ("DROP TRIGGER chain_no_delete", "DELETE FROM chain WHERE last_seq = 2"),
+        ("DROP TRIGGER event_no_delete", "DELETE FROM event WHERE seq = 2"),
+    ],
+)
+async def test_a_change_in_the_last_commit_is_noticed_on_opening(
+    path: Path, unlock: str, statement: str
+) -> None:
     async with await create(path) as log:
         await log.append(RUN_STARTED)
         await log.append(plan_first(2))
-    edit(
-        path,
-        "DROP TRIGGER event_no_update",
-        "UPDATE event SET ts_us = ts_us + 1 WHERE seq = 2",
-    )
+    edit(path, unlock, statement)
     with pytest.raises(CorruptLog, match="siftlog verify"):
         await reopen(path)
 

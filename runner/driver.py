@@ -187,12 +187,19 @@ class Driver:
                     in_flight=0,
                     rpm=lane.limiter.rpm,
                     tpm=lane.limiter.tpm,
-                    paused_until_us=self._clock.now_us() + round((until - now) * 1e6)
+                    paused_until_us=self._in_tenths(until - now)
                     if paused and until is not None
                     else None,
                 )
             )
         return tuple(observed)
+
+    def _in_tenths(self, seconds: float) -> int:
+        """The wall clock in so many seconds, in microseconds, to a tenth of a second.
+
+        Finer, a pause that goes on would seem to change at every look.
+        """
+        return round((self._clock.now_us() / 1e6 + seconds) * 10) * 100_000
 
     # -- planning and loading --------------------------------------------------
 

@@ -15,7 +15,7 @@ from runner.job import Dataset, Job
 from runner.plan import Block, Roles, first_stage, follow_ups, numbered
 from runner.reading import answer_of
 from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.task import Answer, TaskSpec
 from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned
 from store.log import Log, Planning
 from store.manifest import manifest_bytes
@@ -52,7 +52,7 @@ class Growth:
         self._skipped = 0
         #: groups that became final before the plan was exhausted
         self._pending: dict[GroupKey, None] = {}
-        self._gathering = asyncio.Lock()
+        self._growing = asyncio.Lock()
 
     @property
     def planned(self) -> int:
@@ -85,12 +85,7 @@ class Growth:
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
     ) -> list[tuple[str, str]]:
         """Record a task's end and what follows; each (stage, model) that got tasks."""
-        stage = self._stages[row.stage]
-        planned: list[PlannedTask] = []
-        if stage.follows and not stage.gathers:
-            planned = await self._follow(row.root, (answer,))
-        await self._log.append(*entries, *self._entries(planned))
-        pairs = _pairs(planned)
+        pairs = await self._follow_and_append(row, answer, entries)
         if row.group is not None:
             for key in self._group_keys(row, row.group):
                 pairs += await self._gather(key)
@@ -118,17 +113,36 @@ class Growth:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow(self, root: int, group: tuple[Answer, ...]) -> list[PlannedTask]:
-        specs = list(self._job.follow_up(self._dataset, group))
+    async def _follow_and_append(
+        self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
+    ) -> list[tuple[str, str]]:
+        """Append *entries* with the tasks that follow from one answer.
+
+        Only a reply is followed up alone; a failure is appended without awaiting
+        anything before, for its slot is free already.
+        """
+        stage = self._stages[row.stage]
+        specs: list[TaskSpec] = []
+        if stage.follows and not stage.gathers and answer.reply is not None:
+            specs = list(self._job.follow_up(self._dataset, (answer,)))
         if not specs:
+            if entries:
+                await self._log.append(*entries)
             return []
+        # who looks what is planned must not be overtaken before it has planned
+        async with self._growing:
+            planned = await self._missing(specs, (answer,), row.root)
+            together = [*entries, *self._entries(planned)]
+            if together:
+                await self._log.append(*together)
+        return _pairs(planned)
+
+    async def _missing(
+        self, specs: list[TaskSpec], group: tuple[Answer, ...], root: int
+    ) -> list[PlannedTask]:
+        existing = await self._log.family(root)
         return follow_ups(
-            self._job,
-            specs,
-            group,
-            self._roles,
-            root=root,
-            existing=await self._log.family(root),
+            self._job, specs, group, self._roles, root=root, existing=existing
         )
 
     def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
@@ -136,7 +150,7 @@ class Growth:
             return []
         self._skipped += sum(task.skip is not None for task in planned)
         event = TasksPlanned(
-            first=self._take(len(planned)), count=len(planned), consumed=self._consumed
+            first=self._take(len(planned)), count=len(planned), consumed=0
         )
         return [Entry(event=event, payload=manifest_bytes(planned))]
 
@@ -152,7 +166,7 @@ class Growth:
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
         # two tasks that end together would both find the group complete
-        async with self._gathering:
+        async with self._growing:
             return await self._gather_alone(key)
 
     async def _gather_alone(self, key: GroupKey) -> list[tuple[str, str]]:
@@ -168,8 +182,9 @@ class Growth:
                 return []
         if not rows:
             return []
-        answers = [await self._answer(row) for row in rows]
-        planned = await self._follow(rows[0].root, tuple(answers))
+        answers = tuple([await self._answer(row) for row in rows])
+        specs = list(self._job.follow_up(self._dataset, answers))
+        planned = await self._missing(specs, answers, rows[0].root)
         if planned:
             await self._log.append(*self._entries(planned))
         return _pairs(planned)
@@ -220,10 +235,7 @@ class Growth:
         if row.group is not None and self._stages[row.stage].gathers:
             self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
-        planned = await self._follow(row.root, (await self._answer(row),))
-        if planned:
-            await self._log.append(*self._entries(planned))
-        return _pairs(planned)
+        return await self._follow_and_append(row, await self._answer(row), [])
 
 
 def _pairs(tasks: Sequence[PlannedTask]) -> list[tuple[str, str]]:

@@ -100,7 +100,11 @@ class Job(Protocol):
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
-        """Later-stage specs from one finished group of answers."""
+        """Later-stage specs from one finished group of answers.
+
+        For a stage that gathers, the group holds every answer under its key, failed
+        ones included; otherwise it is one answer with a reply, readable or not.
+        """
         ...
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:

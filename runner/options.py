@@ -52,7 +52,6 @@ class RunOptions(BaseModel):
     unknown: Literal["retry", "hold"] = Field(
         "retry", description="what to do with attempts that a crash left unknown"
     )
-    budget: float | None = Field(None, gt=0, description="dollars, for the whole run")
     allow_unknown_price: bool = False
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)

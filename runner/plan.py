@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from runner.job import Dataset, Job, Stage
 from runner.task import Answer, Task, TaskSpec
@@ -69,8 +70,7 @@ def first_stage(
     The last block is marked exhausted; it may be empty.
     """
     specs = iter(job.plan(dataset))
-    for _ in range(consumed):
-        next(specs, None)
+    next(islice(specs, consumed, consumed), None)
     rows: list[PlannedTask] = []
     for spec in specs:
         crossed = [

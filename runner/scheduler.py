@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from runner import errors as e
 from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
-from runner.retry import Decision, decide
+from runner.retry import RULES, Decision, decide
 
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
@@ -222,7 +222,7 @@ class Scheduler:
         )
         if decision.pause_endpoint_s:
             lane.endpoint.pause(now + decision.pause_endpoint_s)
-        if decision.retry_in_s is None and is_out:
+        if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said

@@ -70,6 +70,6 @@ class CommandTail:
         for line in filter(None, whole.split(b"\n")):
             try:
                 commands.append(_DECODER.decode(line))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 self.unreadable += 1
         return commands

@@ -96,7 +96,6 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         type=click.Choice(["retry", "hold"]),
         help="Calls that a crash left without outcome.  [default: retry]",
     ),
-    option("--budget", type=float, help="Dollars for the whole run."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
 )
 

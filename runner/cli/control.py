@@ -90,7 +90,7 @@ def _ask(
 
     command = Command(
         id=uuid.uuid4().hex,
-        author=getpass.getuser(),
+        author=_author(),
         host=os.uname().nodename,
         at_us=CLOCK.now_us(),
         kind=kind,
@@ -103,3 +103,11 @@ def _ask(
     else:
         count = f" of {said['tasks']} tasks" if "tasks" in said else ""
         tell(f"Asked {folder.run_id}: {kind}{count}.")
+
+
+def _author() -> str:
+    """Who asks; a container may know nobody by that number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

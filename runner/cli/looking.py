@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli.speech import DONE, raw, record, tell, text
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
 @click.command()
 @choices.run_argument
 @choices.filter_
-@click.option("--limit", type=int, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @choices.runs_dir
 @choices.as_json
@@ -109,7 +109,7 @@ def tasks(
     query = parse_query(expression)
     folder = resolve(runs_dir, run_name)
     if as_csv:
-        click.echo(csv_lines([_TASK_COLUMNS]), nl=False)
+        raw(csv_lines([_TASK_COLUMNS]))
     shown = 0
     for row in _task_rows(folder.log, query, limit):
         shown += 1
@@ -117,7 +117,7 @@ def tasks(
         if as_json:
             record(values)
         elif as_csv:
-            click.echo(csv_lines([tuple(values.values())]), nl=False)
+            raw(csv_lines([tuple(values.values())]))
         else:
             outcome = row.error or row.reason or ""
             took = (

@@ -24,7 +24,7 @@ from runner.cli.speech import (
     text,
 )
 from runner.cli.stand import status_json
-from runner.errors import UsageError
+from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.launch import Ended, Shell
 from runner.options import RunOptions, options_from, read_toml
@@ -32,6 +32,7 @@ from runner.scoring import Scoring, score
 from runner.settings import resolve
 from runner.work import Work
 from store.clock import SystemClock
+from store.errors import StoreError
 from store.runs import RunFolder
 from store.views import open_reader, status
 
@@ -132,16 +133,21 @@ def end(
 ) -> int:
     """Score what ended, say how it ended, and choose the exit code."""
     scoring: Scoring | None = None
+    unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
         tell(ended.why)
     elif scores:
-        scoring = asyncio.run(
-            score(work.job, folder, work.settings, clock=CLOCK, record=True)
-        )
-        show_scoring(folder, scoring, given)
+        try:
+            scoring = asyncio.run(
+                score(work.job, folder, work.settings, clock=CLOCK, record=True)
+            )
+            show_scoring(folder, scoring, given)
+        except (RunnerError, StoreError) as error:
+            unscored = error
+            tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
         state = status(reader)
-    code = _exit_code(ended, state.tasks.failed)
+    code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
     if code == FAILED_TASKS:
         tell(
             f"{state.tasks.failed} tasks failed; ask them again with: "

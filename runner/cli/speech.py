@@ -45,3 +45,11 @@ def text(block: str) -> None:
     """Text for people, on stdout, safe for a terminal."""
     for line in block.splitlines():
         click.echo(printable(line))
+
+
+def raw(lines: str) -> None:
+    """Data of another form on stdout, as it is; made safe where a terminal reads it."""
+    if sys.stdout.isatty():
+        text(lines)
+    else:
+        click.echo(lines, nl=False)

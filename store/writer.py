@@ -119,7 +119,6 @@ class Writer:
         except BaseException:
             if conn.in_transaction:
                 conn.execute(SQL["rollback"])
-            self._kinds.clear()
             raise
         self._blobs.remember(fresh)
         seq = self._position.seq

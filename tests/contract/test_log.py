@@ -334,6 +334,18 @@ async def test_a_failed_task_has_an_error_and_no_reply(log: Log) -> None:
     assert await log.reply(1) is None
 
 
+async def test_a_refused_answer_does_not_count_once_the_task_has_failed(
+    log: Log,
+) -> None:
+    await log.append(plan_first(2), started(1), started(2))
+    await log.append(reply(1, b"first", reask="no_list"), started(1, 2))
+    await log.append(failed(1, 2, retry_in_s=None))
+    await log.append(TaskFailed(task=1, attempt=2, error="Timeout"))
+    await log.append(reply(2, b"first", reask="no_list"), started(2, 2), failed(2, 2))
+    await log.append(TaskSkipped(task=2, reason="cancelled"))
+    assert [await log.reply(task) for task in (1, 2)] == [None, None]
+
+
 async def test_a_task_cannot_be_completed_without_a_reply(log: Log) -> None:
     await log.append(plan_first(1), started(1))
     with pytest.raises(IllegalMove, match="no reply"):

@@ -15,6 +15,7 @@ from store import codec
 from store.connect import APPLICATION_ID, connect
 from store.errors import NewerLog
 from store.events import KINDS, Unknown
+from store.rebuild import rebuild
 from store.sqlite import SqliteLog
 from store.statements import SQL
 from store.testing import FakeClock
@@ -146,6 +147,10 @@ def test_kinds_that_are_not_known_are_kept_and_passed_over(path: Path) -> None:
     with open_reader(path) as reader:
         kinds = [row.kind for row in events(reader)]
         own = task_events(reader, 1)
+    with closing(connect(path)) as conn:
+        rebuild(conn)
+        (paused,) = conn.execute("SELECT count(*) FROM pause").fetchone()
+    assert paused == 0
     assert kinds.count("of_the_future") == 1
     assert len(kinds) == len(ENTRIES) + 2
     assert len(own) == 5

@@ -14,9 +14,9 @@ from store.codec import Packer
 from store.events import Blob
 from store.statements import SQL
 
-#: Hashes remembered as stored: 32 bytes each, so that a paper asked about twenty times
+#: Hashes remembered as stored, so that a paper asked about twenty times
 #: is looked up once. Forgetting one costs a lookup, nothing else.
-REMEMBERED = 65_536
+REMEMBERED = 8192
 
 
 class BlobStore:

@@ -82,22 +82,17 @@ def parse_query(expression: str) -> Query:
     Raises:
         QueryError: a term cannot be read; carries its position.
     """
-    terms = []
-    position = 0
-    while position < len(expression.rstrip()):
-        match = _TERM.match(expression, position)
-        if match is None:
-            raise QueryError("this term cannot be read", position)
-        start = match.start("minus")
-        terms.append(_term(match, start))
-        position = match.end()
-    return Query(tuple(terms))
+    try:
+        expression.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError("this character is no text", error.start) from error
+    matches = _TERM.finditer(expression.rstrip())
+    return Query(tuple(_term(match) for match in matches if match[0]))
 
 
-def _term(match: re.Match[str], start: int) -> Term:
+def _term(match: re.Match[str]) -> Term:
     key, operator = match["key"], match["op"]
     value = match["bare"] if match["quoted"] is None else match["quoted"]
-    at = start if key is None else match.end("op")
     if match["rest"]:
         raise QueryError(
             'a quote is not closed, or something follows it: write key:"two words"',
@@ -112,9 +107,9 @@ def _term(match: re.Match[str], start: int) -> Term:
         raise QueryError(
             f"there is no key {key!r}: use {', '.join(_KEYS)}, or put the text in "
             "double quotes",
-            start,
+            match.start("minus"),
         )
-    return _negate(read(operator, value, at), match)
+    return _negate(read(operator, value, match.end("op")), match)
 
 
 def _negate(term: Term, match: re.Match[str]) -> Term:

@@ -149,6 +149,7 @@ def test_pages_go_on_after_a_number(conn: sqlite3.Connection) -> None:
         ('item:"open', 5, "quote is not closed"),
         ('item:"a"b', 8, "quote is not closed"),
         ('""', 2, "value is missing"),
+        ("item:\udc80", 5, "no text"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_place(

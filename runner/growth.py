@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.job import Dataset, Job
-from runner.plan import Block, Roles, first_stage, follow_ups, numbered
-from runner.reading import answer_of
+from runner.plan import (
+    Block,
+    Identity,
+    Roles,
+    first_stage,
+    follow_ups,
+    identity,
+    numbered,
+)
+from runner.reading import parsed_answer
 from runner.reply import ParseFailure
 from runner.task import Answer, TaskSpec
 from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned
@@ -68,12 +76,8 @@ class Growth:
         """Plan what is not planned yet; yield each (stage, model) that got tasks."""
         async for pair in self._finish_reading():
             yield pair
-        if not self._exhausted:
-            for block in first_stage(
-                self._job, self._dataset, self._roles, consumed=self._consumed
-            ):
-                for pair in await self._plan_block(block):
-                    yield pair
+        async for pair in self._grow_first_stage():
+            yield pair
         self._exhausted = True
         async for pair in self._catch_up():
             yield pair
@@ -92,6 +96,31 @@ class Growth:
         return pairs
 
     # -- first stage -----------------------------------------------------------
+
+    async def _grow_first_stage(self) -> AsyncIterator[tuple[str, str]]:
+        """Plan the specs that are not planned yet.
+
+        Normally those are the ones after the last that was taken. Under other settings
+        or code the plan may differ anywhere, so it is compared from the start.
+        """
+        if self._exhausted and not self._must_catch_up:
+            return
+        there = await self._identities() if self._must_catch_up else frozenset()
+        consumed = 0 if self._must_catch_up else self._consumed
+        blocks = first_stage(self._job, self._dataset, self._roles, consumed=consumed)
+        for block in blocks:
+            missing = tuple(t for t in block.tasks if identity(t) not in there)
+            if missing or not self._exhausted:
+                for pair in await self._plan_block(replace(block, tasks=missing)):
+                    yield pair
+
+    async def _identities(self) -> frozenset[Identity]:
+        """What makes each planned task itself; read only after a change."""
+        found: set[Identity] = set()
+        for start in range(1, self._next, PAGE):
+            page = range(start, min(start + PAGE, self._next))
+            found.update(identity(row) for row in await self._log.tasks(page))
+        return frozenset(found)
 
     async def _plan_block(self, block: Block) -> list[tuple[str, str]]:
         tasks = numbered(block.tasks, self._next)
@@ -191,7 +220,7 @@ class Growth:
 
     async def _answer(self, row: TaskRow) -> Answer:
         stored = await self._log.reply(row.task)
-        return answer_of(self._stages, self._dataset, row, stored)
+        return parsed_answer(self._stages, self._dataset, row, stored)
 
     # -- after a crash, or a change of code ------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeAlias
 
 from runner.job import Dataset, Job, Stage
 from runner.task import Answer, Task, TaskSpec
@@ -19,6 +20,10 @@ from store.task import TaskRow
 
 BLOCK = 1000
 """Tasks in one event: 7 times faster and 3 times smaller than an event a task."""
+
+
+Identity: TypeAlias = tuple[str, str, str, int]
+"""Stage, key, model and replicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,11 @@ def task_of(row: TaskRow) -> Task:
     )
 
 
+def identity(task: PlannedTask | TaskRow) -> Identity:
+    """What makes a task itself within its run; its number and prompt do not."""
+    return task.stage, task.key, task.model, task.replicate
+
+
 def first_stage(
     job: Job, dataset: Dataset, roles: Roles, *, consumed: int
 ) -> Iterator[Block]:
@@ -101,17 +111,17 @@ def follow_ups(
     existing: Iterable[TaskRow],
 ) -> list[PlannedTask]:
     """The tasks that follow a group and are not in the plan yet."""
-    there = {(row.stage, row.key, row.model, row.replicate) for row in existing}
+    there = {identity(row) for row in existing}
     leader = group[0].task
     planned: list[PlannedTask] = []
     for spec in specs:
         stage = stage_of(job, spec.stage)
         models = (leader.model,) if stage.role == "subject" else roles.of(stage)
         for model in models:
-            identity = (spec.stage, spec.key, model, leader.replicate)
-            if identity not in there:
-                there.add(identity)
-                planned.append(_planned(spec, model, leader.replicate, root=root))
+            task = _planned(spec, model, leader.replicate, root=root)
+            if identity(task) not in there:
+                there.add(identity(task))
+                planned.append(task)
     return planned
 
 

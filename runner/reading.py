@@ -1,8 +1,9 @@
-"""A task's row and its stored reply, read by the job's parser of today."""
+"""A task's row and its stored reply as an answer, read by the job's parser of today."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runner.job import Dataset, Stage
 from runner.plan import task_of
@@ -13,23 +14,30 @@ from store.log import StoredReply
 from store.task import TaskRow, TaskState
 
 
-def answer_of(
-    stages: Mapping[str, Stage],
-    dataset: Dataset,
-    row: TaskRow,
-    stored: StoredReply | None,
-) -> Answer:
-    """A task's row and stored reply as an answer, read by its stage's parser."""
+def answer_of(row: TaskRow, stored: StoredReply | None) -> Answer:
+    """A task's row and stored reply as an answer; the reply is not parsed."""
     task = task_of(row)
     if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
-        reply = reply_of(stored)
-        parsed = stages[row.stage].parse(dataset, task, reply)
-        return Answer(task=task, reply=reply, parsed=parsed)
+        return Answer(task=task, reply=reply_of(stored))
     if row.state is TaskState.FAILED:
         return Answer(task=task, error=row.error or "unknown")
     if row.state is TaskState.SKIPPED:
         return Answer(task=task, skip=row.reason or "unknown")
     return Answer(task=task, is_open=True)
+
+
+def parsed_answer(
+    stages: Mapping[str, Stage],
+    dataset: Dataset,
+    row: TaskRow,
+    stored: StoredReply | None,
+) -> Answer:
+    """The same with its reply read by the parser of its stage."""
+    answer = answer_of(row, stored)
+    if answer.reply is None:
+        return answer
+    parsed = stages[row.stage].parse(dataset, answer.task, answer.reply)
+    return replace(answer, parsed=parsed)
 
 
 def reply_of(stored: StoredReply) -> Reply:

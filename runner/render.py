@@ -81,6 +81,7 @@ def operations_json(state: Status) -> bytes:
         },
         "tokens_in": state.tokens_in,
         "tokens_out": state.tokens_out,
+        "tokens_cached": state.tokens_cached,
         "cost_usd": state.cost_usd,
         "errors": dict(state.errors),
     }

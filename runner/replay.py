@@ -1,7 +1,7 @@
-"""Stored answers as jobs see them: decoded, parsed, in the order of families.
+"""Stored answers as scoring sees them: decoded, in the order of families.
 
-Nothing here calls a model. The same log and the same parsers give the same answers,
-so a better parser needs no new call.
+Nothing here calls a model, and nothing is parsed: a job's scoring reads the replies by
+the rules it is asked for, so better rules need no new call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.job import Dataset, Job
 from runner.reading import answer_of
 from runner.task import Answer
 from store.views import families
@@ -20,8 +19,6 @@ from store.views import families
 class LogAnswers:
     """A run's answers up to one event, over a read-only connection."""
 
-    job: Job
-    dataset: Dataset
     connection: sqlite3.Connection
     upto_seq: int
     models: tuple[str, ...]
@@ -30,7 +27,6 @@ class LogAnswers:
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
         """Each first-stage answer with all that descend from it."""
-        stages = {stage.name: stage for stage in self.job.stages}
         family: list[Answer] = []
         root = 0
         for row, stored in families(self.connection, self.upto_seq):
@@ -38,6 +34,6 @@ class LogAnswers:
                 yield tuple(family)
                 family = []
             root = row.root
-            family.append(answer_of(stages, self.dataset, row, stored))
+            family.append(answer_of(row, stored))
         if family:
             yield tuple(family)

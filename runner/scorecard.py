@@ -107,6 +107,7 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
     summary: str  #: the text that a terminal shows
+    worth_explaining: str = ""  #: the item a reader should look at first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
     artifacts: tuple[Artifact, ...] = ()

@@ -20,7 +20,7 @@ from typing import assert_never
 from pydantic import BaseModel
 
 from runner.fingerprint import code_hash, input_hashes
-from runner.job import Dataset, Job
+from runner.job import Job
 from runner.launch import owner
 from runner.render import csv_lines, operations_json, scorecard_json
 from runner.replay import LogAnswers
@@ -85,13 +85,9 @@ def _last_settings(reader: sqlite3.Connection) -> str:
     return latest
 
 
-def answers(
-    job: Job, dataset: Dataset, reader: sqlite3.Connection, first: RunStarted, upto: int
-) -> LogAnswers:
+def answers(reader: sqlite3.Connection, first: RunStarted, upto: int) -> LogAnswers:
     """A run's answers up to one event."""
     return LogAnswers(
-        job=job,
-        dataset=dataset,
         connection=reader,
         upto_seq=upto,
         models=tuple(first.models["subject"]),
@@ -124,7 +120,7 @@ async def score(
         upto = last_seq(reader)
         state = status(reader)
         dataset = job.load(settings)
-        card = job.score(dataset, answers(job, dataset, reader, first, upto))
+        card = job.score(dataset, answers(reader, first, upto))
         result = Scoring(
             number=None,
             job=job.name,

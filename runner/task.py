@@ -37,9 +37,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A task with its outcome. Exactly one of reply, error, skip is set.
+    """A task with its outcome: a reply, an error, a skip, or none yet.
 
-    With a reply, `parsed` is the stage parser's value or a `ParseFailure`.
+    For `Job.follow_up`, `parsed` is what the stage's parser made of the reply; scoring
+    gets replies unparsed and reads them by the rules it is asked for.
     """
 
     task: Task

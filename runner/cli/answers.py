@@ -110,7 +110,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         typed = choices.job_settings(flags, given["sets"])
         settings = scoring.effective_settings(job, folder, typed)
         dataset = job.load(settings)
-        answers = scoring.answers(job, dataset, reader, first, last_seq(reader))
+        answers = scoring.answers(reader, first, last_seq(reader))
         text(_explainer(job)(dataset, answers.families(), tuple(items)))
     return DONE
 

@@ -58,10 +58,18 @@ def retry(
 
     A live run takes them up at once; otherwise the next siftlog resume does.
     """
+    from runner.errors import UsageError
     from runner.listen import retriable
     from store.runs import resolve
+    from store.views import open_reader, run_started
 
     folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        if run_started(reader).imported:
+            raise UsageError(
+                f"Run {folder.run_id} was imported: its answers were made elsewhere "
+                "and cannot be asked for again here."
+            )
     if reason is not None:
         expression = f"{expression} reason:{reason}".strip()
     count = len(retriable(folder, expression))

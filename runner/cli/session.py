@@ -148,7 +148,9 @@ def end(
     with open_reader(folder.log) as reader:
         state = status(reader)
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
-    if code == FAILED_TASKS:
+    if code == FAILED_TASKS and state.imported:
+        tell(f"{state.tasks.failed} tasks had failed where they were made.")
+    elif code == FAILED_TASKS:
         tell(
             f"{state.tasks.failed} tasks failed; ask them again with: "
             f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
@@ -190,7 +192,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
     text(scoring.scorecard.summary)
     if scoring.folder is not None:
         text(f"files: {scoring.folder}")
-    text(f"next: siftlog explain {folder.run_id} ITEM   siftlog tasks {folder.run_id}")
+    item = scoring.scorecard.worth_explaining or "ITEM"
+    text(f"next: siftlog explain {folder.run_id} {item}")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

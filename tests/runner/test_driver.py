@@ -282,6 +282,23 @@ def test_a_better_parser_adds_exactly_the_questions_that_are_missing() -> None:
     run_virtual(main())
 
 
+def test_a_wider_plan_adds_exactly_the_items_that_are_missing() -> None:
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=3, words=1))
+        await bench.run()
+        bench.settings = ToySettings(items=5, words=1)
+        assert await bench.run(must_catch_up=True) == "finished"
+        assert await bench.states() == {
+            "read COMPLETED": 5,
+            "ask COMPLETED": 5,
+            "sum COMPLETED": 5,
+        }
+        assert set((await bench.sent()).values()) == {1}
+        assert len(await bench.sent()) == 15
+
+    run_virtual(main())
+
+
 def test_retry_asks_again_and_plans_nothing_twice() -> None:
     async def main() -> None:
         bench = Bench(settings=ToySettings(items=3))

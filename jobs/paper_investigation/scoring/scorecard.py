@@ -26,6 +26,7 @@ from jobs.paper_investigation.summary.investigation import investigation_text
 from jobs.paper_investigation.summary.questions import questions_text
 from jobs.paper_investigation.summary.terminal import Results, run_text
 from jobs.paper_investigation.summary.variants import variants_text
+from jobs.paper_investigation.tallies.headline import SCORE
 from jobs.paper_investigation.tallies.measure import plain
 from jobs.paper_investigation.tallies.survey import Survey, survey
 from runner.job import Answers
@@ -70,6 +71,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
                 findings=noticed,
             )
         ),
+        worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,
         artifacts=tuple(_artifacts(counted, settings, by_path)),
@@ -80,6 +82,15 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sum(tally.replies.unasked for tally in tallies),
         stale=sum(tally.replies.stale for tally in tallies),
     )
+
+
+def _worst_paper(counted: Survey) -> str:
+    """The paper that the first model with scores did worst on."""
+    for tally in counted.tallies.values():
+        papers = tally.papers
+        if papers.scored and counted.mode == "investigate":
+            return min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
+    return ""
 
 
 def _artifacts(

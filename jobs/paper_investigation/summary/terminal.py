@@ -1,4 +1,4 @@
-"""The summary of a whole run, for a terminal: what, how well, how sure, what next."""
+"""The summary of a whole run, for a terminal: what, how well, how sure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def run_text(results: Results) -> str:
         *_ungrounded(survey.models, results.grounding),
         *_agreement(survey),
         *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
-        *_next(survey),
     ]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
@@ -238,12 +237,3 @@ def _agreement(survey: Survey) -> Iterator[str]:
                 f"  {each.model} {each.where} {each.fact}: "
                 f"{each.recorded} there, {each.recomputed} here"
             )
-
-
-def _next(survey: Survey) -> Iterator[str]:
-    for tally in survey.tallies.values():
-        papers = tally.papers
-        if papers.scored and survey.mode == "investigate":
-            worst = min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
-            yield f"next: siftlog explain RUN {worst}"
-            return

@@ -92,13 +92,13 @@ def test_terminal_text_names_profile_changes() -> None:
     )
 
 
-def test_terminal_text_points_at_the_worst_paper() -> None:
+def test_the_worst_paper_is_the_one_worth_explaining() -> None:
     data = dataset(
         {"PMC1": ["rs1"], "PMC2": ["rs2"]},
         [choice("PMC1", "rs1", "1"), choice("PMC2", "rs2", "2")],
     )
     card = scored(data, PMC1='["rs1"]', PMC2="[]")
-    assert card.summary.splitlines()[-1] == "next: siftlog explain RUN PMC2"
+    assert card.worth_explaining == "PMC2"
 
 
 def test_many_empty_replies_point_at_the_limit_that_reasoning_uses_up() -> None:

@@ -274,7 +274,8 @@ class Fold:
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].started += 1
 
     def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
-        draft = self._step(seq, event, Move.ANSWER)
+        refused = event.reask is not None
+        draft = self._step(seq, event, Move.REFUSE if refused else Move.ANSWER)
         if not draft.sent:  # it came without a request of ours
             draft.attempts = max(draft.attempts, event.attempt)
             draft.tries += 1

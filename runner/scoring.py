@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO, assert_never
@@ -47,8 +47,9 @@ class Scoring:
 
     number: int | None  #: None: not recorded
     job: str
-    scorecard: Scorecard
-    content: bytes  #: of scorecard.json
+    # asyncio prints what its main task returned, and all data hang on a scorecard
+    scorecard: Scorecard = field(repr=False)
+    content: bytes = field(repr=False)  #: of scorecard.json
     artifacts: tuple[str, ...]  #: file names in the scoring's folder
     folder: Path | None
     is_partial: bool  #: the run is unfinished

@@ -48,7 +48,7 @@ class Question:
     expected_significance: str = ""
     original_sentence: str = ""  #: holds the answer; never in a prompt
     line: int = 0
-    row: Mapping[str, Any]  #: every field of the file's row, unknown ones included
+    unknown: tuple[tuple[str, Any], ...] = ()  #: the row's other fields, name and value
 
     @property
     def key(self) -> str:

@@ -209,23 +209,27 @@ def _with_questions(
     wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
     groups = linking.links((i.question for i in record.items), wanted, settings)
     keys = {question.key for group in groups.values() for question in group}
+    asked = {key: marked for key, marked in read.items() if key in keys}
     links = {
         variant: own
         for variant in recalled
-        if (own := tuple(read[q.key] for q in groups[variant] if q.key in read))
+        if (own := tuple(asked[q.key] for q in groups[variant] if q.key in asked))
     }
+    accuracies = dict(_accuracies(links))
     counted = {own.item.question.key for group in links.values() for own in group}
     unlinked = tuple(variant for variant in recalled if not groups[variant])
     left_out = [item for item in record.items if item.question.key not in keys]
     return replace(
         paper,
-        skip=_questions_skip(
+        skip=None
+        if accuracies
+        else _questions_skip(
             links, is_complete=len(links) + len(unlinked) == len(recalled)
         ),
         links=links,
-        accuracies=dict(_accuracies(links)),
-        questions=tuple(own for key, own in read.items() if key in counted),
-        aside=tuple(read[key] for key in read if key in keys - counted),
+        accuracies=accuracies,
+        questions=tuple(own for key, own in asked.items() if key in counted),
+        aside=tuple(own for key, own in asked.items() if key not in counted),
         unlinked=unlinked,
         unasked=tuple(
             item
@@ -260,11 +264,9 @@ def _questions_skip(
 ) -> str | None:
     """Why a paper whose questions have no answer at all has no score.
 
-    A paper without questions has one: 0. So has a paper with a single answer.
+    A paper without questions has one: 0.
     """
     asked = [question for group in links.values() for question in group]
-    if any(question.judgement for question in asked):
-        return None
     if any(question.item.absent == "open" for question in asked):
         return "open"
     if asked:

@@ -60,7 +60,8 @@ class _Meter:
         self._growth = growth
         self._clock = clock
         tasks = before.tasks
-        self._ended_before = tasks.completed + tasks.failed + tasks.skipped
+        self._ended_before = tasks.completed + tasks.failed
+        self._skipped_before = tasks.skipped
         self._failed_before = tasks.failed
         self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
 
@@ -73,10 +74,11 @@ class _Meter:
             self._marks.pop(0)
         began, count = self._marks[0]
         rate = (figures.tasks_ended - count) / max(now - began, 1e-9)
-        ended = self._ended_before + figures.tasks_ended + self._growth.skipped
-        planned = self._growth.planned
+        ended = self._ended_before + figures.tasks_ended
+        # what is never asked is no progress
+        planned = self._growth.planned - self._skipped_before - self._growth.skipped
         share = ended / planned if planned else 0.0
-        parts = [f"{ended:,} of {planned:,} tasks {share:.1%}", f"{rate:,.1f}/s"]
+        parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
         if rate > 0 and left > 0:
             parts.append(f"{_duration(left / rate)} left")

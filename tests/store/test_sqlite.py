@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,9 @@ async def reopen(path: Path) -> SqliteLog:
 
 def edit(path: Path, *statements: str) -> None:
     """Change a log behind its back, as a foreign program could."""
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         for statement in statements:
             conn.execute(statement)
-    conn.close()
 
 
 async def test_every_opening_is_a_new_epoch_by_a_new_writer(path: Path) -> None:

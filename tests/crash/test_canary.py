@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from store.runs import RunFolder
 from store.views import events, open_reader, payload
 from tests.corpus import write_corpus
@@ -13,15 +15,25 @@ from tests.refusing import serve
 CANARY = "sk-canary-7f3a9c51e8"
 
 
-def test_no_file_event_or_message_holds_the_key(tmp_path: Path) -> None:
+DIRECT = ("--model=openai/x", "--base-url={url}", "--api-key-env=MY_KEY")
+THROUGH_LITELLM = ("--model=nvidia_nim/x",)
+
+
+@pytest.mark.parametrize("words", [DIRECT, THROUGH_LITELLM], ids=["direct", "litellm"])
+def test_no_file_event_or_message_holds_the_key(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
     corpus = write_corpus(tmp_path / "corpus", 4)
-    (tmp_path / ".env").write_text(f"MY_KEY={CANARY}\n")
     said = []
     for i, statuses in enumerate([(401,), (500, 429, 400), (200,), (403, 503)]):
         with serve(*statuses) as url:
+            (tmp_path / ".env").write_text(
+                f"MY_KEY={CANARY}\nNVIDIA_NIM_API_KEY={CANARY}\n"
+                f"NVIDIA_NIM_API_BASE={url}\n"
+            )
             done = siftlog(
                 *("run", "paper-investigation", *corpus, f"--run-id=r{i}"),
-                *("--model=openai/x", f"--base-url={url}", "--api-key-env=MY_KEY"),
+                *(word.format(url=url) for word in words),
                 *("--deadline-s=1", "--json"),
                 cwd=tmp_path,
                 check=False,

@@ -348,7 +348,9 @@ async def _conclude(
             )
         )
         return Ended(outcome=outcome)
-    go_on = f"go on with: siftlog resume {folder.run_id}"
+    unknown = len(await log.in_flight())
+    lost = f"{unknown} calls in flight were given up; " if unknown else ""
+    go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
     by, why = {
         "finished": (
             "operator",

@@ -357,8 +357,8 @@ async def test_a_message_part_is_stored_once(path: Path) -> None:
             )
         assert log.statistics().bytes_written < 5000
     async with await reopen(path) as log:  # and not again by a later writer
-        await log.append(reply(1, b"x"), completed(1))
-        await log.append(Entry(event=started(2, 2), blobs=(paper,)))
+        await log.append(reply(1, b"x", reask="no_list"))
+        await log.append(Entry(event=started(1, 2), blobs=(paper,)))
     with open_reader(path) as reader:
         (count,) = reader.execute("SELECT count(*) FROM blob").fetchone()
         found = parts(reader, [paper.sha256, bytes(32)])

@@ -80,12 +80,12 @@ class Papers:
     """The figures of one model's papers, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._figures: dict[str, list[Figures]] = {}
+        self._figures: dict[str, tuple[Figures, ...]] = {}  #: by replicate
 
     def add(self, paper: MarkedPaper) -> None:
         """Take one paper of one replicate in."""
-        own = self._figures.setdefault(paper.record.pmcid, [])
-        own.append(Figures.of(paper))
+        pmcid = paper.record.pmcid
+        self._figures[pmcid] = (*self._figures.get(pmcid, ()), Figures.of(paper))
 
     def __len__(self) -> int:
         return len(self._figures)

@@ -89,9 +89,10 @@ class WireServer:
             name.lower(): value.strip()
             for name, _, value in (line.partition(":") for line in lines)
         }
-        body = await reader.readexactly(int(headers["content-length"]))
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1]
-        self.heard.append(Heard(path=path, headers=headers, body=json.loads(body)))
+        asked = json.loads(body) if body else None
+        self.heard.append(Heard(path=path, headers=headers, body=asked))
         return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 

@@ -19,6 +19,8 @@ from runner.clients import (
     Timeouts,
     open_client,
 )
+from runner.clients.litellm_library import library
+from runner.clients.through_litellm import MEANINGS
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
@@ -248,13 +250,15 @@ async def test_a_refusal_is_one_of_our_errors_and_asked_once(
     provider: Provider, status: int, message: str, expected: type[e.AttemptError]
 ) -> None:
     body = provider.refuse(message)
-    said = Said(body=body, status=status, headers={"retry-after": "7"})
+    said = Said(body=body, status=status, headers={"retry-after": "50"})
     async with talking(provider, said) as (wire, client):
-        with pytest.raises(e.AttemptError) as raised:
-            await client.call(call())
+        # nobody waits out the 50 s in here: that is the engine's part
+        async with asyncio.timeout(25):
+            with pytest.raises(e.AttemptError) as raised:
+                await client.call(call())
     error = raised.value
     assert type(error) is expected
-    assert (error.status, error.retry_after_s) == (status, 7.0)
+    assert (error.status, error.retry_after_s) == (status, 50.0)
     assert json.loads(error.body or b"") == body
     assert message in str(error)
     assert wire.url in str(error)
@@ -279,6 +283,28 @@ async def test_what_only_litellm_knows_of_a_providers_words_counts(
     with pytest.raises(e.AttemptError) as raised:
         await ask(provider, Said(body=provider.refuse(message), status=400))
     assert type(raised.value) is expected
+
+
+async def test_what_litellm_will_not_even_send_is_a_bad_request() -> None:
+    async with talking(ANTHROPIC, Said(body=ANTHROPIC.reply())) as (wire, client):
+        with pytest.raises(
+            e.BadRequest, match="anthropic/claude-sonnet-4-5: "
+        ) as raised:
+            await client.call(call(replace(REQUEST, messages=())))
+    assert not wire.heard
+    assert raised.value.status is None
+
+
+async def test_every_exception_that_litellm_raises_for_a_call_has_a_meaning() -> None:
+    kinds = [
+        kind
+        for kind in vars(library().exceptions).values()
+        if isinstance(kind, type)
+        and issubclass(kind, library().exceptions.openai.APIError)
+    ]
+    assert len(kinds) > 15
+    for kind in kinds:
+        assert any(base.__name__ in MEANINGS for base in kind.__mro__), kind
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=repr)

@@ -166,7 +166,7 @@ def mark(reading: Reading, lens: Lens) -> MarkedPaper:
     if record.mode == "questions":
         asked = tuple(reading.questions.values())
         return MarkedPaper(record=record, questions=asked, stale=record.strays)
-    truth = _named(record.truth, lens.settings.variant_case)
+    truth = distinct(record.truth, lens.settings.variant_case)
     if isinstance(listed, VariantList):
         return _marked_paper(reading, lens, truth, listed)
     return MarkedPaper(
@@ -174,13 +174,14 @@ def mark(reading: Reading, lens: Lens) -> MarkedPaper:
         skip="extraction_unparsed" if listed else record.absent,
         listed=listed,
         truth=truth,
-        stale=record.strays + _replies(record.items),
+        stale=record.strays + sum(item.reply is not None for item in record.items),
     )
 
 
 # Lenses of a record, and models under one paper, ask for the same lists in a row.
 @lru_cache(maxsize=64)
-def _named(variants: tuple[str, ...], case: Case) -> Mapping[str, str]:
+def distinct(variants: tuple[str, ...], case: Case) -> Mapping[str, str]:
+    """Normalised forms in order, each with its first spelling."""
     return naming.distinct(variants, case)
 
 
@@ -188,7 +189,7 @@ def _marked_paper(
     reading: Reading, lens: Lens, truth: Mapping[str, str], listed: VariantList
 ) -> MarkedPaper:
     record = reading.record
-    predicted = _named(listed.entries, lens.settings.variant_case)
+    predicted = distinct(listed.entries, lens.settings.variant_case)
     extracted = MarkedPaper(
         record=record,
         listed=listed,
@@ -218,7 +219,7 @@ def _with_questions(
     accuracies = dict(_accuracies(links))
     counted = {own.item.question.key for group in links.values() for own in group}
     unlinked = tuple(variant for variant in recalled if not groups[variant])
-    left_out = [item for item in record.items if item.question.key not in keys]
+    left_out = (marked for key, marked in read.items() if key not in keys)
     return replace(
         paper,
         skip=None
@@ -236,7 +237,7 @@ def _with_questions(
             for item in record.items
             if item.task is None and item.question.key in keys
         ),
-        stale=record.strays + _replies(left_out),
+        stale=record.strays + sum(marked.judgement is not None for marked in left_out),
     )
 
 
@@ -272,7 +273,3 @@ def _questions_skip(
     if asked:
         return "questions_failed"
     return None if is_complete else "questions_not_asked"
-
-
-def _replies(items: Iterable[Item]) -> int:
-    return sum(item.reply is not None for item in items)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.metrics import mean
-from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper, distinct
 
 UNPARSED = "extraction_unparsed"
 
@@ -64,7 +63,7 @@ class Figures:
             planned=len(paper.questions) + len(paper.unasked),
             not_asked=len(paper.recalled) - len(paper.links),
             unlinked=len(paper.unlinked),
-            merged=len(naming.distinct(paper.record.truth, "keep")) - len(paper.truth),
+            merged=len(distinct(paper.record.truth, "keep")) - len(paper.truth),
         )
 
     @property

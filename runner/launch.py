@@ -232,6 +232,7 @@ def _client_options(
         base_url=own.base_url,
         api_key=Secret(key) if key else None,
         timeouts=Timeouts(total_s=options.timeout_s),
+        environment=shell.environment,
         job=job,
         runs_dir=shell.runs_dir,
         clock=shell.clock,

@@ -12,6 +12,7 @@ from jobs.paper_investigation.parsing import (
     Letter,
     StudyAnswer,
     VariantList,
+    needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
@@ -110,6 +111,15 @@ def test_no_reply_makes_a_rule_raise(
     assert_is_answer(parse_list(reply, rules))
     assert_is_answer(parse_letter(reply, rules, options))
     assert_is_answer(parse_study(reply, rules))
+
+
+@given(REPLIES, RULES, OPTIONS)
+def test_a_letter_that_needs_no_options_is_the_same_with_any(
+    reply: Reply, rules: Rules, options: tuple[str, str, str, str] | None
+) -> None:
+    alone = parse_letter(reply, rules, None)
+    if not needs_options(alone, rules):
+        assert parse_letter(reply, rules, options) == alone
 
 
 @given(REPLIES, RULES, RULES, st.lists(st.sampled_from(["mcq", "study"]), max_size=5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jobs.paper_investigation.parsing import (
@@ -114,6 +114,9 @@ def test_no_reply_makes_a_rule_raise(
 
 
 @given(REPLIES, RULES, OPTIONS)
+@example(
+    Reply(text="b is near. The answer is a blend."), "robust", ("blend", "x", "y", "z")
+)
 def test_a_letter_that_needs_no_options_is_the_same_with_any(
     reply: Reply, rules: Rules, options: tuple[str, str, str, str] | None
 ) -> None:

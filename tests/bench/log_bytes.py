@@ -27,6 +27,8 @@ from tests.store.samples import (
 QUESTIONS = 20
 PAPER_BYTES = 60_000
 KB = 1024
+BATCH = 1000
+"""Replies queued at a time; a log refuses more than 64 MiB."""
 
 
 def measure(quick: bool) -> list[Row]:
@@ -89,6 +91,8 @@ async def _replies(path: Path, size: int, count: int) -> int:
         await log.append(RUN_STARTED, plan([task(n) for n in range(1, count + 1)]))
         for number, body in enumerate(replies(size, count), 1):
             log.append_nowait(reply(number, body))
+            if number % BATCH == 0:
+                await log.last_seq()  # in turn after what is queued
         await log.append(completed(1))
         (facts,) = await log._read(
             lambda conn: conn.execute("SELECT sum(length(facts)) FROM event").fetchone()

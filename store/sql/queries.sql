@@ -21,7 +21,7 @@ PRAGMA wal_autocheckpoint = 1000;
 -- name: journal_size_limit
 PRAGMA journal_size_limit = 67108864;
 -- name: writer_cache
-PRAGMA cache_size = -8192;
+PRAGMA cache_size = -6144;
 -- name: writer_timeout
 PRAGMA busy_timeout = 5000;
 -- name: recursive_triggers

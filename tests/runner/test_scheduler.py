@@ -10,8 +10,9 @@ from itertools import count
 import pytest
 
 from runner import errors as e
+from runner.lane import Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler, Work
+from runner.scheduler import Load, Scheduler
 
 STAGES = ("first", "second")
 FAULTS = (
@@ -113,7 +114,7 @@ class World:
                 self.scheduler.settled(work, retry_at=self.now + decision.retry_in_s)
                 return
         else:
-            self.scheduler.received(work, used=None)
+            self.scheduler.received(work, self.now, used=None)
             if work.stage == "first":
                 self._plan("second", work.model, self.random.randint(0, 2))
         self.final[work.number] += 1
@@ -166,7 +167,7 @@ def test_a_drain_starts_nothing_and_ends_when_the_last_call_is_settled() -> None
     assert scheduler.step(0.0).start == (work,)
     scheduler.drain()
     assert not scheduler.is_idle
-    scheduler.received(work, used=None)
+    scheduler.received(work, 0.0, used=None)
     assert not scheduler.is_idle
     scheduler.settled(work)
     assert scheduler.is_idle
@@ -175,7 +176,7 @@ def test_a_drain_starts_nothing_and_ends_when_the_last_call_is_settled() -> None
 def test_an_answer_that_is_not_durable_yet_keeps_the_run_alive() -> None:
     scheduler, work = _one(Limits(concurrency=2))
     scheduler.step(0.0)
-    scheduler.received(work, used=None)
+    scheduler.received(work, 0.0, used=None)
     assert not scheduler.is_idle
 
 

@@ -29,8 +29,10 @@ FEW = 4
 SLACK_S = 5.0
 """A window with slack is firm for so long; then the server may have run over."""
 QUIET_S, QUIET_REQUESTS = 30.0, 300
-"""So much without a refusal, and the limit may have risen."""
-GROW_S, GROW_REQUESTS = 5.0, 20
+"""So much without a refusal, and the limit may have risen..."""
+TRUST = 5
+"""...or the estimate was too low: it is trusted for so many times what it is made of."""
+GROW_S, GROW_REQUESTS = 5.0, 10
 FIRST_STEP = 0.05
 """It is then tried with 5 % more, 10 %, 20 %, ... so far apart."""
 SOON = 100
@@ -55,6 +57,7 @@ class Pace:
         self._settled_at = float("-inf")
         self._grow_at = float("-inf")
         self._step = FIRST_STEP
+        self._made_of = 0  #: requests let through that the rate was learned from
         self._had_slack = False  #: since growing was last thought of
         self._soon = 0  #: windows in a row that ended too soon
         self._deaf_s = DEAF_S
@@ -108,6 +111,7 @@ class Pace:
         if not self._had_slack:
             self._set_rate(bucket.rate * (1 + self._step))
             self._step = min(1.0, 2 * self._step)
+            self._soon = 0  # it held for long enough to be right
             self._open(now, is_firm=False)
         self._had_slack = False
         self._grow_at = now + max(GROW_S, GROW_REQUESTS / bucket.rate)
@@ -136,7 +140,8 @@ class Pace:
             return
         self._bucket.at_most(now, 0.0)
         self._step = FIRST_STEP
-        self._grow_at = now + max(QUIET_S, QUIET_REQUESTS / self._bucket.rate)
+        trusted = min(QUIET_REQUESTS, TRUST * self._made_of)
+        self._grow_at = now + max(QUIET_S, trusted / self._bucket.rate)
         self._had_slack = False
 
     def _estimate(self, now: float) -> None:
@@ -149,6 +154,7 @@ class Pace:
         if self._soon > OFTEN and not self._is_sure:
             self._give_up(now)
             return
+        self._made_of = passed
         self._set_rate(rate * (1 + GAIN))
         self._open(self._last_sent, is_firm=True)
 

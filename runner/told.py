@@ -17,9 +17,9 @@ LONGEST_RESET_S = 120.0
 """A limit that takes longer to be whole again is one a day or an hour: spread evenly
 over minutes it would strangle a run, so such a limit is left to its 429s."""
 
-_NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 _DURATION = re.compile(
-    r"((?P<h>\d+)h)?((?P<m>\d+)m(?!s))?((?P<s>[\d.]+)s)?((?P<ms>[\d.]+)ms)?"
+    r"((?P<h>\d+)h)?((?P<m>\d+)m(?!s))?((?P<s>[\d.]+)s)?((?P<ms>[\d.]+)ms)?", re.ASCII
 )
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 

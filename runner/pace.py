@@ -31,7 +31,7 @@ SLACK_S = 5.0
 QUIET_S, QUIET_REQUESTS = 30.0, 300
 """So much without a refusal, and the limit may have risen..."""
 TRUST = 5
-"""...or the estimate was too low: it is trusted for so many times what it is made of."""
+"""...or the estimate was too low: one made of few requests is trusted for few."""
 GROW_S, GROW_REQUESTS = 5.0, 10
 FIRST_STEP = 0.05
 """It is then tried with 5 % more, 10 %, 20 %, ... so far apart."""

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from runner import errors as e
 from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
 
+USUAL_WEIGHT = 0.05
+"""Of the last call, in what is usual; stages differ and come in turns."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Work:
@@ -71,6 +74,7 @@ class Lane:
         self.held = 0
         self.turn_s = 1.0 / limits.weight
         self.turn = 0.0  #: virtual time at which it has had its share
+        self.usual_tokens = 0.0  #: of a call; 0: none is known
         self.window = max(64, 2 * limits.concurrency)
         self.most_unsettled = 2 * limits.concurrency + 64
 
@@ -81,7 +85,16 @@ class Lane:
             return None, None
         if self.unsettled >= self.most_unsettled:
             return None, None
-        return queue, self.limiter.ready_at(now, queue.ready[0].tokens)
+        work = queue.ready[0]
+        if not work.tokens and self.limiter.counts_tokens:
+            # loaded before the endpoint told that tokens matter
+            work.tokens = round(self.usual_tokens)
+        return queue, self.limiter.ready_at(now, work.tokens)
+
+    def used(self, tokens: int) -> None:
+        """A call is known to have used so many tokens."""
+        weight = USUAL_WEIGHT if self.usual_tokens else 1.0
+        self.usual_tokens += weight * (tokens - self.usual_tokens)
 
     @property
     def unsettled(self) -> int:

@@ -129,6 +129,8 @@ class Scheduler:
         """A reply came: its slot is free; *used* tokens if the endpoint said."""
         lane = self._lanes[work.model]
         lane.in_flight -= 1
+        if used is not None:
+            lane.used(used)
         lane.limiter.answered(now, work.sent_at, told)
         lane.limiter.release(work.tokens, used)
         lane.endpoint.breaker.succeeded()

@@ -13,6 +13,7 @@ from runner import errors as e
 from runner.lane import Work
 from runner.limiter import Endpoint, Limits
 from runner.scheduler import Load, Scheduler
+from runner.told import Quota, Told
 
 STAGES = ("first", "second")
 FAULTS = (
@@ -254,3 +255,14 @@ def test_a_model_that_could_not_use_its_turns_does_not_make_up_for_them() -> Non
     for work in works[:2]:
         scheduler.received(work, 100.0, used=None)
     assert Counter(w.model for w in scheduler.step(100.0).start) == {"a": 2, "b": 2}
+
+
+def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
+    scheduler = _shared(a=1.0)
+    works = scheduler.step(0.0).start
+    assert [work.tokens for work in works] == [0] * 8
+    told = Told(tokens=Quota(per_minute=60_000))
+    scheduler.received(works[0], 1.0, used=300, told=told)
+    scheduler.settled(works[0])
+    (work,) = scheduler.step(1.0).start
+    assert work.tokens == 300

@@ -20,13 +20,13 @@ from runner.growth import Growth
 from runner.job import Dataset, Job
 from runner.lane import Work
 from runner.plan import task_of
-from runner.reask import reask_messages
+from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
 from runner.told import told
-from runner.wire import skeleton
+from runner.wire import decode_reply, skeleton
 from store.clock import Clock
 from store.events import (
     AttemptAnswered,
@@ -75,6 +75,17 @@ class _Item:
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
 
+    def refuse(self, attempt: int, reply: Reply, failure: ParseFailure) -> None:
+        """Ask again, showing the reply of *attempt* and why it was refused."""
+        self.reasks += 1
+        self.extra += reask_messages(reply, failure)
+        self.refused = (
+            TaskCompleted(
+                task=self.work.number, attempt=attempt, unparsed=failure.reason
+            ),
+            Answer(task=self.task, reply=reply, parsed=failure),
+        )
+
 
 class Attempts:
     """Sends the loaded tasks of one run and records what comes of them."""
@@ -90,27 +101,35 @@ class Attempts:
         self._wake = wake
         self._items: dict[int, _Item] = {}
         self.counts: Counter[str] = Counter()
-        self.may_reask = True
 
-    def admit(self, row: TaskRow) -> Work:
+    async def admit(self, row: TaskRow) -> Work:
         """Take a task in, for as long as it is not settled."""
         if row.task in self._items:
             return self._items[row.task].work
         task = task_of(row)
-        tokens = 0
-        if self._scheduler.counts_tokens(row.model):
-            tokens = worst_tokens(self._request(task))
+        is_counted = self._scheduler.counts_tokens(row.model)
         work = Work(
             number=row.task,
             stage=row.stage,
             model=row.model,
             tries=row.tries,
-            tokens=tokens,
+            tokens=worst_tokens(self._request(task)) if is_counted else 0,
         )
-        self._items[row.task] = _Item(
-            work=work, row=row, task=task, attempt=row.attempts
-        )
+        item = _Item(work=work, row=row, task=task, attempt=row.attempts)
+        if self._parts.reask and row.reply_seq is not None:
+            await self._take_up_dialogue(item)
+        self._items[row.task] = item
         return work
+
+    async def _take_up_dialogue(self, item: _Item) -> None:
+        """Go on with a re-ask that an earlier process began."""
+        for recorded in refused(await self._log.task_events(item.work.number)):
+            answered = recorded.event
+            if isinstance(answered, AttemptAnswered):
+                body = await self._log.payload(recorded.seq) or b""
+                reply = decode_reply(answered.form, body)
+                failure = ParseFailure(reason=answered.reask or "")
+                item.refuse(answered.attempt, reply, failure)
 
     def _request(self, task: Task) -> ChatRequest:
         return self._parts.job.request(self._parts.dataset, task)
@@ -208,33 +227,27 @@ class Attempts:
             await self._log.append(Entry(event=answered, payload=received.body))
             raise
         failure = parsed if isinstance(parsed, ParseFailure) else None
+        # nothing was awaited since the slot was given back: the answer stands in the
+        # log before the attempt that takes the slot over
+        if failure is not None and self._may_reask(item, reply):
+            asked = replace(answered, reask=failure.reason)
+            await self._log.append(Entry(event=asked, payload=received.body))
+            item.refuse(item.attempt, reply, failure)
+            self._scheduler.again(work)
+            self._wake()
+            return
+        await self._log.append(Entry(event=answered, payload=received.body))
         completed = TaskCompleted(
             task=work.number,
             attempt=item.attempt,
             unparsed=failure.reason if failure is not None else None,
         )
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        # nothing was awaited since the slot was given back: the answer stands in the
-        # log before the attempt that takes the slot over
-        if failure is not None and self._may_reask(item, reply):
-            asked = replace(answered, reask=failure.reason)
-            await self._log.append(Entry(event=asked, payload=received.body))
-            item.reasks += 1
-            item.extra += reask_messages(reply, failure)
-            item.refused = completed, answer
-            self._scheduler.again(work)
-            self._wake()
-            return
-        await self._log.append(Entry(event=answered, payload=received.body))
         await self._finish(item, [completed], answer)
 
     def _may_reask(self, item: _Item, reply: Reply) -> bool:
         """A cut reply is not asked again: the same limit would cut it again."""
-        return (
-            item.reasks < self._parts.reask
-            and not reply.is_truncated
-            and self.may_reask
-        )
+        return item.reasks < self._parts.reask and not reply.is_truncated
 
     async def _finish(
         self, item: _Item, entries: Sequence[Entry | Event], answer: Answer

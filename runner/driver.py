@@ -55,7 +55,6 @@ class Driver:
         """Start nothing more; calls in flight get the grace time."""
         if self._drain_until is None:
             self._drain_until = self._clock.monotonic() + self._grace_s
-            self._attempts.may_reask = False
             self._scheduler.drain()
             self._wake.set()
 
@@ -218,7 +217,7 @@ class Driver:
         for row in rows:
             if row.is_held and not self._frees_held:
                 continue
-            work = self._attempts.admit(row)
+            work = await self._attempts.admit(row)
             due = float("-inf")
             if row.not_before_us is not None:
                 due = now + max(0.0, (row.not_before_us - now_us) / 1e6)

@@ -231,6 +231,7 @@ def _client_options(
         base_url=own.base_url,
         api_key=Secret(key) if key else None,
         timeouts=Timeouts(total_s=options.timeout_s),
+        environment=shell.environment,
         job=job,
         runs_dir=shell.runs_dir,
         clock=shell.clock,
@@ -338,7 +339,9 @@ async def _conclude(
             )
         )
         return Ended(outcome=outcome)
-    go_on = f"go on with: siftlog resume {folder.run_id}"
+    unknown = len(await log.in_flight())
+    lost = f"{unknown} calls in flight were given up; " if unknown else ""
+    go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
     by, why = {
         "finished": (
             "operator",

@@ -7,6 +7,7 @@ their environment variable and never held in an option.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +58,11 @@ class RunOptions(BaseModel):
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_or_more(cls, models: object) -> object:
+        return (models,) if isinstance(models, str) else models
+
     @field_validator("model")
     @classmethod
     def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
@@ -79,13 +85,27 @@ class RunOptions(BaseModel):
 def options_from(values: Mapping[str, Any]) -> RunOptions:
     """Validated options; raise `UsageError` naming the option that is off."""
     try:
-        return RunOptions.model_validate(dict(values))
+        options = RunOptions.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "configuration"
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
+            raise UsageError(
+                f"There is no option {name!r}; {hint} The job's own settings stand "
+                "under [settings]."
+            ) from error
         raise UsageError(
             f"Option {name}: {first['msg']}; see siftlog run --help."
         ) from error
+    idle = sorted(set(options.models) - set(options.model))
+    if idle:
+        raise UsageError(
+            f"[models.{idle[0]!r}] sets up a model that the run does not ask; "
+            f"it asks {', '.join(options.model)}."
+        )
+    return options
 
 
 def read_toml(path: Path) -> dict[str, Any]:

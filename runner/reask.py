@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from runner.reply import ParseFailure, Reply
 from runner.request import Message, Part
+from store.events import AttemptAnswered, Recorded, TaskCompleted, TaskFailed
+
+
+def refused(history: Iterable[Recorded]) -> list[Recorded]:
+    """Of a task's events, the answers that were refused since its last end, if any."""
+    found: list[Recorded] = []
+    for recorded in history:
+        match recorded.event:
+            case TaskCompleted() | TaskFailed():
+                found = []
+            case AttemptAnswered(reask=str()):
+                found.append(recorded)
+            case _:
+                pass
+    return found
 
 
 def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
 
 from runner.job import Job
 from runner.scorecard import Cell, Metric, Scorecard
@@ -91,17 +91,24 @@ def operations_json(state: Status) -> bytes:
 def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
     """Rows as CSV; an undefined cell is blank."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    write = csv_writer(out)
+    for row in rows:
+        write(row)
     return out.getvalue()
 
 
+def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
+    """Writes a row to *file* with each call, in the form of `csv_lines`."""
+    write = csv.writer(file, lineterminator="\n").writerow
+    return lambda row: write(map(_cell, row))
+
+
 def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        # a quote keeps a spreadsheet from running what a model wrote
+        return f"'{cell}" if cell.startswith(FORMULA) else cell
     if cell is None:
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    if isinstance(cell, str):
-        # a quote keeps a spreadsheet from running what a model wrote
-        return f"'{cell}" if cell.startswith(FORMULA) else cell
     return repr(cell)

@@ -12,17 +12,17 @@ import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import assert_never
+from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launch import owner
-from runner.render import csv_lines, operations_json, scorecard_json
+from runner.render import csv_writer, operations_json, scorecard_json
 from runner.replay import LogAnswers
 from runner.scorecard import Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
@@ -47,8 +47,9 @@ class Scoring:
 
     number: int | None  #: None: not recorded
     job: str
-    scorecard: Scorecard
-    content: bytes  #: of scorecard.json
+    # asyncio prints what its main task returned, and all data hang on a scorecard
+    scorecard: Scorecard = field(repr=False)
+    content: bytes = field(repr=False)  #: of scorecard.json
     artifacts: tuple[str, ...]  #: file names in the scoring's folder
     folder: Path | None
     is_partial: bool  #: the run is unfinished
@@ -176,28 +177,24 @@ def _write(draft: Path, card: Scorecard, content: bytes, operations: bytes) -> N
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts."""
     with ExitStack() as stack:
-        tables = {
-            table.name: stack.enter_context(
-                (draft / f"{table.name}.csv").open("w", encoding="utf-8", newline="")
-            )
-            for table in card.tables
-        }
+
+        def opened(name: str) -> TextIO:
+            path = draft / name
+            return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+
+        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
         for table in card.tables:
-            tables[table.name].write(csv_lines([table.columns, *table.rows]))
-        artifacts = {
-            artifact.name: stack.enter_context(
-                (draft / artifact.name).open("w", encoding="utf-8", newline="")
-            )
-            for artifact in card.artifacts
-        }
+            for cells in (table.columns, *table.rows):
+                tables[table.name](cells)
+        artifacts = {a.name: opened(a.name).write for a in card.artifacts}
         for artifact in card.artifacts:
-            artifacts[artifact.name].write(artifact.text)
+            artifacts[artifact.name](artifact.text)
         for detail in card.details:
             match detail:
                 case Row():
-                    tables[detail.table].write(csv_lines([detail.cells]))
+                    tables[detail.table](detail.cells)
                 case Line():
-                    artifacts[detail.artifact].write(detail.text)
+                    artifacts[detail.artifact](detail.text)
                 case Verdict():
                     yield StoredVerdict(
                         task=detail.task,

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import aiosqlite
 
@@ -57,8 +57,7 @@ class WriterThread(aiosqlite.Connection):
         self._tx.put_nowait((None, function))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unit:
+class _Unit(NamedTuple):
     """What one call to `append` wants committed together."""
 
     facts: tuple[Fact, ...]
@@ -108,9 +107,7 @@ class Committer:
     def put(self, facts: tuple[Fact, ...], durable: asyncio.Future[int] | None) -> None:
         """Have *facts* committed together; *durable* is told the last one's seq."""
         queue = self._queue
-        unit = _Unit(
-            facts=facts, size=sum(fact.size for fact in facts), durable=durable
-        )
+        unit = _Unit(facts, sum([fact.size for fact in facts]), durable)
         queue.units.append(unit)
         queue.bytes += unit.size
         self._announce()

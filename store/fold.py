@@ -117,7 +117,8 @@ def touched(event: Event) -> Iterable[int]:
         case AttemptsAbandoned():
             return [task for task, _ in event.attempts]
         case _:
-            return (event.task,) if isinstance(event, OneTask) else ()
+            task: int | None = getattr(event, "task", None)  # of every `OneTask`
+            return () if task is None else (task,)
 
 
 def bucket_of(latency_ms: float) -> int:
@@ -164,11 +165,9 @@ class Fold:
     marks: list[tuple[str, int]] = field(default_factory=list)
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
-    def previous(self, event: Event) -> int | None:
-        """Seq of the event before *event* that is about the same task alone."""
-        if not isinstance(event, OneTask):
-            return None
-        draft = self.tasks.get(event.task)
+    def previous(self, task: int | None) -> int | None:
+        """Seq of the latest event that is about *task* alone, so far."""
+        draft = None if task is None else self.tasks.get(task)
         return None if draft is None else draft.event_seq
 
     def apply(  # noqa: C901, PLR0912 - one arm a kind; assert_never misses none
@@ -275,7 +274,8 @@ class Fold:
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].started += 1
 
     def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
-        draft = self._step(seq, event, Move.ANSWER)
+        refused = event.reask is not None
+        draft = self._step(seq, event, Move.REFUSE if refused else Move.ANSWER)
         if not draft.sent:  # it came without a request of ours
             draft.attempts = max(draft.attempts, event.attempt)
             draft.tries += 1

@@ -147,6 +147,10 @@ class Log(Protocol):
         """`request_sha256` of the task's latest started attempt."""
         ...
 
+    async def task_events(self, task: int) -> list[Recorded]:
+        """The events that are about one task alone, ascending."""
+        ...
+
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
     ) -> list[Recorded]:

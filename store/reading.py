@@ -126,6 +126,11 @@ def recorded_rows(
     ]
 
 
+def task_events(conn: sqlite3.Connection, task: int) -> list[Recorded]:
+    """The events that are about one task alone, ascending."""
+    return recorded_rows(conn, SQL["task_events"], (task,))
+
+
 def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
     """The bytes beside an event; None where it has none."""
     row = conn.execute(SQL["payload"], (seq,)).fetchone()

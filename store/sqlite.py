@@ -299,6 +299,10 @@ class SqliteLog:
         """The reply that counts for *task*."""
         return await self._read(reading.reply, task)
 
+    async def task_events(self, task: int) -> list[Recorded]:
+        """The events that are about one task alone, ascending."""
+        return await self._read(reading.task_events, task)
+
     async def started(self, task: int) -> str | None:
         """`request_sha256` of the task's latest started attempt."""
         return await self._read(reading.started, task)

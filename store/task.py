@@ -39,6 +39,7 @@ class Move(enum.Enum):
 
     START = "attempt_started"
     ANSWER = "attempt_answered"
+    REFUSE = "attempt_answered, to be asked again"
     RETRY = "attempt_failed, another is due"
     GIVE_UP = "attempt_failed, no further attempt"
     ABANDON = "attempts_abandoned"
@@ -54,15 +55,16 @@ MOVES: dict[tuple[TaskState, Move], TaskState] = {
     (_S.QUEUED, Move.START): _S.RUNNING,
     # work made elsewhere and cached answers come without a request of ours
     (_S.QUEUED, Move.ANSWER): _S.RUNNING,
+    (_S.QUEUED, Move.REFUSE): _S.QUEUED,
     (_S.QUEUED, Move.FAIL): _S.FAILED,
     (_S.QUEUED, Move.SKIP): _S.SKIPPED,
     (_S.RUNNING, Move.ANSWER): _S.RUNNING,
+    # back in the queue, so that a re-ask survives whoever was to make it
+    (_S.RUNNING, Move.REFUSE): _S.QUEUED,
     (_S.RUNNING, Move.RETRY): _S.WAITING,
     (_S.RUNNING, Move.GIVE_UP): _S.RUNNING,
     (_S.RUNNING, Move.ABANDON): _S.QUEUED,
     (_S.RUNNING, Move.HOLD): _S.WAITING,
-    # a re-ask: the reply came, its content was refused
-    (_S.RUNNING, Move.START): _S.RUNNING,
     (_S.RUNNING, Move.COMPLETE): _S.COMPLETED,
     (_S.RUNNING, Move.FAIL): _S.FAILED,
     (_S.WAITING, Move.START): _S.RUNNING,

@@ -262,6 +262,10 @@ class MemoryLog:
         event = self._events[draft.started_seq - 1].event
         return event.request_sha256 if isinstance(event, AttemptStarted) else None
 
+    async def task_events(self, task: int) -> list[Recorded]:
+        """The events that are about one task alone, ascending."""
+        return [r for r in self._events if getattr(r.event, "task", None) == task]
+
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
     ) -> list[Recorded]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +39,8 @@ class StoredVerdict:
 
 def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
     """Write *verdicts* to a new database at *path*, in flat memory."""
-    rows = map(astuple, verdicts)
+    columns = attrgetter("task", "value", "expected", "correct", "rule")
+    rows = map(columns, verdicts)
     with closing(sqlite3.connect(path)) as db:
         db.execute(_SQL["create"])
         while batch := list(islice(rows, BATCH)):

@@ -21,7 +21,7 @@ from store.events import (
     Recorded,
 )
 from store.query import Query
-from store.reading import last_seq, payload, recorded, recorded_rows, reply, task_rows
+from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
 from store.statements import SQL
 from store.status import (
@@ -109,11 +109,6 @@ def events(
 ) -> list[Recorded]:
     """Events with seq above *after*, ascending; of some kinds only, if named."""
     return recorded(conn, after, limit, kinds)
-
-
-def task_events(conn: sqlite3.Connection, task: int) -> list[Recorded]:
-    """The events that are about one task alone, ascending."""
-    return recorded_rows(conn, SQL["task_events"], (task,))
 
 
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:

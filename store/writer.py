@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,30 +25,24 @@ from store.manifest import planned_tasks
 from store.statements import SQL
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """An entry made ready for the writer's thread."""
 
     ts_us: int  #: when it was appended; the writer may move it up, never down
     entry: Entry
     facts: bytes
+    size: int  #: bytes held until the commit
 
     @classmethod
     def of(cls, entry: Entry | Event, ts_us: int) -> Fact:
         """Encode now: what is appended is what the caller saw."""
         if not isinstance(entry, Entry):
             entry = Entry(event=entry)
-        return cls(ts_us, entry, facts_of(entry.event))
-
-    @property
-    def size(self) -> int:
-        """Bytes held until the commit."""
-        payload = self.entry.payload
-        return (
-            len(self.facts)
-            + (0 if payload is None else len(payload))
-            + sum(len(blob.data) for blob in self.entry.blobs)
-        )
+        facts = facts_of(entry.event)
+        size = len(facts) + len(entry.payload or b"")
+        for blob in entry.blobs:
+            size += len(blob.data)
+        return cls(ts_us, entry, facts, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +147,8 @@ class Writer:
             seq += 1
             ts_us = max(fact.ts_us, ts_us + 1)
             event, payload = fact.entry.event, fact.entry.payload
-            prev = fold.previous(event)
+            task: int | None = getattr(event, "task", None)
+            prev = fold.previous(task)
             if isinstance(event, TasksPlanned):
                 fold.apply(seq, ts_us, event, _manifest(payload))
             else:
@@ -167,7 +163,7 @@ class Writer:
                     self._epoch,
                     NAMES[type(event)],
                     event.VERSION,
-                    getattr(event, "task", None),
+                    task,
                     getattr(event, "attempt", None),
                     prev,
                     encoding,

@@ -53,6 +53,14 @@ def test_the_help_imports_neither_asyncio_clients_nor_jobs() -> None:
     assert not _loaded(_invoke("--help")) & {"httpx", "aiohttp", "jobs", "pydantic"}
 
 
+def test_the_direct_way_does_not_pay_for_litellm() -> None:
+    opened = (
+        "from runner.clients import ClientOptions, open_client\n"
+        "open_client('openai/x', ClientOptions())"
+    )
+    assert not _loaded(opened) & {"litellm", "openai"}
+
+
 def test_no_module_outgrows_its_noun() -> None:
     long = {p.name: n for p in SOURCES if (n := len(p.read_text().splitlines())) > 400}
     assert not long

@@ -22,7 +22,6 @@ def _blocks(language: str) -> list[str]:
 
 @pytest.mark.timeout(180)
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
-    sample = ROOT / "jobs" / "paper_investigation" / "sample"
     script = "\n".join(
         ["set -euo pipefail", "trap 'kill $(jobs -p)' EXIT", *_blocks("sh")]
     )
@@ -32,7 +31,6 @@ def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> N
         env={
             **os.environ,
             "PATH": f"{SIFTLOG.parent}:{os.environ['PATH']}",
-            "SIFTLOG_SAMPLE": str(sample),
         },
         capture_output=True,
         text=True,

@@ -6,12 +6,16 @@ Loading and validating them from files is `load.py`; nothing here opens a file e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from jobs.paper_investigation.settings import Pipeline, Settings
 from runner.scorecard import Finding
+
+KEPT_PAPERS = 64
+"""Papers whose questions are held by key: those that are asked about in a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ class Question:
     expected_significance: str = ""
     original_sentence: str = ""  #: holds the answer; never in a prompt
     line: int = 0
-    row: Mapping[str, Any]  #: every field of the file's row, unknown ones included
+    unknown: tuple[tuple[str, Any], ...] = ()  #: the row's other fields, name and value
 
     @property
     def key(self) -> str:
@@ -91,10 +95,17 @@ class Dataset:
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
     _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)
+    _questions_of: Callable[[str], Mapping[str, Question]] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         by_pmcid = {paper.pmcid: paper for paper in self.bench}
         object.__setattr__(self, "_by_pmcid", by_pmcid)
+        object.__setattr__(self, "_questions_of", lru_cache(KEPT_PAPERS)(self._keyed))
+
+    def _keyed(self, pmcid: str) -> Mapping[str, Question]:
+        return {question.key: question for question in self.questions.get(pmcid, ())}
 
     def paper(self, pmcid: str) -> BenchPaper | None:
         """The bench's line for a paper; None where the bench does not name it."""
@@ -102,7 +113,8 @@ class Dataset:
 
     def question(self, pmcid: str, key: str) -> Question | None:
         """A paper's question by its key, such as "mcq_drug:30033"."""
-        for question in self.questions.get(pmcid, ()):
-            if question.key == key:
-                return question
-        return None
+        return self.questions_of(pmcid).get(key)
+
+    def questions_of(self, pmcid: str) -> Mapping[str, Question]:
+        """A paper's questions by their keys."""
+        return self._questions_of(pmcid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from sys import intern
 from typing import cast
 
 from jobs.paper_investigation.dataset import Question
@@ -21,6 +22,30 @@ FILES: Mapping[Pipeline, str] = {
 """Where each pipeline's file stands in a questions folder."""
 
 LETTERS = ("a", "b", "c", "d")
+
+KNOWN = frozenset(
+    {
+        "question_id",
+        "pmcid",
+        "variant",
+        "annotation_id",
+        "question_type",
+        "table_type",
+        "blanked_sentence",
+        *(f"option_{letter}" for letter in LETTERS),
+        "options",
+        "correct_answer",
+        "original_sentence",
+        "sentence",
+        "gene",
+        "drug",
+        "phenotype_category",
+        "phenotype",
+        "expected_answer_p_value",
+        "expected_answer_significance",
+    }
+)
+"""Fields of a row that a question has a place for."""
 
 
 def question_files(settings: Settings) -> dict[Pipeline, Path]:
@@ -104,22 +129,23 @@ def _read_file(
 
 def read_question(pipeline: Pipeline, row: Row) -> Question:
     """The question a row holds; `pmcid` and `variant` are known to be there."""
+    # what many rows repeat is held once
     options, correct = _choices(row) if pipeline != "study_param" else (None, None)
     is_mcq = options is not None
     return Question(
         pipeline=pipeline,
         question_id=row.text("question_id") or f"L{row.line}",
-        pmcid=row.text("pmcid"),
-        variant=row.text("variant"),
+        pmcid=intern(row.text("pmcid")),
+        variant=intern(row.text("variant")),
         annotation_id=row.text("annotation_id"),
-        question_type=row.text("question_type"),
-        table_type=row.text("table_type"),
+        question_type=intern(row.text("question_type")),
+        table_type=intern(row.text("table_type")),
         sentence=row.required("blanked_sentence") if is_mcq else row.text("sentence"),
         options=options,
         correct=correct,
-        gene=row.text("gene"),
-        drug=row.text("drug"),
-        phenotype_category=row.text("phenotype_category"),
+        gene=intern(row.text("gene")),
+        drug=intern(row.text("drug")),
+        phenotype_category=intern(row.text("phenotype_category")),
         phenotype=row.text("phenotype"),
         expected_p_value="" if is_mcq else row.required("expected_answer_p_value"),
         expected_significance=(
@@ -127,7 +153,7 @@ def read_question(pipeline: Pipeline, row: Row) -> Question:
         ),
         original_sentence=row.text("original_sentence"),
         line=row.line,
-        row=row.fields,
+        unknown=tuple(item for item in row.fields.items() if item[0] not in KNOWN),
     )
 
 

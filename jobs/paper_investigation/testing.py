@@ -43,7 +43,6 @@ def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> Questi
         options=("aspirin", "warfarin", "heparin", "digoxin"),
         correct="b",
         original_sentence="Warfarin is cleared more slowly by carriers.",
-        row={},
     )
     return replace(question, **changes)
 
@@ -63,7 +62,6 @@ def study(pmcid: str, variant: str, question_id: str, **changes: Any) -> Questio
         phenotype="lower dose",
         expected_p_value="= 0.03",
         expected_significance="yes",
-        row={},
     )
     return replace(question, **changes)
 

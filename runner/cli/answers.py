@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from runner.cli import choices
+from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
@@ -46,6 +46,7 @@ def score(
         job = load_job(run_started(reader).job)
     typed = choices.job_settings(ctx.args, given["sets"])
     settings = scoring.effective_settings(job, folder, typed)
+    collector.calm()
     made = asyncio.run(
         scoring.score(job, folder, settings, clock=session.CLOCK, record=not no_record)
     )

@@ -20,6 +20,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
+@choices.who_answers
 @choices.engine_options
 @choices.new_run
 @choices.no_score
@@ -38,6 +39,7 @@ def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> i
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
+@choices.who_answers
 @choices.engine_options
 @choices.new_run
 @choices.as_json

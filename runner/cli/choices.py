@@ -74,15 +74,26 @@ _NEW_RUN: Sequence[Callable[[Any], Any]] = (
 
 
 def engine_options(command: C) -> C:
-    """The options of `runner.options.RunOptions`, on any verb that sends calls."""
+    """How calls are sent: on every verb that sends some."""
     for decorate in reversed(_ENGINE):
         command = decorate(command)
     return command
 
 
-_ENGINE: Sequence[Callable[[Any], Any]] = (
+def who_answers(command: C) -> C:
+    """Which models are asked, and how often: fixed for a run once it has begun."""
+    for decorate in reversed(_WHO):
+        command = decorate(command)
+    return command
+
+
+_WHO: Sequence[Callable[[Any], Any]] = (
     option("--model", multiple=True, help="Model to ask; repeatable."),
     option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
+)
+
+
+_ENGINE: Sequence[Callable[[Any], Any]] = (
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
     option("--concurrency", type=int, help="Calls at a time, at most.  [default: 256]"),

@@ -1,4 +1,4 @@
-"""Python's garbage collector, set for a process that makes calls for hours."""
+"""Python's garbage collector, set for a process that makes or scores many calls."""
 
 from __future__ import annotations
 

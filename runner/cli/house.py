@@ -30,17 +30,21 @@ def jobs(job_name: str | None, as_json: bool) -> int:
         fields = load_job(job_name).Settings.model_json_schema()["properties"]
         for name, field in fields.items():
             default = field.get("default")
+            allowed = field.get("enum", [])
             if as_json:
                 record(
                     {
                         "setting": name,
                         "default": default,
+                        "allowed": allowed,
                         "description": field.get("description", ""),
                     }
                 )
             else:
                 shown = "-" if default is None else str(default)
-                text(f"{name:28} {shown:24} {field.get('description', '')}")
+                said = field.get("description", "")
+                values = f" ({', '.join(map(str, allowed))})" if allowed else ""
+                text(f"{name:28} {shown:24} {said}{values}")
         return DONE
     for name in job_names():
         job = load_job(name)

@@ -110,6 +110,8 @@ def tasks(
     folder = resolve(runs_dir, run_name)
     if as_csv:
         raw(csv_lines([_TASK_COLUMNS]))
+    elif not as_json:
+        text(_TASK_LINE.format(*_TASK_HEADS))
     shown = 0
     for row in _task_rows(folder.log, query, limit):
         shown += 1
@@ -119,17 +121,31 @@ def tasks(
         elif as_csv:
             raw(csv_lines([tuple(values.values())]))
         else:
-            outcome = row.error or row.reason or ""
-            took = (
-                f"{row.latency_ms / 1e3:.1f} s" if row.latency_ms is not None else "-"
-            )
-            text(
-                f"{row.task:>8} {row.stage:10} {row.key:40} {row.model:28} "
-                f"{values['state']:10} {row.attempts:>3} {took:>8} {outcome}"
-            )
+            text(_task_line(row))
     if not shown:
         tell(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
     return DONE
+
+
+_TASK_LINE = "{:>8} {:10} {:36} {:28} {:>3} {:10} {:>3} {:>8} {}"
+_TASK_HEADS = (
+    *("task", "stage", "key", "model", "rep", "state", "try", "took", "error, reason"),
+)
+
+
+def _task_line(row: TaskRow) -> str:
+    latency = row.latency_ms
+    return _TASK_LINE.format(
+        row.task,
+        row.stage,
+        row.key,
+        row.model,
+        row.replicate,
+        row.state.name.lower(),
+        row.attempts,
+        "-" if latency is None else f"{latency / 1e3:.1f} s",
+        row.error or row.reason or "",
+    )
 
 
 _TASK_COLUMNS = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.beside import beside
-from runner.cli.speech import mutter
+from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
 from runner.launch import Watch
@@ -17,8 +18,6 @@ from store.views import Status
 
 TERMINAL_S: Final = 0.5
 PLAIN_S: Final = 30.0
-ERASE: Final = "\r\x1b[K"
-"""To the line's beginning, and empty it."""
 WINDOW_S: Final = 60.0
 """Rates are over the last minute: a run's mean hides that it slowed down."""
 
@@ -45,7 +44,10 @@ async def _show(meter: _Meter, clock: Clock) -> None:
         pause = TERMINAL_S if terminal else PLAIN_S
         await clock.sleep_until(clock.monotonic() + pause)
         line = meter.line()
-        mutter(f"{ERASE}{line}" if terminal else f"{line}\n")
+        if terminal:
+            # a longer line would wrap, and leave its first part behind
+            line = ERASE + line[: shutil.get_terminal_size().columns - 1]
+        mutter(line if terminal else f"{line}\n")
 
 
 class _Meter:
@@ -58,7 +60,8 @@ class _Meter:
         self._growth = growth
         self._clock = clock
         tasks = before.tasks
-        self._ended_before = tasks.completed + tasks.failed + tasks.skipped
+        self._ended_before = tasks.completed + tasks.failed
+        self._skipped_before = tasks.skipped
         self._failed_before = tasks.failed
         self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
 
@@ -71,19 +74,20 @@ class _Meter:
             self._marks.pop(0)
         began, count = self._marks[0]
         rate = (figures.tasks_ended - count) / max(now - began, 1e-9)
-        ended = self._ended_before + figures.tasks_ended + self._growth.skipped
-        planned = self._growth.planned
+        ended = self._ended_before + figures.tasks_ended
+        # what is never asked is no progress
+        planned = self._growth.planned - self._skipped_before - self._growth.skipped
         share = ended / planned if planned else 0.0
-        parts = [
-            f"{ended:,} of {planned:,} tasks {share:.1%}",
-            f"{figures.in_flight} in flight",
-            f"{figures.waiting} waiting",
-            f"{self._failed_before + figures.tasks_failed} failed",
-            f"{rate:,.1f}/s",
-        ]
+        parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
         if rate > 0 and left > 0:
             parts.append(f"{_duration(left / rate)} left")
+        counts = {
+            "in flight": figures.in_flight,
+            "waiting": figures.waiting,
+            "failed": self._failed_before + figures.tasks_failed,
+        }
+        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         return " · ".join(parts)
 
 

@@ -192,8 +192,9 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
     text(scoring.scorecard.summary)
     if scoring.folder is not None:
         text(f"files: {scoring.folder}")
-    item = scoring.scorecard.worth_explaining or "ITEM"
-    text(f"next: siftlog explain {folder.run_id} {item}")
+    item = scoring.scorecard.worth_explaining
+    look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
+    text(f"next: siftlog {look}")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

@@ -16,9 +16,14 @@ DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
 """Exit codes of every verb (architecture, "Command line")."""
 
 
+ERASE = "\r\x1b[K"
+"""To the beginning of a terminal's line, and empty it."""
+
+
 def tell(sentence: str) -> None:
-    """A sentence for people, on stderr."""
-    mutter(printable(sentence) + "\n")
+    """A sentence for people, on stderr; takes the place of a line of progress."""
+    erased = ERASE if sys.stderr.isatty() else ""
+    mutter(f"{erased}{printable(sentence)}\n")
 
 
 def mutter(safe: str) -> None:

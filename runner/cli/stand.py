@@ -106,9 +106,11 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
         ),
     ]
+    # with nobody there to receive them, calls in flight are calls given up
+    names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:
         states = ", ".join(
-            f"{n:,} {state.name.lower()}"
+            f"{n:,} {names.get(state, state.name.lower())}"
             for state, n in sorted(lane.states.items())
             if n
         )

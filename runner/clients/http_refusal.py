@@ -181,10 +181,11 @@ def _complaint(body: bytes) -> tuple[str, str]:
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
         said = said.get("message") or said.get("detail") or ""
-    return code, _one_line(said if isinstance(said, str) else "")
+    return code, one_line(said if isinstance(said, str) else "")
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """*text* fit for a message: printable, on one line, and short."""
     line = " ".join(text.split())
     shown = "".join(letter for letter in line if letter.isprintable())
     return (

@@ -7,52 +7,20 @@ are of no use here (`design/http-transport.md` has the figures).
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
-import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from runner.clients.client import Call, ClientStatistics, Received
-from runner.clients.http_refusal import kept, refusal
+from runner.clients.http_refusal import refusal
+from runner.clients.http_sender import HttpSender
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
+from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
-from runner.errors import (
-    AttemptError,
-    ConnectionLost,
-    MalformedReply,
-    Timeout,
-    UsageError,
-)
+from runner.errors import MalformedReply, UsageError
 from runner.wire import OPENAI_CHAT, decode_reply, encode_chat
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
-
-NO_KEY: Final = Secret("none")
-"""Stands in where no key is sent; too short to mask anything."""
-
-KEEPALIVE_S: Final = 4.0
-"""Idle connections are closed before the server does it: uvicorn, under vLLM and most
-other servers, closes after 5 s, and a request sent at that moment is lost."""
-
-TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
-    (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
-    (aiohttp.ServerTimeoutError, Timeout, "no byte in time"),
-    (TimeoutError, Timeout, "the reply was not whole in time"),
-    (aiohttp.ClientConnectorError, ConnectionLost, "no connection"),
-    (aiohttp.ClientConnectionError, ConnectionLost, "the connection broke"),
-    (aiohttp.ClientPayloadError, ConnectionLost, "the connection broke in the reply"),
-    (httpx.DecodingError, MalformedReply, "the reply's compression is damaged"),
-    (aiohttp.ClientError, MalformedReply, "the reply is not HTTP"),
-)
-"""From what the transport raises, httpx's wrapping taken off, to what it means here;
-the first that fits decides."""
 
 
 class OpenAICompatibleClient:
@@ -65,18 +33,10 @@ class OpenAICompatibleClient:
         self._limit: Final = (
             "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
         )
-        self._key = options.api_key or NO_KEY
         self._url = httpx.URL(self._endpoint + "/chat/completions")
         self._headers = _headers(self._url, options.api_key)
-        timeouts = options.timeouts
-        self._extensions = {
-            "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
-        }
-        # The engine bounds what is in flight; a second bound here could only disagree.
-        self._transport = AiohttpTransport(
-            limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
-            proxy=proxy_for(self._url),
-        )
+        keys = Keyring(options.api_key) if options.api_key else Keyring()
+        self._sender = HttpSender(self._endpoint, options, keys)
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -93,15 +53,11 @@ class OpenAICompatibleClient:
             limit=self._limit,
         )
         request = httpx.Request(
-            "POST",
-            self._url,
-            headers=self._headers,
-            content=content,
-            extensions=self._extensions,
+            "POST", self._url, headers=self._headers, content=content
         )
         with self._tally.attempt():
             self._tally.bytes_sent += len(content)
-            status, headers, body = await self._send(request)
+            status, headers, body = await self._sender.send(request)
             self._tally.bytes_received += len(body)
             if status != httpx.codes.OK:
                 raise refusal(
@@ -124,59 +80,13 @@ class OpenAICompatibleClient:
                 headers=headers or None,
             )
 
-    async def _send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers that matter and body of the reply, with the key masked."""
-        with self._translated():
-            async with asyncio.timeout(self._options.timeouts.total_s):
-                response = await self._transport.handle_async_request(request)
-                try:
-                    body = await self._read(response)
-                finally:
-                    await response.aclose()
-        headers = {
-            name: self._key.mask(value)
-            for name, value in kept(response.headers).items()
-        }
-        return response.status_code, headers, self._key.mask_bytes(body)
-
-    async def _read(self, response: httpx.Response) -> bytes:
-        pieces: list[bytes] = []
-        length = 0
-        async for piece in response.aiter_bytes():
-            length += len(piece)
-            if length > self._options.max_reply_bytes:
-                raise MalformedReply(
-                    f"{self._endpoint} sent a reply of more than "
-                    f"{self._options.max_reply_bytes} bytes.",
-                    status=response.status_code,
-                )
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
-            is_wrapped = isinstance(error, httpx.TransportError)
-            cause = (is_wrapped and error.__cause__) or error
-            meaning, what = next(
-                (meaning, what)
-                for kind, meaning, what in TRANSPORT_ERRORS
-                if isinstance(cause, kind)
-            )
-            said = self._key.mask(str(cause))
-            message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
-            # The cause is dropped: aiohttp's errors carry the request with its key.
-            raise meaning(message) from None
-
     def statistics(self) -> ClientStatistics:
         """The client's figures."""
         return self._tally.statistics()
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._transport.aclose()
+        await self._sender.close()
 
 
 def endpoint_url(base_url: str) -> str:
@@ -216,15 +126,3 @@ def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
     if key is not None:
         headers["authorization"] = f"Bearer {key.reveal()}"
     return headers
-
-
-def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
-    """The proxy that the environment names for *url*; loopback never takes one."""
-    try:
-        is_loopback = ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        is_loopback = url.host == "localhost"
-    proxy = urllib.request.getproxies().get(url.scheme)
-    if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
-        return None
-    return httpx.Proxy(proxy)

@@ -11,8 +11,9 @@ def open_client(model: str, options: ClientOptions) -> ModelClient:
     """The client for *model*; to be closed by the caller, inside the event loop.
 
     `baseline/...` asks the job itself, `recorded:...` a file or an earlier run; all
-    else goes to `options.base_url`, or, as `openai/...`, to OpenAI. The modules are
-    imported here, so that a run pays only for the client it uses.
+    else goes to `options.base_url`, or, as `openai/...`, to OpenAI; what is left goes
+    to its provider through litellm. The modules are imported here, so that a run pays
+    only for the client it uses.
 
     Raises:
         UsageError: No client serves that name, or its options do not fit.
@@ -34,8 +35,8 @@ def open_client(model: str, options: ClientOptions) -> ModelClient:
         )
 
         return OpenAICompatibleClient(name if provider == "openai" else model, options)
-    raise UsageError(
-        f"No client serves the model {model!r} yet: give --base-url for an "
-        "OpenAI-compatible endpoint, or choose openai/..., baseline/lexical or "
-        "recorded:FILE; providers through litellm come with a later release."
+    from runner.clients.through_litellm import (  # noqa: PLC0415 - see above
+        LiteLLMClient,
     )
+
+    return LiteLLMClient(model, options)

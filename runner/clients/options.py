@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +33,8 @@ class ClientOptions:
     structured: bool = True  #: send the request's schema as `response_format`
     timeouts: Timeouts = field(default_factory=Timeouts)
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What else a provider may read its keys and addresses from; has secrets."""
     job: Job | None = None  #: whose baseline answers `baseline/...`
     runs_dir: Path = Path("runs")  #: where `recorded:RUN` looks for a run
     clock: Clock = field(default_factory=SystemClock)

@@ -1,4 +1,4 @@
-"""A key that can be used and not shown."""
+"""Keys that can be used and not shown."""
 
 from __future__ import annotations
 
@@ -58,3 +58,23 @@ class Secret:
         return f"Secret({MASK})"
 
     __str__ = __repr__
+
+
+class Keyring:
+    """Keys that are masked together in whatever comes back."""
+
+    def __init__(self, *keys: Secret) -> None:
+        # a key that holds another one must go first, or a piece of it would stay
+        self._keys = sorted(keys, key=lambda key: len(key.reveal()), reverse=True)
+
+    def mask(self, text: str) -> str:
+        """*text* with every occurrence of a key replaced."""
+        for key in self._keys:
+            text = key.mask(text)
+        return text
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """*data* with every occurrence of a key replaced."""
+        for key in self._keys:
+            data = key.mask_bytes(data)
+        return data

@@ -104,7 +104,7 @@ async def _committing(
 
         async def append(number: int, body: bytes) -> None:
             durable = asyncio.get_running_loop().create_future()
-            fact = Fact(number, Entry(event=event, payload=body), b"")
+            fact = Fact(number, Entry(event=event, payload=body), b"", len(body))
             committer.put((fact,), durable)
             await durable
 

@@ -14,7 +14,15 @@ from store.sqlite import SqliteLog
 from tests.bench.prose import prose, replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most
-from tests.store.samples import RUN_STARTED, blob, plan, reply, started, task
+from tests.store.samples import (
+    RUN_STARTED,
+    blob,
+    completed,
+    plan,
+    reply,
+    started,
+    task,
+)
 
 QUESTIONS = 20
 PAPER_BYTES = 60_000
@@ -81,7 +89,7 @@ async def _replies(path: Path, size: int, count: int) -> int:
         await log.append(RUN_STARTED, plan([task(n) for n in range(1, count + 1)]))
         for number, body in enumerate(replies(size, count), 1):
             log.append_nowait(reply(number, body))
-        await log.append(started(1, 2))
+        await log.append(completed(1))
         (facts,) = await log._read(
             lambda conn: conn.execute("SELECT sum(length(facts)) FROM event").fetchone()
         )

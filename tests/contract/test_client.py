@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -90,8 +91,40 @@ async def openai_compatible_failing(_folder: Path) -> AsyncIterator[ModelClient]
         await client.close()
 
 
-CLIENTS: list[Opener] = [function, baseline, recorded_file, openai_compatible]
-FAILING: list[Opener] = [function, recorded_file, openai_compatible_failing]
+@asynccontextmanager
+async def through_litellm(
+    _folder: Path, *, rate_5xx: float = 0.0
+) -> AsyncIterator[ModelClient]:
+    async with running(SimulateOptions(rate_5xx=rate_5xx)) as base_url:
+        environment = {"NVIDIA_NIM_API_KEY": "none", "NVIDIA_NIM_API_BASE": base_url}
+        client = open_client("nvidia_nim/x", ClientOptions(environment=environment))
+        yield client
+        await client.close()
+
+
+def through_litellm_failing(folder: Path) -> AbstractAsyncContextManager[ModelClient]:
+    return through_litellm(folder, rate_5xx=1.0)
+
+
+CLIENTS: list[Opener] = [
+    function,
+    baseline,
+    recorded_file,
+    openai_compatible,
+    through_litellm,
+]
+FAILING: list[Opener] = [
+    function,
+    recorded_file,
+    openai_compatible_failing,
+    through_litellm_failing,
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_address_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {name: value for name, value in os.environ.items() if "_API_" not in name}
+    monkeypatch.setattr(os, "environ", kept)
 
 
 @pytest.mark.parametrize("opened", CLIENTS)
@@ -144,7 +177,8 @@ async def test_a_client_that_was_never_used_closes(
     ("model", "words"),
     [
         ("baseline/lexical", "inside a job's run"),
-        ("anthropic/claude", "--base-url"),
+        ("anthropic/claude", "ANTHROPIC_API_KEY"),
+        ("nowhere/x", "--base-url"),
         ("gpt-x", "--base-url"),
     ],
 )

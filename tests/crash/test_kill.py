@@ -32,7 +32,7 @@ from tests.corpus import TASKS_A_PAPER, write_corpus
 from tests.processes import siftlog, simulated, start, status
 
 PROVE = "SIFTLOG_PROVE" in os.environ
-PAPERS, KILLS = (500, 50) if PROVE else (60, 6)
+PAPERS, KILLS = (620, 50) if PROVE else (60, 6)
 CONCURRENCY = 32
 MODEL = "tested"
 ENGINE = ("--concurrency", CONCURRENCY, "--json")

@@ -54,7 +54,7 @@ async def _write(path: Path) -> None:
 
 def _write_old(log: SqliteLog, clock: FakeClock) -> None:
     """Commit an event as an older siftlog would have."""
-    fact = Fact(clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS)
+    fact = Fact(clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS, len(OLD_FACTS))
     AttemptFailed.VERSION = 0
     log._committer.put((fact,), None)
 

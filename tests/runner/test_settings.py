@@ -97,7 +97,7 @@ def test_a_written_configuration_reads_back_as_the_same_options(
 
 
 def test_a_models_own_options_win_over_the_runs() -> None:
-    options = options_from({"rpm": 50, "models": {"a": {"rpm": 7}}})
+    options = options_from({"model": "a", "rpm": 50, "models": {"a": {"rpm": 7}}})
     assert options.of("a").rpm == 7
     assert options.of("b").rpm == 50
 
@@ -118,6 +118,21 @@ def test_a_broken_file_is_named_with_the_place(
         read_toml(path)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"concurency": 3}, "did you mean 'concurrency'"),
+        ({"bench": "x.jsonl"}, r"stand under \[settings\]"),
+        ({"models": {"b": {}}}, "a model that the run does not ask"),
+    ],
+)
+def test_a_word_that_is_no_option_says_where_it_may_belong(
+    content: dict[str, object], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        options_from(content)
+
+
 def test_an_option_that_is_off_is_named() -> None:
     with pytest.raises(UsageError, match=r"Option models\.a\.rpm: .*greater than 0"):
-        options_from({"models": {"a": {"rpm": 0}}})
+        options_from({"model": "a", "models": {"a": {"rpm": 0}}})

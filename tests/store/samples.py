@@ -193,7 +193,7 @@ class _Course:
             self.answered.append(False)
         return [plan(rows, first=first)]
 
-    def move(self) -> list[Entry]:  # noqa: PLR0911 - one return a choice
+    def move(self) -> list[Entry]:  # noqa: C901, PLR0911 - one return a choice
         at = self.draw(st.integers(0, len(self.states) - 1))
         choice = self.draw(st.sampled_from(_NEXT[self.states[at]]))
         number, attempt = at + 1, max(1, self.attempts[at])
@@ -208,6 +208,8 @@ class _Course:
                 self.answered[at] = True
                 cost = self.draw(st.sampled_from([None, 0.0, 0.0021, 1.3e-7]))
                 reask = self.draw(st.sampled_from([None, None, "no_list"]))
+                if reask is not None:
+                    self.states[at] = TaskState.QUEUED
                 latency = self.draw(st.sampled_from([0.0, 0.4, 12.5, 91_000.0]))
                 return [
                     reply(

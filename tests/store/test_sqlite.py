@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,9 @@ async def reopen(path: Path) -> SqliteLog:
 
 def edit(path: Path, *statements: str) -> None:
     """Change a log behind its back, as a foreign program could."""
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         for statement in statements:
             conn.execute(statement)
-    conn.close()
 
 
 async def test_every_opening_is_a_new_epoch_by_a_new_writer(path: Path) -> None:
@@ -357,8 +357,8 @@ async def test_a_message_part_is_stored_once(path: Path) -> None:
             )
         assert log.statistics().bytes_written < 5000
     async with await reopen(path) as log:  # and not again by a later writer
-        await log.append(reply(1, b"x"), completed(1))
-        await log.append(Entry(event=started(2, 2), blobs=(paper,)))
+        await log.append(reply(1, b"x", reask="no_list"))
+        await log.append(Entry(event=started(1, 2), blobs=(paper,)))
     with open_reader(path) as reader:
         (count,) = reader.execute("SELECT count(*) FROM blob").fetchone()
         found = parts(reader, [paper.sha256, bytes(32)])

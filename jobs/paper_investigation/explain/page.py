@@ -15,7 +15,7 @@ from jobs.paper_investigation.explain.selection import (
 )
 from jobs.paper_investigation.marking.families import record_of
 from jobs.paper_investigation.marking.lenses import Lens
-from jobs.paper_investigation.marking.paper import MarkedPaper, mark
+from jobs.paper_investigation.marking.paper import MarkedPaper, mark, read
 from jobs.paper_investigation.request import paper_of
 from runner.task import Answer
 
@@ -53,7 +53,7 @@ def _marked(
     for family in families:
         pmcid = paper_of(family[0].task.key)
         if pmcid in wanted:
-            paper = mark(record_of(dataset, family), lens)
+            paper = mark(read(record_of(dataset, family), lens.rules), lens)
             found[pmcid] = (*found.get(pmcid, ()), paper)
     return found
 

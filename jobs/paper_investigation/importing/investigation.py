@@ -115,14 +115,13 @@ def _question(entry: Row, pmcid: str) -> Question:
         asked = entry.fields["question"]
         ids = {"pmcid": pmcid, "question_id": entry.text("question_id")}
         full = read_question(pipeline, replace(entry, fields={**asked, **ids}))
-        return replace(full, row={})
+        return replace(full, unknown=())
     question = Question(
         pipeline=pipeline,
         question_id=entry.text("question_id"),
         pmcid=pmcid,
         variant=entry.text("variant"),
         annotation_id=entry.text("annotation_id"),
-        row={},
     )
     answer = entry.required("expected_answer")
     if not question.is_mcq:

@@ -59,7 +59,7 @@ def _answer(
     source: Source, row: Row, pipeline: Pipeline, facts: tuple[str, ...]
 ) -> ImportedAnswer:
     pmcid = source.paper_of(row)
-    question = replace(read_question(pipeline, row), row={})
+    question = replace(read_question(pipeline, row), unknown=())
     stored = StoredQuestion(
         question=question,
         had_paper=row.fields.get("had_paper_context") is not False,

@@ -7,7 +7,7 @@ their origin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.importing.context import (
@@ -18,7 +18,7 @@ from jobs.paper_investigation.importing.context import (
 from jobs.paper_investigation.record import Batch, Item, PaperRecord
 from jobs.paper_investigation.request import batch_of, paper_of
 from runner.job import Answers
-from runner.task import Answer
+from runner.task import Answer, Task
 
 
 def records(dataset: Dataset, answers: Answers) -> Iterator[PaperRecord]:
@@ -122,46 +122,42 @@ def _items(
     Whether a question was asked alone or in a batch, its answer is its answer. Where a
     changed setting had it asked in both ways, the way of the present settings counts.
     """
-    questions = {q.key: q for q in dataset.questions.get(pmcid, ())}
+    questions = dataset.questions_of(pmcid)
     preferred = "batch" if dataset.settings.batch_questions else "question"
+    had_paper = not dataset.settings.closed_book or pmcid in dataset.papers
     found: dict[str, Item] = {}
     strays = 0
     for answer in answers:
-        fitting = tuple(_asked(dataset, answer, questions))
-        strays += not fitting
-        for item in fitting:
-            key = item.question.key
-            if key not in found or item.stage == preferred:
-                found[key] = item
+        task = answer.task
+        asked = _asked(dataset, task, questions)
+        strays += not asked
+        batch = Batch.of(tuple(asked.values())) if task.stage == "batch" else None
+        for key, question in asked.items():
+            if key not in found or task.stage == preferred:
+                found[key] = Item(
+                    question=question,
+                    task=task.number,
+                    stage=task.stage,
+                    reply=answer.reply,
+                    absent=_absence(answer, answer.error),
+                    batch=batch,
+                    had_paper=had_paper,
+                )
     items = (found.get(key) or Item(question=q) for key, q in questions.items())
     return tuple(items), strays
 
 
 def _asked(
-    dataset: Dataset, answer: Answer, questions: dict[str, Question]
-) -> Iterator[Item]:
-    """The questions that *answer* is about, as far as the data still holds them."""
-    task = answer.task
+    dataset: Dataset, task: Task, questions: Mapping[str, Question]
+) -> dict[str, Question]:
+    """The questions that *task* asks, as far as the data still holds them."""
     if task.stage == "batch":
         try:
-            asked = batch_of(dataset, task)
+            return {question.key: question for question in batch_of(dataset, task)}
         except KeyError:
-            return
-        batch = Batch.of(asked)
-    else:
-        question = questions.get(task.key.partition("/")[2])
-        asked, batch = (question,) if question else (), None
-    settings = dataset.settings
-    for question in asked:
-        yield Item(
-            question=question,
-            task=task.number,
-            stage=task.stage,
-            reply=answer.reply,
-            absent=_absence(answer, answer.error),
-            batch=batch,
-            had_paper=not settings.closed_book or question.pmcid in dataset.papers,
-        )
+            return {}
+    key = task.key.partition("/")[2]
+    return {key: questions[key]} if key in questions else {}
 
 
 def _absence(answer: Answer, failed: str | None) -> str | None:

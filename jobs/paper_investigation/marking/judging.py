@@ -15,6 +15,7 @@ from jobs.paper_investigation.parsing import (
     Letter,
     StudyAnswer,
     VariantList,
+    needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
@@ -91,15 +92,13 @@ def judge(item: Item, rules: RuleChoice) -> Judgement | None:
     """Read and compare the reply to one question; None where there is none."""
     if item.reply is None:
         return None
-    parsed = _parsed(item, item.reply, rules)
     question = item.question
-    if isinstance(parsed, ParseFailure):
-        return Judgement(right=False, rule=parsed.reason, failed=True)
-    if isinstance(parsed, Letter):
-        right = parsed.letter == question.correct
-        return Judgement(right=right, rule=parsed.rule, letter=parsed.letter)
     return _compared(
-        question.expected_p_value, question.expected_significance, parsed, rules
+        _parsed(item, item.reply, rules),
+        question.correct,
+        question.expected_p_value,
+        question.expected_significance,
+        rules,
     )
 
 
@@ -108,9 +107,13 @@ def _parsed(item: Item, reply: Reply, rules: RuleChoice) -> Parsed:
     if item.batch:
         answers = _batch(reply.text, reply.finish_reason, item.batch, rules)
         return answers[item.batch.keys.index(question.key)]
-    if question.is_mcq:
-        return _letter(reply.text, reply.finish_reason, question.options, rules.letters)
-    return _study(reply.text, reply.finish_reason, rules.p_values)
+    if not question.is_mcq:
+        return _study(reply.text, reply.finish_reason, rules.p_values)
+    letter = _letter(reply.text, reply.finish_reason, None, rules.letters)
+    if needs_options(letter, rules.letters):
+        options = question.options
+        return _letter(reply.text, reply.finish_reason, options, rules.letters)
+    return letter
 
 
 # Texts instead of replies are the keys, since no two replies have the same usage. The
@@ -118,7 +121,9 @@ def _parsed(item: Item, reply: Reply, rules: RuleChoice) -> Parsed:
 
 
 @lru_cache(maxsize=1 << 14)
-def _letter(text: str, finish_reason: str, options: Options, rules: Rules) -> Parsed:
+def _letter(
+    text: str, finish_reason: str, options: Options, rules: Rules
+) -> Letter | ParseFailure:
     return parse_letter(Reply(text=text, finish_reason=finish_reason), rules, options)
 
 
@@ -142,15 +147,25 @@ def _batch(
 
 @lru_cache(maxsize=1 << 14)
 def _compared(
-    p_value: str, significance: str, answer: StudyAnswer, rules: RuleChoice
+    parsed: Parsed,
+    letter: str | None,
+    p_value: str,
+    significance: str,
+    rules: RuleChoice,
 ) -> Judgement:
-    p_right = p_value_right(p_value, answer.p_value, rules.p_values, rules.tolerance)
-    sig_right = significance_right(significance, answer.significance, rules.p_values)
+    """What was *parsed*, against the letter or the two texts that are expected."""
+    if isinstance(parsed, ParseFailure):
+        return Judgement(right=False, rule=parsed.reason, failed=True)
+    if isinstance(parsed, Letter):
+        right = parsed.letter == letter
+        return Judgement(right=right, rule=parsed.rule, letter=parsed.letter)
+    p_right = p_value_right(p_value, parsed.p_value, rules.p_values, rules.tolerance)
+    sig_right = significance_right(significance, parsed.significance, rules.p_values)
     return Judgement(
         right=p_right and sig_right,
-        rule=answer.rule,
-        p_value=answer.p_value,
-        significance=answer.significance,
+        rule=parsed.rule,
+        p_value=parsed.p_value,
+        significance=parsed.significance,
         p_value_right=p_right,
         significance_right=sig_right,
     )

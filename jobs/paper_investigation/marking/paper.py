@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from jobs.metrics import mean
 from jobs.paper_investigation import linking
@@ -30,6 +31,7 @@ from jobs.paper_investigation.marking.judging import (
 from jobs.paper_investigation.marking.lenses import Lens
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Item, PaperRecord
+from jobs.paper_investigation.settings import Case
 from runner.reply import ParseFailure
 
 
@@ -136,26 +138,58 @@ class MarkedPaper:
         return (self.recall or 0.0) * (accuracy or 0.0)
 
 
-def mark(record: PaperRecord, lens: Lens) -> MarkedPaper:
-    """Read a record's replies through *lens* and compare them with the truth."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A record's replies under one set of rules; lenses with these rules share it."""
+
+    record: PaperRecord
+    listed: VariantList | ParseFailure | None  #: None: no reply to read
+    questions: Mapping[str, Marked]  #: those that were asked, by their keys
+
+
+def read(record: PaperRecord, rules: RuleChoice) -> Reading:
+    """Read all replies of a record."""
+    return Reading(
+        record=record,
+        listed=_listed(record, rules),
+        questions={
+            item.question.key: Marked(item=item, judgement=judge(item, rules))
+            for item in record.items
+            if item.task is not None
+        },
+    )
+
+
+def mark(reading: Reading, lens: Lens) -> MarkedPaper:
+    """Compare what was read, by the rules of *lens*, with the truth."""
+    record, listed = reading.record, reading.listed
     if record.mode == "questions":
-        asked = tuple(_marked(item, lens) for item in record.items)
+        asked = tuple(reading.questions.values())
         return MarkedPaper(record=record, questions=asked, stale=record.strays)
-    listed = _listed(record, lens.rules)
+    truth = distinct(record.truth, lens.settings.variant_case)
     if isinstance(listed, VariantList):
-        return _marked_paper(record, lens, listed)
+        return _marked_paper(reading, lens, truth, listed)
     return MarkedPaper(
         record=record,
         skip="extraction_unparsed" if listed else record.absent,
         listed=listed,
-        truth=naming.distinct(record.truth, lens.settings.variant_case),
-        stale=record.strays + _replies(record.items),
+        truth=truth,
+        stale=record.strays + sum(item.reply is not None for item in record.items),
     )
 
 
-def _marked_paper(record: PaperRecord, lens: Lens, listed: VariantList) -> MarkedPaper:
-    truth = naming.distinct(record.truth, lens.settings.variant_case)
-    predicted = naming.distinct(listed.entries, lens.settings.variant_case)
+# Lenses of a record, and models under one paper, ask for the same lists in a row.
+@lru_cache(maxsize=64)
+def distinct(variants: tuple[str, ...], case: Case) -> Mapping[str, str]:
+    """Normalised forms in order, each with its first spelling."""
+    return naming.distinct(variants, case)
+
+
+def _marked_paper(
+    reading: Reading, lens: Lens, truth: Mapping[str, str], listed: VariantList
+) -> MarkedPaper:
+    record = reading.record
+    predicted = distinct(listed.entries, lens.settings.variant_case)
     extracted = MarkedPaper(
         record=record,
         listed=listed,
@@ -163,37 +197,47 @@ def _marked_paper(record: PaperRecord, lens: Lens, listed: VariantList) -> Marke
         predicted=predicted,
         recalled=tuple(variant for variant in truth if variant in predicted),
     )
-    return extracted if record.mode == "extract" else _with_questions(extracted, lens)
+    if record.mode == "extract":
+        return extracted
+    return _with_questions(extracted, reading.questions, lens)
 
 
-def _with_questions(paper: MarkedPaper, lens: Lens) -> MarkedPaper:
+def _with_questions(
+    paper: MarkedPaper, read: Mapping[str, Marked], lens: Lens
+) -> MarkedPaper:
     record, recalled = paper.record, paper.recalled
     settings = lens.stored if record.fixed_links else lens.settings
     wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
     groups = linking.links((i.question for i in record.items), wanted, settings)
     keys = {question.key for group in groups.values() for question in group}
-    planned = [item for item in record.items if item.question.key in keys]
-    asked = {i.question.key: _marked(i, lens) for i in planned if i.task is not None}
+    asked = {key: marked for key, marked in read.items() if key in keys}
     links = {
         variant: own
         for variant in recalled
         if (own := tuple(asked[q.key] for q in groups[variant] if q.key in asked))
     }
+    accuracies = dict(_accuracies(links))
     counted = {own.item.question.key for group in links.values() for own in group}
     unlinked = tuple(variant for variant in recalled if not groups[variant])
+    left_out = (marked for key, marked in read.items() if key not in keys)
     return replace(
         paper,
-        skip=_questions_skip(
+        skip=None
+        if accuracies
+        else _questions_skip(
             links, is_complete=len(links) + len(unlinked) == len(recalled)
         ),
         links=links,
-        accuracies=dict(_accuracies(links)),
+        accuracies=accuracies,
         questions=tuple(own for key, own in asked.items() if key in counted),
         aside=tuple(own for key, own in asked.items() if key not in counted),
         unlinked=unlinked,
-        unasked=tuple(item for item in planned if item.task is None),
-        stale=record.strays
-        + _replies(item for item in record.items if item.question.key not in keys),
+        unasked=tuple(
+            item
+            for item in record.items
+            if item.task is None and item.question.key in keys
+        ),
+        stale=record.strays + sum(marked.judgement is not None for marked in left_out),
     )
 
 
@@ -205,10 +249,6 @@ def _listed(
     if record.absent == "extraction_failed" and rules.lists == "clinpgx-qa":
         return ParseFailure(reason="empty_reply")
     return None
-
-
-def _marked(item: Item, lens: Lens) -> Marked:
-    return Marked(item=item, judgement=judge(item, lens.rules))
 
 
 def _accuracies(
@@ -225,17 +265,11 @@ def _questions_skip(
 ) -> str | None:
     """Why a paper whose questions have no answer at all has no score.
 
-    A paper without questions has one: 0. So has a paper with a single answer.
+    A paper without questions has one: 0.
     """
     asked = [question for group in links.values() for question in group]
-    if any(question.judgement for question in asked):
-        return None
     if any(question.item.absent == "open" for question in asked):
         return "open"
     if asked:
         return "questions_failed"
     return None if is_complete else "questions_not_asked"
-
-
-def _replies(items: Iterable[Item]) -> int:
-    return sum(item.reply is not None for item in items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.paper_investigation.parsing.rules import (
+    needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
@@ -17,6 +18,7 @@ __all__ = [
     "Letter",
     "StudyAnswer",
     "VariantList",
+    "needs_options",
     "p_value_right",
     "parse_batch",
     "parse_letter",

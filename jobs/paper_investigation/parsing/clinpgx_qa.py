@@ -76,6 +76,11 @@ def read_letter(
     return unread(reply, "no_letter")
 
 
+def needs_options(_read: Letter | ParseFailure) -> bool:
+    """No rule here looks at the options' texts."""
+    return False
+
+
 def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
     """The first object without inner braces; a missing field is "parse_error"."""
     text = _FENCE_MARK.sub("", reply.text)

@@ -76,6 +76,11 @@ def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
     return unread(reply, "no_letter")
 
 
+def needs_options(read: Letter | ParseFailure) -> bool:
+    """Whether a rule that knows the options' texts could have come before *read*."""
+    return isinstance(read, ParseFailure) or read.rule not in _BLIND
+
+
 def _clean(text: str) -> str:
     return _MARKUP.sub("", _FENCE.sub("", text)).strip()
 
@@ -149,4 +154,9 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("lead", _lead),
     ("only_letter", _only_letter),
     ("option_text", _option_text),
+)
+
+#: Rules, and their like in JSON, before which none looks at the options.
+_BLIND = frozenset(
+    origin + name for origin in ("", "json.") for name in ("whole", "last_line")
 )

@@ -36,6 +36,7 @@ class RuleSet:
 
     read_list: Callable[[Reply], VariantList | ParseFailure]
     read_letter: Callable[[Reply, Options | None], Letter | ParseFailure]
+    needs_options: Callable[[Letter | ParseFailure], bool]
     read_study: Callable[[Reply], StudyAnswer | ParseFailure]
     split_batch: Callable[[Reply, int], batch.Batch]
     p_value_right: Callable[[str, str, float], bool]
@@ -46,6 +47,7 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
     "robust": RuleSet(
         read_list=lists.read_list,
         read_letter=letters.read_letter,
+        needs_options=letters.needs_options,
         read_study=study.read_study,
         split_batch=batch.split_batch,
         p_value_right=p_values.p_value_right,
@@ -54,6 +56,7 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
     "clinpgx-qa": RuleSet(
         read_list=clinpgx_qa.read_list,
         read_letter=clinpgx_qa.read_letter,
+        needs_options=clinpgx_qa.needs_options,
         read_study=clinpgx_qa.read_study,
         split_batch=clinpgx_qa.split_batch,
         p_value_right=clinpgx_qa.p_value_right,
@@ -72,6 +75,15 @@ def parse_letter(
 ) -> Letter | ParseFailure:
     """The option that a reply picks; *options* are None where they are unknown."""
     return RULE_SETS[rules].read_letter(reply, options)
+
+
+def needs_options(read: Letter | ParseFailure, rules: Rules) -> bool:
+    """Whether a reply *read* without the options' texts can be read otherwise by them.
+
+    Most replies are bare letters: read without options, they are alike for all
+    questions and need to be read once.
+    """
+    return RULE_SETS[rules].needs_options(read)
 
 
 def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:

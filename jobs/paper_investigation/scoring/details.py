@@ -9,7 +9,7 @@ from jobs.paper_investigation.artifacts import lines, slugs
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.marking.families import records
 from jobs.paper_investigation.marking.judging import expected
-from jobs.paper_investigation.marking.paper import MarkedPaper, mark
+from jobs.paper_investigation.marking.paper import MarkedPaper, mark, read
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources, rows
@@ -31,7 +31,7 @@ class Details:
         names = slugs(self.answers.models)
         is_recorded = self.dataset.settings.profile == "clinpgx-qa"
         for record in records(self.dataset, self.answers):
-            paper = mark(record, self.sources.lens)
+            paper = mark(read(record, self.sources.lens.rules), self.sources.lens)
             yield from verdicts(paper)
             yield from rows(paper, sheets, self.sources)
             yield from lines(paper, names[record.model], is_recorded=is_recorded)

@@ -7,13 +7,12 @@ says how often the variants' own accuracies use them.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from jobs.metrics import Ratio
-from jobs.paper_investigation.dataset import Question
 from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.tallies.measure import (
@@ -64,7 +63,7 @@ class Breakdown:
         self.pipelines: dict[str, Group] = {name: Group() for name in names}
         #: by what is grouped, by pipeline, by its value
         self.types: dict[TypeOf, dict[str, dict[str, Group]]] = {
-            kind: {name: {} for name in names} for kind in TYPES
+            kind: {name: defaultdict(Group) for name in names} for kind in TYPES
         }
         #: by pipeline, by paper: right, answered; for the intervals
         self._by_paper: dict[str, dict[str, list[int]]] = {name: {} for name in names}
@@ -76,8 +75,8 @@ class Breakdown:
             for name in (question.pipeline, TOTAL):
                 self.pipelines[name].add(marked)
                 self._note(name, marked)
-                for kind, value in _types(question).items():
-                    self.types[kind][name].setdefault(value, Group()).add(marked)
+                self.types["question_type"][name][question.question_type].add(marked)
+                self.types["table_type"][name][question.table_type].add(marked)
         for marked in itertools.chain.from_iterable(paper.links.values()):
             if marked.judgement is not None:
                 self.pipelines[marked.item.question.pipeline].links += 1
@@ -128,13 +127,6 @@ class Breakdown:
         """Right over answered, as columns over *papers*."""
         pairs = [self._by_paper[name].get(pmcid, (0, 0)) for pmcid in papers]
         return Ratio([right for right, _ in pairs], [n for _, n in pairs])
-
-
-def _types(question: Question) -> dict[TypeOf, str]:
-    return {
-        "question_type": question.question_type,
-        "table_type": question.table_type,
-    }
 
 
 def _counts(path: str, group: Group) -> Iterator[Measure]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.metrics import mean
-from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.marking.paper import MarkedPaper, distinct
 
 UNPARSED = "extraction_unparsed"
 
@@ -64,7 +63,7 @@ class Figures:
             planned=len(paper.questions) + len(paper.unasked),
             not_asked=len(paper.recalled) - len(paper.links),
             unlinked=len(paper.unlinked),
-            merged=len(naming.distinct(paper.record.truth, "keep")) - len(paper.truth),
+            merged=len(distinct(paper.record.truth, "keep")) - len(paper.truth),
         )
 
     @property
@@ -80,12 +79,12 @@ class Papers:
     """The figures of one model's papers, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._figures: dict[str, list[Figures]] = {}
+        self._figures: dict[str, tuple[Figures, ...]] = {}  #: by replicate
 
     def add(self, paper: MarkedPaper) -> None:
         """Take one paper of one replicate in."""
-        own = self._figures.setdefault(paper.record.pmcid, [])
-        own.append(Figures.of(paper))
+        pmcid = paper.record.pmcid
+        self._figures[pmcid] = (*self._figures.get(pmcid, ()), Figures.of(paper))
 
     def __len__(self) -> int:
         return len(self._figures)

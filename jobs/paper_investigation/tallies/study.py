@@ -6,6 +6,7 @@ paper does not report. A model that names a p-value there has invented it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class Study:
     """The study-parameter answers of one model."""
 
     def __init__(self) -> None:
-        self.types: dict[str, Fields] = {}
+        self.types: dict[str, Fields] = defaultdict(Fields)
         self.all = Fields()
 
     def add(self, paper: MarkedPaper) -> None:
@@ -42,8 +43,7 @@ class Study:
             question, judgement = marked.item.question, marked.judgement
             if question.is_mcq or judgement is None:
                 continue
-            own = self.types.setdefault(question.question_type, Fields())
-            for fields in (own, self.all):
+            for fields in (self.types[question.question_type], self.all):
                 fields.answered += 1
                 fields.p_value += judgement.p_value_right
                 fields.significance += judgement.significance_right

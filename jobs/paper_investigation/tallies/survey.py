@@ -12,8 +12,9 @@ from functools import lru_cache, partial
 from jobs.metrics import Resamples
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.marking.families import records
-from jobs.paper_investigation.marking.lenses import Lenses
-from jobs.paper_investigation.marking.paper import MarkedPaper, mark
+from jobs.paper_investigation.marking.judging import RuleChoice
+from jobs.paper_investigation.marking.lenses import Lens, Lenses
+from jobs.paper_investigation.marking.paper import MarkedPaper, Reading, mark, read
 from jobs.paper_investigation.record import Mode, PaperRecord
 from jobs.paper_investigation.tallies.agreement import Agreement
 from jobs.paper_investigation.tallies.ballots import Ballots
@@ -71,8 +72,15 @@ class Survey:
 
     def add(self, record: PaperRecord) -> None:
         """Count one record."""
-        paper = mark(record, self.lenses.chosen)
-        others = {name: mark(record, lens) for name, lens in self.lenses.others.items()}
+        readings: dict[RuleChoice, Reading] = {}
+
+        def seen(lens: Lens) -> MarkedPaper:
+            if lens.rules not in readings:
+                readings[lens.rules] = read(record, lens.rules)
+            return mark(readings[lens.rules], lens)
+
+        paper = seen(self.lenses.chosen)
+        others = {name: seen(lens) for name, lens in self.lenses.others.items()}
         self.tallies[record.model].add(paper, others)
         self.ballots.add(paper)
         self._gathering.add(paper)
@@ -80,7 +88,7 @@ class Survey:
             self.by_replicate[record.model, record.replicate].add(paper, others)
             self._repeats[record.model].add(paper)
         if record.recorded or any(item.recorded for item in record.items):
-            self._compare(paper, mark(record, self.lenses.other_profile))
+            self._compare(paper, seen(self.lenses.other_profile))
 
     def _compare(self, paper: MarkedPaper, otherwise: MarkedPaper) -> None:
         """Hold what the file states against both profiles."""

@@ -68,7 +68,7 @@ def test_a_multiple_choice_row_keeps_all_it_says(tmp_path: Path) -> None:
     assert question.variant == "rs1, rs2"
     assert question.options == ("aspirin", "warfarin", "heparin", "digoxin")
     assert (question.correct, question.is_mcq, question.line) == ("b", True, 1)
-    assert question.row["colour"] == "blue"
+    assert question.unknown == (("colour", "blue"),)
 
 
 def test_a_study_row_keeps_its_expected_texts_as_they_stand(tmp_path: Path) -> None:

@@ -83,7 +83,6 @@ def test_truth_keys_and_sentences_never_reach_a_request() -> None:
                     original_sentence="Secret.",
                     question_type="secret",
                     annotation_id="secret",
-                    row={},
                 )
                 for question in group
             )

@@ -20,11 +20,11 @@ from runner.clients import (
     Timeouts,
     open_client,
 )
+from runner.clients.http_sender import proxy_for
 from runner.clients.openai_compatible import (
     OPENAI_URL,
     OpenAICompatibleClient,
     endpoint_url,
-    proxy_for,
 )
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task

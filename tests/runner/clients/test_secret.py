@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from runner.clients import Secret
+from runner.clients.secret import Keyring
 from runner.errors import UsageError
 
 KEY = "sk-canary/0123456789"
@@ -35,6 +36,13 @@ def test_a_key_is_masked_in_both_spellings_of_its_slash() -> None:
     escaped = KEY.replace("/", "\\/")
     assert secret.mask(f"<{KEY}> <{escaped}>") == "<***> <***>"
     assert secret.mask_bytes(f"<{KEY}> <{escaped}>".encode()) == b"<***> <***>"
+
+
+def test_keys_are_masked_together_and_a_key_within_another_leaves_no_rest() -> None:
+    keys = Keyring(Secret(KEY), Secret(f"{KEY}-and-more"))
+    assert keys.mask(f"{KEY} {KEY}-and-more") == "*** ***"
+    assert keys.mask_bytes(f"{KEY} {KEY}-and-more".encode()) == b"*** ***"
+    assert Keyring().mask(KEY) == KEY
 
 
 def test_the_placeholder_of_a_server_without_keys_damages_no_reply() -> None:

@@ -1,0 +1,127 @@
+"""Sends one HTTP request, once, and hands back what came, keys masked.
+
+Every client that speaks HTTP sends through here, so that timeouts, proxies, broken
+connections, endless replies and echoed keys are met in one way. No request is built
+and no reply is read in here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from runner.clients.http_refusal import kept
+from runner.clients.options import ClientOptions
+from runner.clients.secret import Keyring
+from runner.errors import AttemptError, ConnectionLost, MalformedReply, Timeout
+
+KEEPALIVE_S: Final = 4.0
+"""Idle connections are closed before the server does it: uvicorn, under vLLM and most
+other servers, closes after 5 s, and a request sent at that moment is lost."""
+
+TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
+    (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
+    (aiohttp.ServerTimeoutError, Timeout, "no byte in time"),
+    (TimeoutError, Timeout, "the reply was not whole in time"),
+    (aiohttp.ClientConnectorError, ConnectionLost, "no connection"),
+    (aiohttp.ClientConnectionError, ConnectionLost, "the connection broke"),
+    (aiohttp.ClientPayloadError, ConnectionLost, "the connection broke in the reply"),
+    (httpx.DecodingError, MalformedReply, "the reply's compression is damaged"),
+    (aiohttp.ClientError, MalformedReply, "the reply is not HTTP"),
+)
+"""From what the transport raises, httpx's wrapping taken off, to what it means here;
+the first that fits decides."""
+
+
+class HttpSender:
+    """Connections to one endpoint."""
+
+    def __init__(self, endpoint: str, options: ClientOptions, keys: Keyring) -> None:
+        """Send to *endpoint*, which messages name, and mask *keys* in what comes."""
+        self._endpoint = endpoint
+        self._options = options
+        self._keys = keys
+        timeouts = options.timeouts
+        self._extensions = {
+            "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
+        }
+        # The engine bounds what is in flight; a second bound here could only disagree.
+        self._transport = AiohttpTransport(
+            limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
+            proxy=proxy_for(httpx.URL(endpoint)),
+        )
+
+    async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers that matter and body of the reply, keys masked.
+
+        Raises:
+            AttemptError: No whole reply came back.
+        """
+        request.extensions = self._extensions
+        with self._translated():
+            async with asyncio.timeout(self._options.timeouts.total_s):
+                response = await self._transport.handle_async_request(request)
+                try:
+                    body = await self._read(response)
+                finally:
+                    await response.aclose()
+        headers = {
+            name: self._keys.mask(value)
+            for name, value in kept(response.headers).items()
+        }
+        return response.status_code, headers, self._keys.mask_bytes(body)
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        pieces: list[bytes] = []
+        length = 0
+        async for piece in response.aiter_bytes():
+            length += len(piece)
+            if length > self._options.max_reply_bytes:
+                raise MalformedReply(
+                    f"{self._endpoint} sent a reply of more than "
+                    f"{self._options.max_reply_bytes} bytes.",
+                    status=response.status_code,
+                )
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
+            is_wrapped = isinstance(error, httpx.TransportError)
+            cause = (is_wrapped and error.__cause__) or error
+            meaning, what = next(
+                (meaning, what)
+                for kind, meaning, what in TRANSPORT_ERRORS
+                if isinstance(cause, kind)
+            )
+            said = self._keys.mask(str(cause))
+            message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
+            # The cause is dropped: aiohttp's errors carry the request with its key.
+            raise meaning(message) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.aclose()
+
+
+def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
+    """The proxy that the environment names for *url*; loopback never takes one."""
+    try:
+        is_loopback = ipaddress.ip_address(url.host).is_loopback
+    except ValueError:
+        is_loopback = url.host == "localhost"
+    proxy = urllib.request.getproxies().get(url.scheme)
+    if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
+        return None
+    return httpx.Proxy(proxy)

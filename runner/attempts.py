@@ -18,12 +18,14 @@ from runner import errors as e
 from runner.clients.client import Call, ModelClient, Received
 from runner.growth import Growth
 from runner.job import Dataset, Job
+from runner.lane import Work
 from runner.plan import task_of
 from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message
-from runner.scheduler import Scheduler, Work
+from runner.scheduler import Scheduler
 from runner.task import Answer, Task
+from runner.told import told
 from runner.wire import decode_reply, skeleton
 from store.clock import Clock
 from store.events import (
@@ -58,8 +60,6 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
-    estimate: Callable[[ChatRequest], int] | None = None
-    """Tokens of a request at worst; None where no limit needs it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,13 +107,13 @@ class Attempts:
         if row.task in self._items:
             return self._items[row.task].work
         task = task_of(row)
-        estimate = self._parts.estimate
+        is_counted = self._scheduler.counts_tokens(row.model)
         work = Work(
             number=row.task,
             stage=row.stage,
             model=row.model,
             tries=row.tries,
-            tokens=estimate(self._request(task)) if estimate is not None else 0,
+            tokens=worst_tokens(self._request(task)) if is_counted else 0,
         )
         item = _Item(work=work, row=row, task=task, attempt=row.attempts)
         if self._parts.reask and row.reply_seq is not None:
@@ -161,7 +161,13 @@ class Attempts:
         work = item.work
         self.counts["failed"] += 1
         now = self._clock.monotonic()
-        decision, said = self._scheduler.failed(work, error, now, self._chance.random())
+        decision, said = self._scheduler.failed(
+            work,
+            error,
+            now,
+            self._chance.random(),
+            told=told(error.headers, now_us=self._clock.now_us()),
+        )
         self._wake()
         if said is not None:
             self._parts.tell(said)
@@ -193,7 +199,12 @@ class Attempts:
         self.counts["answered"] += 1
         usage = reply.usage
         used = usage.tokens_in + usage.tokens_out if usage is not None else None
-        self._scheduler.received(work, used=used)
+        self._scheduler.received(
+            work,
+            self._clock.monotonic(),
+            used=used,
+            told=told(received.headers, now_us=self._clock.now_us()),
+        )
         self._wake()
         answered = AttemptAnswered(
             task=work.number,
@@ -249,3 +260,9 @@ class Attempts:
         self._scheduler.settled(item.work)
         self.counts["tasks_ended"] += 1
         self.counts["tasks_failed"] += answer.error is not None
+
+
+def worst_tokens(request: ChatRequest) -> int:
+    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
+    prompt = sum(len(m.text.encode()) for m in request.messages)
+    return prompt // 3 + 1 + request.max_tokens

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
-from runner.scheduler import Load, Work
+from runner.lane import Work
+from runner.scheduler import Load
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
 

@@ -25,6 +25,8 @@ Which class leads to which decision stands in `runner/retry.py`, as one table.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class RunnerError(Exception):
     """Something the runner cannot do; the message says what to do instead."""
@@ -52,11 +54,13 @@ class AttemptError(RunnerError):
         status: int | None = None,
         retry_after_s: float | None = None,
         body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
         self.body = body  #: what came back, if anything; kept in the log
+        self.headers = headers  #: those that matter, lower case; they tell of limits
 
 
 class RateLimited(AttemptError):

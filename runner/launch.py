@@ -32,7 +32,6 @@ from runner.limiter import Endpoint, Limits
 from runner.listen import Listener
 from runner.options import RunOptions, write_toml
 from runner.plan import Roles
-from runner.request import ChatRequest
 from runner.scheduler import Scheduler
 from runner.work import Work
 from store.clock import Clock
@@ -275,7 +274,6 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
-                estimate=worst_tokens if _any_tpm(options) else None,
             )
         )
         listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
@@ -296,20 +294,13 @@ def _scheduler(job: Job, options: RunOptions) -> Scheduler:
         name = own.base_url or model
         endpoint = endpoints.setdefault(name, Endpoint(name))
         limits = Limits(
-            concurrency=own.concurrency or options.concurrency, rpm=own.rpm, tpm=own.tpm
+            concurrency=own.concurrency or options.concurrency,
+            rpm=own.rpm,
+            tpm=own.tpm,
+            weight=own.weight,
         )
         lanes.append((model, [s.name for s in job.stages], limits, endpoint))
     return Scheduler(lanes, deadline_s=options.deadline_s)
-
-
-def _any_tpm(options: RunOptions) -> bool:
-    return any(options.of(model).tpm is not None for model in options.model)
-
-
-def worst_tokens(request: ChatRequest) -> int:
-    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
-    prompt = sum(len(m.text.encode()) for m in request.messages)
-    return prompt // 3 + 1 + request.max_tokens
 
 
 def _obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:

@@ -3,69 +3,41 @@
 Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A
 limiter says when the next request may leave; the scheduler waits.
 
-The minute limits are virtual-schedule token buckets (GCRA, ITU-T I.371): credit grows
-steadily up to a small burst. The steady rate is lowered by the burst's share, so that
-no 60 s window ever holds more than the limit, wherever it begins.
+Three sources are heard, and the lowest limit counts: what a person set, what the
+endpoint tells in its headers (`runner.told`), and what its refusals show
+(`runner.pace`, `runner.slots`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from runner import errors as e
 from runner.breaker import Breaker
+from runner.bucket import MINUTE_S, MinuteBucket
+from runner.pace import Pace
+from runner.slots import Slots
+from runner.told import NOTHING, Quota, Told
 
-MINUTE_S = 60.0
 REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
-TOKEN_BURST_S = 5.0
-"""A single request takes thousands of tokens, so their bucket must be deeper."""
-
-
-class Bucket:
-    """Credit that refills steadily and may be overdrawn by one large request."""
-
-    def __init__(self, per_minute: float, burst_s: float, *, unit: float = 1.0) -> None:
-        #: at least one request must fit, else nothing would ever leave
-        self._depth = max(unit, per_minute * burst_s / MINUTE_S)
-        self._rate = max(per_minute - self._depth, per_minute * 0.5) / MINUTE_S
-        self._level = self._depth
-        self._at = float("-inf")
-
-    def _refill(self, now: float) -> None:
-        if now > self._at:
-            grown = (now - self._at) * self._rate
-            self._level = min(self._depth, self._level + grown)
-            self._at = now
-
-    def ready_at(self, now: float, amount: float) -> float:
-        """When *amount* may be taken; an amount over the depth needs a full bucket."""
-        self._refill(now)
-        lacking = min(amount, self._depth) - self._level
-        # a billionth of credit is rounding, not debt
-        return now if lacking <= 1e-9 * self._depth else now + lacking / self._rate
-
-    def take(self, now: float, amount: float) -> None:
-        """Spend *amount*, into debt if it is larger than what is left."""
-        self._refill(now)
-        self._level -= amount
-
-    def give_back(self, amount: float) -> None:
-        """Return what a reservation did not need; negative: it needed more."""
-        self._level = min(self._depth, self._level + amount)
+TOKEN_BURST_S = 1.0
+"""Tokens are settled late and in lumps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a person set for one model; None: no limit of that kind."""
 
-    concurrency: int
+    concurrency: int  #: the ceiling; how many there are is found out
     rpm: float | None = None  #: requests a minute
     tpm: float | None = None  #: tokens a minute, prompt and output together
+    weight: float = 1.0  #: share of an endpoint that several models use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimiterStatistics:
-    """What a limiter shows of itself."""
+    """What a limiter shows of itself: the limits in force, learned ones included."""
 
     concurrency: int
     in_flight: int
@@ -75,11 +47,12 @@ class LimiterStatistics:
 
 
 class Endpoint:
-    """What several models at one address share: its pauses, and whether it works."""
+    """What several models at one address share: its pauses, its pace, its health."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.breaker = Breaker(name)
+        self.pace = Pace()
         self.paused_until = float("-inf")
         self.in_flight = 0
 
@@ -88,63 +61,119 @@ class Endpoint:
         self.paused_until = max(self.paused_until, until)
 
 
+class _Gate:
+    """One kind of limit a minute: set by hand, told by the endpoint, or neither."""
+
+    def __init__(self, by_hand: float | None, burst_s: float) -> None:
+        self._by_hand = by_hand
+        self._burst_s = burst_s
+        self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
+
+    def hear(self, now: float, quota: Quota | None) -> None:
+        """Take the lower of what is told and what a person set."""
+        if quota is None:
+            return
+        limit = min(quota.per_minute, self._by_hand or quota.per_minute)
+        if self.bucket is not None and self.bucket.per_minute == limit:
+            return
+        self.bucket = MinuteBucket(limit, self._burst_s)
+        if quota.remaining is not None:
+            # an earlier process may have used the minute up
+            self.bucket.at_most(now, quota.remaining)
+
+
 class Limiter:
     """The gate of one model at one endpoint."""
 
     def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
-        self._limits = limits
         self._endpoint = endpoint
-        self._requests = (
-            Bucket(limits.rpm, REQUEST_BURST_S) if limits.rpm is not None else None
-        )
-        self._tokens = (
-            Bucket(limits.tpm, TOKEN_BURST_S) if limits.tpm is not None else None
-        )
+        self._slots = Slots(limits.concurrency)
+        self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
+        self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
         self._in_flight = 0
 
     @property
     def has_slot(self) -> bool:
         """Whether a call may be added to those in flight."""
-        return self._in_flight < self._limits.concurrency
+        return self._in_flight < self._slots.limit
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether there is a token limit, by hand or told."""
+        return self._tokens.bucket is not None
 
     def ready_at(self, now: float, tokens: int) -> float | None:
         """When a request of *tokens* may leave, slots apart; *now* if at once.
 
         None: no time can be told; something in flight must come back first.
         """
-        probe = self._endpoint.breaker.ready_at(now, self._endpoint.in_flight)
+        endpoint = self._endpoint
+        probe = endpoint.breaker.ready_at(now, endpoint.in_flight)
         if probe is None:
             return None
-        when = max(probe, self._endpoint.paused_until)
-        if self._requests is not None:
-            when = max(when, self._requests.ready_at(now, 1.0))
-        if self._tokens is not None:
-            when = max(when, self._tokens.ready_at(now, float(tokens)))
+        when = max(probe, endpoint.paused_until, endpoint.pace.ready_at(now))
+        if self._requests.bucket is not None:
+            when = max(when, self._requests.bucket.ready_at(now, 1.0))
+        if self._tokens.bucket is not None:
+            when = max(when, self._tokens.bucket.ready_at(now, float(tokens)))
         return when
 
     def acquire(self, now: float, tokens: int) -> None:
         """Take a slot and reserve the request's share of the minute."""
         self._in_flight += 1
         self._endpoint.in_flight += 1
-        if self._requests is not None:
-            self._requests.take(now, 1.0)
-        if self._tokens is not None:
-            self._tokens.take(now, float(tokens))
+        self._endpoint.pace.sent(now)
+        if self._requests.bucket is not None:
+            self._requests.bucket.take(now, 1.0)
+        if self._tokens.bucket is not None:
+            self._tokens.bucket.take(now, float(tokens))
 
     def release(self, reserved: int, used: int | None) -> None:
         """Give the slot back; settle the reservation with the true usage if known."""
         self._in_flight -= 1
         self._endpoint.in_flight -= 1
-        if self._tokens is not None and used is not None:
-            self._tokens.give_back(float(reserved - used))
+        if self._tokens.bucket is not None and used is not None:
+            self._tokens.bucket.give_back(float(reserved - used))
+
+    def answered(self, now: float, sent_at: float, told: Told = NOTHING) -> None:
+        """A reply came to a call of *sent_at*; before its slot is given back."""
+        self._slots.answered(now, sent_at, self._in_flight)
+        self._hear(now, told)
+
+    def failed(
+        self, now: float, sent_at: float, error: e.AttemptError, told: Told = NOTHING
+    ) -> None:
+        """A call ended without a reply; before its slot is given back.
+
+        Only what speaks of limits counts: other errors are neutral. A pause that the
+        endpoint asked for must be known already.
+        """
+        self._hear(now, told)
+        if not isinstance(error, e.RateLimited | e.Overloaded):
+            return
+        pace = self._endpoint.pace
+        if isinstance(error, e.RateLimited):
+            pace.refused(now, sent_at, self._endpoint.paused_until)
+        is_cut = isinstance(error, e.Overloaded) or pace.is_deaf(now)
+        self._slots.refused(now, self._in_flight, is_cut=is_cut)
+
+    def _hear(self, now: float, told: Told) -> None:
+        self._requests.hear(now, told.requests)
+        self._tokens.hear(now, told.tokens)
 
     def statistics(self) -> LimiterStatistics:
         """The limiter's state as a value."""
         until = self._endpoint.paused_until
+        requests, tokens = self._requests.bucket, self._tokens.bucket
+        pace = self._endpoint.pace.rate
+        rpms = [requests.per_minute] if requests is not None else []
+        if pace is not None:
+            # in three digits: what is learned moves all the time, mostly by nothing
+            rpms.append(float(f"{pace * MINUTE_S:.3g}"))
         return LimiterStatistics(
-            concurrency=self._limits.concurrency,
+            concurrency=self._slots.limit,
             in_flight=self._in_flight,
-            rpm=self._limits.rpm,
-            tpm=self._limits.tpm,
+            rpm=min(rpms, default=None),
+            tpm=tokens.per_minute if tokens is not None else None,
             paused_until=until if until > float("-inf") else None,
         )

@@ -31,6 +31,7 @@ class ModelOptions(BaseModel):
     concurrency: int | None = Field(None, ge=1)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
+    weight: float = Field(1.0, gt=0, description="share of an endpoint used by several")
 
 
 class RunOptions(BaseModel):
@@ -44,7 +45,7 @@ class RunOptions(BaseModel):
     api_key_env: str | None = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
-    concurrency: int = Field(32, ge=1, description="calls at a time, per model")
+    concurrency: int = Field(256, ge=1, description="most calls at a time, per model")
     rpm: float | None = Field(None, gt=0, description="requests a minute, per model")
     tpm: float | None = Field(None, gt=0, description="tokens a minute, per model")
     timeout_s: float = Field(300.0, gt=0, description="one attempt, at most")
@@ -77,6 +78,7 @@ class RunOptions(BaseModel):
             concurrency=own.concurrency or self.concurrency,
             rpm=own.rpm or self.rpm,
             tpm=own.tpm or self.tpm,
+            weight=own.weight,
         )
 
 

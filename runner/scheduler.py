@@ -10,7 +10,9 @@ Rules that hold here:
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
 2. Later stages go first, so papers are finished early and prompt caches stay warm.
-3. A slot is held from the start of an attempt until its outcome is known; the task
+3. Models at one endpoint take turns by weight; one that could not use its turns, for
+   want of tasks or slots, does not make up for them later.
+4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
 """
@@ -18,29 +20,17 @@ Rules that hold here:
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from runner import errors as e
-from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
+from runner.lane import Lane, LaneStatistics, Work
+from runner.limiter import Endpoint, Limits
 from runner.retry import RULES, Decision, decide
+from runner.told import NOTHING, Told
 
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Work:
-    """A loaded task on its way through attempts; the driver only hands it back."""
-
-    number: int
-    stage: str
-    model: str
-    tries: int  #: attempts that count against the bound, before this process's
-    tokens: int = 0  #: worst case of one attempt, prompt and output
-    since: float | None = None  #: monotonic seconds of the first attempt here
-    failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,62 +52,6 @@ class Step:
     wake_at: float | None  #: look again then, at the latest; None: when told something
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneStatistics:
-    """One model's queues."""
-
-    model: str
-    ready: int
-    waiting: int
-    in_flight: int
-    unsettled: int
-    held: int
-    limiter: LimiterStatistics
-
-
-class _Queue:
-    """The loaded tasks of one stage and model, and how far its pages were read."""
-
-    def __init__(self, stage: str) -> None:
-        self.stage = stage
-        self.ready: deque[Work] = deque()
-        self.waiting = 0
-        self.cursor = 0
-        self.loading = False
-        self.is_dry = False  #: the log held nothing more when last asked
-        self.asked_again = False  #: tasks were planned while a page was on its way
-
-
-class _Lane:
-    """All that concerns one model."""
-
-    def __init__(
-        self, model: str, stages: Sequence[str], limits: Limits, endpoint: Endpoint
-    ) -> None:
-        self.model = model
-        self.endpoint = endpoint
-        self.limiter = Limiter(limits, endpoint)
-        #: later stages first
-        self.queues = {stage: _Queue(stage) for stage in reversed(stages)}
-        self.waiting: list[tuple[float, int, Work]] = []
-        self.known: set[int] = set()  #: loaded and not settled
-        self.in_flight = 0
-        self.held = 0
-        self.window = max(64, 2 * limits.concurrency)
-        self.most_unsettled = 2 * limits.concurrency + 64
-
-    @property
-    def unsettled(self) -> int:
-        ready = sum(len(q.ready) for q in self.queues.values())
-        return len(self.known) - ready - len(self.waiting) - self.in_flight
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.known and all(
-            q.is_dry and not q.loading for q in self.queues.values()
-        )
-
-
 class Scheduler:
     """Decides what the engine does next."""
 
@@ -129,9 +63,13 @@ class Scheduler:
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self._lanes = {
-            model: _Lane(model, stages, limits, endpoint)
+            model: Lane(model, stages, limits, endpoint)
             for model, stages, limits, endpoint in lanes
         }
+        self._sharing: dict[Endpoint, list[Lane]] = {}
+        for lane in self._lanes.values():
+            self._sharing.setdefault(lane.endpoint, []).append(lane)
+        self._turn = dict.fromkeys(self._sharing, 0.0)
         self._deadline_s = deadline_s
         self._draining = False
 
@@ -185,10 +123,15 @@ class Scheduler:
                 queue.cursor = 0
                 self.planned(queue.stage, lane.model)
 
-    def received(self, work: Work, *, used: int | None) -> None:
+    def received(
+        self, work: Work, now: float, *, used: int | None, told: Told = NOTHING
+    ) -> None:
         """A reply came: its slot is free; *used* tokens if the endpoint said."""
         lane = self._lanes[work.model]
         lane.in_flight -= 1
+        if used is not None:
+            lane.used(used)
+        lane.limiter.answered(now, work.sent_at, told)
         lane.limiter.release(work.tokens, used)
         lane.endpoint.breaker.succeeded()
 
@@ -197,7 +140,13 @@ class Scheduler:
         self._lanes[work.model].queues[work.stage].ready.appendleft(work)
 
     def failed(
-        self, work: Work, error: e.AttemptError, now: float, chance: float
+        self,
+        work: Work,
+        error: e.AttemptError,
+        now: float,
+        chance: float,
+        *,
+        told: Told = NOTHING,
     ) -> tuple[Decision, str | None]:
         """An attempt ended without a reply: what follows, and a sentence if it matters.
 
@@ -206,7 +155,6 @@ class Scheduler:
         """
         lane = self._lanes[work.model]
         lane.in_flight -= 1
-        lane.limiter.release(work.tokens, None)
         said = lane.endpoint.breaker.failed(error, now)
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
         if not isinstance(error, e.Cancelled):
@@ -222,6 +170,8 @@ class Scheduler:
         )
         if decision.pause_endpoint_s:
             lane.endpoint.pause(now + decision.pause_endpoint_s)
+        lane.limiter.failed(now, work.sent_at, error, told)
+        lane.limiter.release(work.tokens, None)
         if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
@@ -247,21 +197,21 @@ class Scheduler:
         start: list[Work] = []
         load: list[Load] = []
         wakes: list[float] = []
-        for lane in self._lanes.values():
-            if self._draining or lane.endpoint.breaker.stopped is not None:
+        for endpoint, sharing in self._sharing.items():
+            if self._draining or endpoint.breaker.stopped is not None:
                 continue
-            self._ripen(lane, now)
-            wake = self._start(lane, now, start)
-            if wake is not None:
-                wakes.append(wake)
-            if lane.waiting:
-                wakes.append(lane.waiting[0][0])
-            load.extend(self._loads(lane))
+            for lane in sharing:
+                self._ripen(lane, now)
+            wakes += self._start(endpoint, now, start)
+            for lane in sharing:
+                if lane.waiting:
+                    wakes.append(lane.waiting[0][0])
+                load.extend(self._loads(lane))
         return Step(
             start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
         )
 
-    def _ripen(self, lane: _Lane, now: float) -> None:
+    def _ripen(self, lane: Lane, now: float) -> None:
         while lane.waiting and lane.waiting[0][0] <= now:
             _, _, work = heapq.heappop(lane.waiting)
             queue = lane.queues[work.stage]
@@ -272,27 +222,34 @@ class Scheduler:
             else:
                 queue.ready.appendleft(work)
 
-    def _start(self, lane: _Lane, now: float, start: list[Work]) -> float | None:
-        """Start what may leave; when the next one may, if only time is in the way."""
-        for queue in lane.queues.values():
-            while queue.ready:
-                if not lane.limiter.has_slot:
-                    return None
-                if lane.unsettled >= lane.most_unsettled:
-                    return None
-                work = queue.ready[0]
-                when = lane.limiter.ready_at(now, work.tokens)
-                if when is None or when > now:
-                    return when
-                queue.ready.popleft()
-                lane.limiter.acquire(now, work.tokens)
-                lane.in_flight += 1
-                if work.since is None:
-                    work.since = now
-                start.append(work)
-        return None
+    def _start(
+        self, endpoint: Endpoint, now: float, start: list[Work]
+    ) -> Iterator[float]:
+        """Start what may leave, in turn; when the next may, where only time is amiss.
 
-    def _loads(self, lane: _Lane) -> Iterable[Load]:
+        Start-time fair queueing (Goyal, Vin, Cheng, 1996), a request counting as one.
+        """
+        able = list(self._sharing[endpoint])
+        while able:
+            turn = self._turn[endpoint]
+            lane = min(able, key=lambda lane: max(turn, lane.turn))
+            queue, when = lane.ready_at(now)
+            if queue is None or when is None or when > now:
+                able.remove(lane)
+                if when is not None:
+                    yield when
+                continue
+            self._turn[endpoint] = max(turn, lane.turn)
+            lane.turn = self._turn[endpoint] + lane.turn_s
+            work = queue.ready.popleft()
+            lane.limiter.acquire(now, work.tokens)
+            lane.in_flight += 1
+            if work.since is None:
+                work.since = now
+            work.sent_at = now
+            start.append(work)
+
+    def _loads(self, lane: Lane) -> Iterable[Load]:
         for queue in lane.queues.values():
             loaded = len(queue.ready) + queue.waiting
             if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
@@ -306,6 +263,10 @@ class Scheduler:
             )
 
     # -- where it stands -------------------------------------------------------
+
+    def counts_tokens(self, model: str) -> bool:
+        """Whether the tokens of a request matter to a limit."""
+        return self._lanes[model].limiter.counts_tokens
 
     @property
     def in_flight(self) -> int:
@@ -338,27 +299,12 @@ class Scheduler:
     def is_idle(self) -> bool:
         """Whether nothing is left to start, fetch or wait for, as things stand."""
         return all(
-            self._is_still(lane)
+            lane.is_still
             if self._draining or lane.endpoint.breaker.stopped is not None
             else lane.is_empty
             for lane in self._lanes.values()
         )
 
-    @staticmethod
-    def _is_still(lane: _Lane) -> bool:
-        return lane.in_flight == 0 and lane.unsettled == 0
-
     def statistics(self) -> tuple[LaneStatistics, ...]:
         """Every lane's queues as values."""
-        return tuple(
-            LaneStatistics(
-                model=lane.model,
-                ready=sum(len(q.ready) for q in lane.queues.values()),
-                waiting=len(lane.waiting),
-                in_flight=lane.in_flight,
-                unsettled=lane.unsettled,
-                held=lane.held,
-                limiter=lane.limiter.statistics(),
-            )
-            for lane in self._lanes.values()
-        )
+        return tuple(lane.statistics() for lane in self._lanes.values())

@@ -67,6 +67,17 @@ class ErrorCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsSeen:
+    """What held one model back when last observed, learned limits included."""
+
+    model: str
+    concurrency: int  #: calls at a time
+    rpm: float | None  #: requests a minute
+    tpm: float | None  #: tokens a minute
+    paused_until_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
     """The last sign of life of the run's process."""
 
@@ -91,6 +102,7 @@ class Status:
     tasks: TaskCounts
     attempts: AttemptCounts
     lanes: tuple[LaneCounts, ...]
+    limits: tuple[LimitsSeen, ...]
     errors: Mapping[str, int]  #: failed attempts by class
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
@@ -187,6 +199,7 @@ def status(conn: sqlite3.Connection) -> Status:
             unknown=counters.get("attempts_unknown", 0),
         ),
         lanes=lanes,
+        limits=_limits(conn),
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
@@ -210,6 +223,21 @@ def status(conn: sqlite3.Connection) -> Status:
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
         ),
         why=run.phase_why,
+    )
+
+
+def _limits(conn: sqlite3.Connection) -> tuple[LimitsSeen, ...]:
+    return tuple(
+        LimitsSeen(
+            model=model,
+            concurrency=concurrency,
+            rpm=rpm,
+            tpm=tpm,
+            paused_until_us=paused,
+        )
+        for model, concurrency, _, rpm, tpm, paused, _ in conn.execute(
+            SQL["rows_limiter"]
+        )
     )
 
 

@@ -96,7 +96,7 @@ _WHO: Sequence[Callable[[Any], Any]] = (
 _ENGINE: Sequence[Callable[[Any], Any]] = (
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
-    option("--concurrency", type=int, help="Calls at a time, a model.  [default: 32]"),
+    option("--concurrency", type=int, help="Calls at a time, at most.  [default: 256]"),
     option("--rpm", type=float, help="Requests a minute, a model."),
     option("--tpm", type=float, help="Tokens a minute, a model."),
     option("--timeout-s", type=float, help="One attempt, at most.  [default: 300]"),

@@ -8,7 +8,7 @@ from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
 from store.task import TaskState
-from store.views import Status
+from store.views import LimitsSeen, Status
 
 SCHEMA = 1
 """Version of the object; a field that changes its meaning raises it."""
@@ -59,6 +59,15 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             }
             for lane in status.lanes
         ],
+        "limits": [
+            {
+                "model": limits.model,
+                "concurrency": limits.concurrency,
+                "rpm": limits.rpm,
+                "tpm": limits.tpm,
+            }
+            for limits in status.limits
+        ],
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
@@ -106,6 +115,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             if n
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
+    lines += [
+        f"limits    {limits.model}: {_limits_text(limits)}" for limits in status.limits
+    ]
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -119,6 +131,16 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     if status.why is not None:
         lines.append(status.why)
     return "\n".join(lines)
+
+
+def _limits_text(limits: LimitsSeen) -> str:
+    """The limits in force, as last observed."""
+    said = [f"{limits.concurrency:,} calls at a time"]
+    if limits.rpm is not None:
+        said.append(f"{limits.rpm:,.0f} requests a minute")
+    if limits.tpm is not None:
+        said.append(f"{limits.tpm:,.0f} tokens a minute")
+    return ", ".join(said)
 
 
 def _money(cost_usd: float | None) -> str:

@@ -116,7 +116,7 @@ def refusal(
     Args:
         endpoint: Base URL, for the message.
         status: The HTTP status.
-        headers: The reply's headers, lower case.
+        headers: The reply's headers that matter, lower case.
         body: The reply's body, free of the key.
         now_us: Wall clock, for a `Retry-After` that names a date.
     """
@@ -140,6 +140,7 @@ def refusal(
         status=status,
         retry_after_s=retry_after_s(headers, now_us=now_us),
         body=body or None,
+        headers=headers or None,
     )
 
 

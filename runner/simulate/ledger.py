@@ -31,6 +31,7 @@ class LedgerLine:
     received_ms: int  #: wall clock, since 1970-01-01 UTC
     finished_ms: int  #: when this line was written
     authorized: bool  #: whether an authorization header came with it
+    tokens: int = 0  #: of prompt and reply, as far as they count against a limit
 
 
 class Ledger:

@@ -44,6 +44,11 @@ class Limits:
                 bucket.take(amounts[name], now)
         return wait_s
 
+    def charge(self, tokens: int, now: float) -> None:
+        """Count the tokens of a reply too; they are known only once it is there."""
+        if "tokens" in self._buckets:
+            self._buckets["tokens"][1].take(tokens, now)
+
     def headers(self, now: float) -> dict[str, str]:
         """`x-ratelimit-*` of every limit, where they are to be told."""
         if not self._told:

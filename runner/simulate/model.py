@@ -36,9 +36,14 @@ class SimulatedModel:
         return msgspec.json.encode(fitting(schema, asked.text, chance)).decode()
 
 
+def tokens_of(text: str) -> int:
+    """Tokens of a reply, by its length."""
+    return 1 + len(text) // BYTES_PER_TOKEN
+
+
 def completion(asked: Asked, digest: str, text: str) -> bytes:
     """The reply's body, in OpenAI's form; without a time, so that it never varies."""
-    tokens_out = 1 + len(text) // BYTES_PER_TOKEN
+    tokens_out = tokens_of(text)
     return msgspec.json.encode(
         {
             "id": f"chatcmpl-{digest[:24]}",

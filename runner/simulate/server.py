@@ -24,7 +24,12 @@ from runner.simulate.asked import Asked, read_request
 from runner.simulate.fate import Fate, Outcome, fate
 from runner.simulate.ledger import Ledger, LedgerLine
 from runner.simulate.limits import Limits, retry_after
-from runner.simulate.model import SimulatedModel, completion, malformed
+from runner.simulate.model import (
+    SimulatedModel,
+    completion,
+    malformed,
+    tokens_of,
+)
 from runner.simulate.options import SimulateOptions
 from store.clock import Clock, SystemClock
 
@@ -115,11 +120,11 @@ class _Endpoint:
         try:
             asked = read_request(body)
         except BadRequest as error:
-            model, destined = "", REFUSED
+            model, destined, tokens = "", REFUSED, 0
             reply = _reply(destined.status, _complaint(str(error)))
         else:
             model = asked.model
-            destined, reply = self._destined(asked, digest, seen)
+            destined, reply, tokens = self._destined(asked, digest, seen)
         line = LedgerLine(
             n=number,
             request=digest,
@@ -130,18 +135,20 @@ class _Endpoint:
             received_ms=received_ms,
             finished_ms=received_ms,
             authorized="authorization" in request.headers,
+            tokens=tokens,
         )
         await self._deliver(request, reply, destined, line)
         return reply
 
     def _destined(
         self, asked: Asked, digest: str, seen: int
-    ) -> tuple[Fate, web.Response]:
-        """What will become of a request, and the reply that it gets at best."""
+    ) -> tuple[Fate, web.Response, int]:
+        """What will become of a request, the reply it gets at best, and its tokens."""
         now = self._clock.monotonic()
         wait_s = self._limits.admit(asked.tokens, now)
         destined = LIMITED if wait_s else fate(self._options, digest, seen)
         told = self._limits.headers(now)
+        tokens = 0 if wait_s else asked.tokens
         match destined.outcome:
             case Outcome.RATE_LIMITED:
                 body = _complaint("Too many requests.", code="rate_limit_exceeded")
@@ -151,9 +158,11 @@ class _Endpoint:
             case outcome:
                 text = self._model.answer(asked, digest)
                 body = completion(asked, digest, text)
+                self._limits.charge(tokens_of(text), now)
+                tokens += tokens_of(text)
                 if outcome is Outcome.MALFORMED:
                     body = malformed(body, destined.shape)
-        return destined, _reply(destined.status or 200, body, told)
+        return destined, _reply(destined.status or 200, body, told), tokens
 
     async def _deliver(
         self,

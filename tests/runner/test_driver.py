@@ -20,7 +20,12 @@ from runner.plan import Roles
 from runner.reply import Reply
 from runner.scheduler import Scheduler
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
-from store.events import AttemptsAbandoned, AttemptStarted, TasksReopened
+from store.events import (
+    AttemptsAbandoned,
+    AttemptStarted,
+    LimitObserved,
+    TasksReopened,
+)
 from store.task import TaskState
 from store.testing import MemoryLog
 
@@ -422,3 +427,27 @@ def _crashing(seed: int) -> Callable[[], object]:
 def test_whatever_the_crashes_the_plan_ends_as_if_there_were_none(seed: int) -> None:
     states, _ = _crashing(seed)()
     assert states == {"read COMPLETED": 12, "ask COMPLETED": 24, "sum COMPLETED": 12}
+
+
+def test_a_limit_that_a_refusal_tells_is_kept_and_shown() -> None:
+    async def main() -> None:
+        refused: list[int] = []
+
+        async def answer(call: Call) -> Reply:
+            await asyncio.sleep(0.1)
+            if not refused:
+                refused.append(call.task.number)
+                headers = {"x-ratelimit-limit-requests": "120"}
+                raise e.RateLimited("slower", status=429, headers=headers)
+            return _honest(call)
+
+        bench = Bench(answer, ToySettings(items=20))
+        assert await bench.run() == "finished"
+        assert LoopClock().monotonic() > 30 - 2
+        rows = await bench.log.events(limit=10_000, kinds=["limit_observed"])
+        limits = [row.event for row in rows]
+        assert all(isinstance(limit, LimitObserved) for limit in limits)
+        assert [limit.rpm for limit in limits][:1] == [None]
+        assert limits[-1].rpm == 120.0
+
+    run_virtual(main())

@@ -10,8 +10,10 @@ from itertools import count
 import pytest
 
 from runner import errors as e
+from runner.lane import Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler, Work
+from runner.scheduler import Load, Scheduler
+from runner.told import Quota, Told
 
 STAGES = ("first", "second")
 FAULTS = (
@@ -113,7 +115,7 @@ class World:
                 self.scheduler.settled(work, retry_at=self.now + decision.retry_in_s)
                 return
         else:
-            self.scheduler.received(work, used=None)
+            self.scheduler.received(work, self.now, used=None)
             if work.stage == "first":
                 self._plan("second", work.model, self.random.randint(0, 2))
         self.final[work.number] += 1
@@ -166,7 +168,7 @@ def test_a_drain_starts_nothing_and_ends_when_the_last_call_is_settled() -> None
     assert scheduler.step(0.0).start == (work,)
     scheduler.drain()
     assert not scheduler.is_idle
-    scheduler.received(work, used=None)
+    scheduler.received(work, 0.0, used=None)
     assert not scheduler.is_idle
     scheduler.settled(work)
     assert scheduler.is_idle
@@ -175,7 +177,7 @@ def test_a_drain_starts_nothing_and_ends_when_the_last_call_is_settled() -> None
 def test_an_answer_that_is_not_durable_yet_keeps_the_run_alive() -> None:
     scheduler, work = _one(Limits(concurrency=2))
     scheduler.step(0.0)
-    scheduler.received(work, used=None)
+    scheduler.received(work, 0.0, used=None)
     assert not scheduler.is_idle
 
 
@@ -202,3 +204,65 @@ def test_a_wrong_key_leaves_its_tasks_open_and_ends_the_run() -> None:
     assert scheduler.step(1.0).start == ()
     assert scheduler.is_idle
     assert scheduler.stopped is not None
+
+
+def _shared(**weights: float) -> Scheduler:
+    endpoint = Endpoint("x")
+    scheduler = Scheduler(
+        [
+            (model, ("first",), Limits(concurrency=8, weight=weight), endpoint)
+            for model, weight in weights.items()
+        ],
+        deadline_s=1e9,
+    )
+    for load in scheduler.step(0.0).load:
+        _give(scheduler, load)
+    return scheduler
+
+
+def _give(scheduler: Scheduler, load: Load) -> None:
+    numbers = range(load.after + 1, load.after + load.limit + 1)
+    works = [
+        (Work(number=n, stage=load.stage, model=load.model, tries=0), float("-inf"))
+        for n in numbers
+    ]
+    scheduler.loaded(load, works, last=numbers[-1])
+
+
+def test_models_at_one_endpoint_take_turns_by_weight() -> None:
+    started = _shared(a=1.0, b=3.0).step(0.0).start
+    assert Counter(work.model for work in started) == {"a": 8, "b": 8}
+    first = Counter(work.model for work in started[:8])
+    assert first == {"a": 2, "b": 6}
+
+
+def test_a_model_that_could_not_use_its_turns_does_not_make_up_for_them() -> None:
+    scheduler = _shared(a=1.0, b=1.0)
+    works = [work for work in scheduler.step(0.0).start if work.model == "b"]
+    for n in range(1, 100):  # nothing of a's comes back, so b goes on alone
+        for work in works:
+            scheduler.received(work, n, used=None)
+            scheduler.settled(work)
+        step = scheduler.step(n)
+        for load in step.load:
+            _give(scheduler, load)
+        works = [*step.start]
+        assert {work.model for work in works} <= {"b"}
+    assert scheduler._lanes["b"].turn > 300
+    lane = scheduler._lanes["a"]
+    lane.limiter.release(0, None)
+    lane.limiter.release(0, None)
+    for work in works[:2]:
+        scheduler.received(work, 100.0, used=None)
+    assert Counter(w.model for w in scheduler.step(100.0).start) == {"a": 2, "b": 2}
+
+
+def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
+    scheduler = _shared(a=1.0)
+    works = scheduler.step(0.0).start
+    assert [work.tokens for work in works] == [0] * 8
+    told = Told(tokens=Quota(per_minute=60_000))
+    scheduler.received(works[0], 1.0, used=300, told=told)
+    scheduler.settled(works[0])
+    (work,) = scheduler.step(1.0).start
+    assert work.tokens == 300

@@ -19,6 +19,7 @@ from store.events import (
     CommandAccepted,
     Entry,
     Event,
+    LimitObserved,
     PlannedTask,
     RunDrained,
     RunFinished,
@@ -123,6 +124,20 @@ def test_status_says_how_the_run_stands(path: Path) -> None:
     assert (seen.signs.phase, seen.signs.phase_by) == ("run_drained", "operator")
     assert seen.why == "drained on request"
     assert seen.signs.p95_ms == pytest.approx(103, rel=0.02)
+
+
+def test_limits_are_those_that_were_last_observed(path: Path) -> None:
+    observed = [
+        LimitObserved(model="m-small", concurrency=4, in_flight=0, tpm=1000.0),
+        LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),
+        LimitObserved(model="m-large", concurrency=9, in_flight=3, rpm=63.0),
+    ]
+    with open_reader(written(path, *COURSE, observed)) as reader:
+        limits = status(reader).limits
+    assert [(seen.model, seen.concurrency, seen.rpm, seen.tpm) for seen in limits] == [
+        ("m-large", 9, 63.0, None),
+        ("m-small", 4, None, 1000.0),
+    ]
 
 
 def test_cost_is_unknown_while_one_price_is(path: Path) -> None:

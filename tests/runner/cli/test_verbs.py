@@ -151,6 +151,11 @@ def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
         stands = status(tmp_path, "r")
         assert stands["state"] == "drained"
         assert stands["tasks"]["open"] > 0
+        (limits,) = stands["limits"]
+        assert limits["model"] == "x"
+        assert limits["concurrency"] <= 8
+        told = siftlog("status", "r", cwd=tmp_path).stdout
+        assert f"limits    x: {limits['concurrency']} calls at a time" in told
         assert stands["attempts"]["started"] == stands["attempts"]["answered"]
         checked = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
         assert checked.returncode == 5

@@ -120,6 +120,12 @@ def test_a_wait_reaches_the_error() -> None:
     assert refuse(429, b"", **{"retry-after": "3"}).retry_after_s == 3.0
 
 
+def test_the_headers_go_with_the_error_so_that_limits_can_be_learned() -> None:
+    told = {"x-ratelimit-limit-requests": "60"}
+    assert refuse(429, b"", **told).headers == told
+    assert refuse(429).headers is None
+
+
 def test_only_headers_that_matter_are_kept() -> None:
     headers = {
         "X-RateLimit-Remaining-Tokens": "5",

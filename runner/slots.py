@@ -1,0 +1,82 @@
+"""How many calls at a time an endpoint takes: slow start, then AIMD; sans-IO.
+
+A round is the time in which half as many calls as there are slots, but no fewer than
+eight, were sent and came back. While rounds are clean and the slots are used, the limit
+doubles; after the first sign of too much it grows by a twentieth a round and is cut by
+a fifth, once per cooldown (the figures are those of inspect_ai's adaptive concurrency).
+A limit of which less than four fifths were used says nothing, and does not grow.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+START = 8
+DOUBLING = 2.0
+GROWTH = 1.05
+CUT = 0.8
+COOLDOWN_S = 15.0
+USED = 0.8
+"""Share of the slots that must have been used for a limit to have mattered."""
+FEWEST = 8
+"""A median of fewer would jump about by itself; calls of one model differ widely."""
+KNEE = 1.7
+"""A doubling that makes calls take this much longer bought less than a fifth more."""
+KNEE_S = 0.005
+"""Differences below are the loop's own, not the endpoint's."""
+
+
+class Slots:
+    """The limit on calls at a time of one model, never above the user's ceiling."""
+
+    def __init__(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        self._limit = float(min(START, ceiling))
+        self._is_doubling = True
+        self._cut_at = float("-inf")
+        self._last_median: float | None = None
+        self._begin(float("-inf"))
+
+    def _begin(self, now: float) -> None:
+        self._began = now
+        self._took: list[float] = []
+        self._most = 0
+        self._is_clean = True
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight."""
+        return int(self._limit)
+
+    def answered(self, now: float, sent_at: float, in_flight: int) -> None:
+        """A reply came to a call of *sent_at*; *in_flight* calls, it included."""
+        self._most = max(self._most, in_flight)
+        if sent_at < self._began:
+            return
+        self._took.append(now - sent_at)
+        if len(self._took) >= max(FEWEST, self.limit / 2):
+            self._close_round(now)
+
+    def _close_round(self, now: float) -> None:
+        if self._is_clean and self._most >= USED * self.limit:
+            took = median(self._took)
+            before, self._last_median = self._last_median, took
+            if before is not None and took > KNEE * before + KNEE_S:
+                self._is_doubling = False
+            grown = max(self._limit * GROWTH, self._limit + 1.0)
+            self._limit = min(
+                self._limit * DOUBLING if self._is_doubling else grown, self._ceiling
+            )
+        self._begin(now)
+
+    def refused(self, now: float, in_flight: int, *, is_cut: bool) -> None:
+        """A 429, 503 or 529; *in_flight* calls, it included.
+
+        Where it is not to be cut (the rate was too much and is paced instead), the
+        limit stops doubling only.
+        """
+        self._is_clean = False
+        self._is_doubling = False
+        if is_cut and now >= self._cut_at + COOLDOWN_S:
+            self._cut_at = now
+            self._limit = max(1.0, min(self._limit, in_flight) * CUT)

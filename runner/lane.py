@@ -28,6 +28,7 @@ class Work:
     tokens: int = 0  #: worst case of one attempt, prompt and output
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
+    among: int = 0  #: calls in flight beside it when it was sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 

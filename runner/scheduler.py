@@ -168,9 +168,14 @@ class Scheduler:
             deadline_s=self._deadline_s,
             chance=chance,
         )
-        if decision.pause_endpoint_s:
-            lane.endpoint.pause(now + decision.pause_endpoint_s)
-        lane.limiter.failed(now, work.sent_at, error, told)
+        lane.limiter.failed(
+            now,
+            work.sent_at,
+            work.among,
+            error,
+            told,
+            pause_s=decision.pause_endpoint_s,
+        )
         lane.limiter.release(work.tokens, None)
         if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
@@ -242,7 +247,7 @@ class Scheduler:
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
             work = queue.ready.popleft()
-            lane.limiter.acquire(now, work.tokens)
+            work.among = lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
                 work.since = now

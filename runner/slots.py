@@ -14,8 +14,6 @@ from statistics import median
 START = 8
 DOUBLING = 2.0
 GROWTH = 1.05
-CUT = 0.8
-COOLDOWN_S = 15.0
 USED = 0.8
 """Share of the slots that must have been used for a limit to have mattered."""
 FEWEST = 8
@@ -33,7 +31,6 @@ class Slots:
         self._ceiling = ceiling
         self._limit = float(min(START, ceiling))
         self._is_doubling = True
-        self._cut_at = float("-inf")
         self._last_median: float | None = None
         self._begin(float("-inf"))
 
@@ -69,14 +66,6 @@ class Slots:
             )
         self._begin(now)
 
-    def refused(self, now: float, in_flight: int, *, is_cut: bool) -> None:
-        """A 429, 503 or 529; *in_flight* calls, it included.
-
-        Where it is not to be cut (the rate was too much and is paced instead), the
-        limit stops doubling only.
-        """
+    def refused(self) -> None:
+        """Something was too much, calls at a time or not: this is no time to grow."""
         self._is_clean = False
-        self._is_doubling = False
-        if is_cut and now >= self._cut_at + COOLDOWN_S:
-            self._cut_at = now
-            self._limit = max(1.0, min(self._limit, in_flight) * CUT)

@@ -1,0 +1,58 @@
+"""Whether more is refused than comes by chance; sans-IO.
+
+Some endpoints refuse one request in fifty whatever is sent. Once such a share is known,
+a single refusal says nothing any more; what counts is a share that has grown. Page's
+cumulative sum (Biometrika 41, 1954) finds that in the fewest requests: every refusal
+adds to it, every request let through takes away, each as much as it is likelier under
+a grown share than under the usual one.
+"""
+
+from __future__ import annotations
+
+import math
+
+GROWN = 0.1
+"""A share this much above the usual one is what is looked for; it notices half of it,
+and a bucket that is empty refuses more."""
+SURE = math.log(1e6)
+"""A false alarm in a million requests or fewer (Lorden's bound)."""
+MEMORY = 1000
+"""Requests over which the usual share is averaged; it may change."""
+NONE = 0.0005
+"""A usual share below is none: then every refusal counts again."""
+
+
+class Surplus:
+    """Tells refusals that mean something from those that come by chance."""
+
+    def __init__(self) -> None:
+        self.usual = 0.0  #: share of requests that is refused by chance
+        self._score = 0.0
+
+    def learn(self, share: float) -> None:
+        """Take *share* of the requests to be refused whatever is done."""
+        self.usual = share
+        self._score = 0.0
+
+    def passed(self) -> None:
+        """A request was let through."""
+        if self.usual:
+            self._count(0.0)
+
+    def refused(self) -> bool:
+        """A request was refused; whether that is more than chance."""
+        if not self.usual:
+            return True
+        self._count(1.0)
+        if self._score < SURE:
+            return False
+        self._score = 0.0
+        return True
+
+    def _count(self, refused: float) -> None:
+        usual, grown = self.usual, min(1 - NONE, self.usual + GROWN)
+        gain = grown / usual if refused else (1 - grown) / (1 - usual)
+        self._score = max(0.0, self._score + math.log(gain))
+        self.usual += (refused - usual) / MEMORY
+        if self.usual < NONE:
+            self.learn(0.0)

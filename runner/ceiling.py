@@ -30,7 +30,6 @@ class Ceiling:
         self._surplus = {e.RateLimited: Surplus(), e.Overloaded: Surplus()}
         self._blames_places = False  #: for 429s
         self._full = FULL
-        self._shelved: float | None = None
         self.in_flight = 0
 
     @property
@@ -43,12 +42,10 @@ class Ceiling:
         when = self.pace.ready_at(now)
         if self.pace.fullness >= self._full:
             self._blames_places = True
-            self._shelved = self.pace.rate
             self.pace.drop(now)
             return now
         if self.pace.is_doubtful:
             self._surplus[e.RateLimited].learn(self.pace.doubtful_share)
-            self._shelved = self.pace.rate
             self.pace.drop(now)
             return now
         return when
@@ -87,9 +84,6 @@ class Ceiling:
                 if self.places.is_doubtful:
                     return self._give_up_places(error, now)
         elif is_believed:
-            if self._shelved:
-                self.pace.begin(now, self._shelved)
-                self._shelved = None
             self.pace.refused(now, sent_at, among, resume_at)
         else:
             self.pace.missed(sent_at)
@@ -100,8 +94,6 @@ class Ceiling:
             self._surplus[type(error)].learn(self.places.doubtful_share)
         else:
             self._full *= 2
-            if self._shelved: self.pace.begin(now, self._shelved)
-            self._shelved = None
         self.places.drop()
         self._blames_places = False
         return False

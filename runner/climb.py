@@ -22,17 +22,20 @@ class Climb:
         self.in_vain = 0
         self._sent = 0  #: since the first of those
         self._refused = 0
-        self._has_climbed = True
-        self.rest(float("-inf"), QUIET_REQUESTS)
+        self._has_climbed = False
+        self.rest(float("-inf"))
 
-    def rest(self, now: float, requests: int) -> None:
-        """No step before QUIET_S, and *requests*, have gone by without a refusal.
+    def rest(
+        self, now: float, seconds: float = QUIET_S, requests: int = QUIET_REQUESTS
+    ) -> None:
+        """No step before *seconds* and *requests* have gone by without a refusal.
 
         Nor before three times as many requests as came between refusals lately: if
         they come by chance, such a pause is one of twenty.
         """
         usual = self._sent // self.in_vain if self.in_vain else 0
-        self._due_at, self._due_in = now + QUIET_S, max(requests, 3 * usual)
+        self._due_at = now + min(seconds, QUIET_S)
+        self._due_in = max(min(requests, QUIET_REQUESTS), 3 * usual)
         self._step = FIRST_STEP
         self._had_slack = False
 

@@ -29,7 +29,7 @@ HOLD_S = 0.25
 """After a refusal; less, and refusals come often, more, and small buckets run over."""
 GAIN = 0.005
 """Above the estimate: what HOLD_S gathers is used up after 50 s, if nothing grows."""
-LESS = 0.01
+LESS = 0.02
 """Below it, for each time in a row that the pace was refused before it was raised."""
 ENOUGH = 20
 """Requests let through that make an estimate; one more or less is then 5 %."""
@@ -37,11 +37,13 @@ FEW = 4
 """The same where the estimate is less than half of the pace."""
 SLACK_S = 5.0
 """A window with slack is firm for so long; then the server may have run over."""
+ALIKE = 0.1
+"""Calls in flight at two refusals that differ by less may be the same limit."""
 FLOOD = 0.2
 """Where this share is refused, no bucket runs over either."""
 TRUST = 5
 """An estimate made of few requests is left alone for so many times as many only."""
-OFTEN = 5
+OFTEN = 4
 """Refused so often in a row, a pace is doubtful."""
 
 
@@ -63,12 +65,6 @@ class Pace:
         self._level: int | None = None  #: calls in flight at the refusal before
         self.fullness = 0.0
         self._open(now, is_firm=False)
-
-    def begin(self, now: float, rate: float) -> None:
-        """Take *rate* for the limit, until refusals show another."""
-        self.drop(now)
-        self._measured = rate
-        self._set_rate(rate)
 
     def _open(self, now: float, *, is_firm: bool) -> None:
         """Begin a window after *now*."""
@@ -141,12 +137,13 @@ class Pace:
         self._settle_at = None
         self._settled_at = now
         self._compare()
-        made_of = QUIET_REQUESTS
         if self._bucket is not None:
             self._climb.refused()
+        took_s, passed = self._last_sent - self._from, self._sent - self._refused
         if self._is_firm:
-            made_of = self._estimate()
+            self._measure(took_s, passed)
         else:
+            took_s, passed = math.inf, QUIET_REQUESTS
             self._open(self._last_sent, is_firm=True)
             if self._before_step is not None:
                 self._measured = self._before_step
@@ -155,26 +152,23 @@ class Pace:
             less = LESS * 2 ** (self._climb.in_vain - 1) if self._climb.in_vain else 0.0
             self._set_rate(self._measured * (1 + GAIN - less))
             self._bucket.at_most(now, 0.0)
-            self._climb.rest(now, min(QUIET_REQUESTS, TRUST * made_of))
+            self._climb.rest(now, TRUST * took_s, TRUST * passed)
 
-    def _estimate(self) -> int:
-        passed = self._sent - self._refused
-        rate = max(passed, 1) / max(self._last_sent - self._from, HOLD_S)
-        is_far_off = self.rate is None or rate < self.rate / 2
-        if passed >= (FEW if is_far_off else ENOUGH):
-            self._measured = rate
+    def _measure(self, took_s: float, passed: int) -> None:
+        if passed >= (FEW if self._refused >= FEW else ENOUGH):
+            self._measured = passed / max(took_s, HOLD_S)
             self._open(self._last_sent, is_firm=True)
-        return passed
 
     def _compare(self) -> None:
-        """Rank the refused call by calls in flight among those let through."""
+        """Compare the refused call with the one before, and those let through."""
         level, before = self._refused_among, self._level
         self._level = level
-        passed = self._sent - self._refused
-        if level is None or before is None or passed < FEW:
+        if level is None or before is None or abs(level - before) > ALIKE * before:
+            self.fullness = 0.0
             return
-        level = min(level, before)
-        above = sum(n for among, n in self._among.items() if among >= level)
+        passed = max(1, self._sent - self._refused)
+        full = min(level, before)
+        above = sum(n for among, n in self._among.items() if among >= full)
         rank = min(1.0, max(0.5, above - self._refused) / passed)
         self.fullness = max(0.0, self.fullness - math.log(rank) - 2.0)
 

@@ -9,7 +9,7 @@ limit is *doubtful*.
 
 from __future__ import annotations
 
-from runner.climb import QUIET_REQUESTS, Climb
+from runner.climb import Climb
 
 LESS = 1 / 64
 """Cut for the first time in vain; doubled for each further time."""
@@ -61,4 +61,4 @@ class Places:
         cut = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
         self._limit = max(1.0, min(self._limit, among) * (1 - cut))
         self._cut_at = now
-        self._climb.rest(now, QUIET_REQUESTS)
+        self._climb.rest(now)

@@ -27,11 +27,12 @@ class Surplus:
 
     def __init__(self) -> None:
         self.usual = 0.0  #: share of requests that is refused by chance
+        self._learned = 0.0  #: the usual share sinks below, and never rises above
         self._score = 0.0
 
     def learn(self, share: float) -> None:
         """Take *share* of the requests to be refused whatever is done."""
-        self.usual = share
+        self.usual = self._learned = share
         self._score = 0.0
 
     def passed(self) -> None:
@@ -53,6 +54,6 @@ class Surplus:
         usual, grown = self.usual, min(1 - NONE, self.usual + GROWN)
         gain = grown / usual if refused else (1 - grown) / (1 - usual)
         self._score = max(0.0, self._score + math.log(gain))
-        self.usual += (refused - usual) / MEMORY
+        self.usual = min(self._learned, usual + (refused - usual) / MEMORY)
         if self.usual < NONE:
             self.learn(0.0)

@@ -1,9 +1,9 @@
 """What an endpoint's refusals show: a rate, calls at a time, or chance; sans-IO.
 
-A refusal alone does not say what was too much. So one explanation after the other is
-acted on, the usual one first, and given up if acting on it does not end the refusals:
+A refusal does not say what was too much. So one explanation after the other is acted
+on, the usual one first, and given up if acting on it does not end the refusals:
 
-    429        the rate; or calls at a time, if refusals come when most are in flight
+    429        the rate; then calls at a time, if refusals come when most are in flight
     503, 529   calls at a time
     else       chance: that share is expected from then on, and only more of it counts
 """
@@ -16,9 +16,8 @@ from runner.places import Places
 from runner.surplus import Surplus
 
 FULL = 3.0
-"""`Pace.fullness` from which it is calls at a time that are limited. Where they have
-nothing to do with it, 3 in 100 doubts come so far (Fisher's test, 10 degrees of
-freedom), and are found out later."""
+"""`Crowd.score` from which 429s are blamed on calls at a time: two windows at the
+least, in both of which nothing passed at as many calls in flight as were refused."""
 
 
 class Ceiling:
@@ -27,10 +26,10 @@ class Ceiling:
     def __init__(self) -> None:
         self.pace = Pace()
         self.places = Places()
+        self.in_flight = 0
         self._surplus = {e.RateLimited: Surplus(), e.Overloaded: Surplus()}
         self._blames_places = False  #: for 429s
         self._full = FULL
-        self.in_flight = 0
 
     @property
     def has_place(self) -> bool:
@@ -40,15 +39,14 @@ class Ceiling:
     def ready_at(self, now: float) -> float:
         """When the next request may leave."""
         when = self.pace.ready_at(now)
-        if self.pace.fullness >= self._full:
+        if self.pace.crowd.score >= self._full:
             self._blames_places = True
-            self.pace.drop(now)
-            return now
-        if self.pace.is_doubtful:
-            self._surplus[e.RateLimited].learn(self.pace.doubtful_share)
-            self.pace.drop(now)
-            return now
-        return when
+        elif self.pace.is_doubtful:
+            self._surplus[e.RateLimited].learn(self.pace.share)
+        else:
+            return when
+        self.pace.drop(now)
+        return now
 
     def sent(self, now: float) -> int:
         """A request leaves; how many others are in flight."""
@@ -75,25 +73,32 @@ class Ceiling:
         among: int,
         resume_at: float,
     ) -> bool:
-        """A request of *sent_at* was refused; whether that speaks of a limit."""
-        is_believed = self._surplus[type(error)].refused()
-        if isinstance(error, e.Overloaded) or self._blames_places:
-            self.pace.missed(sent_at)
-            if is_believed:
-                self.places.refused(now, sent_at, among)
-                if self.places.is_doubtful:
-                    return self._give_up_places(error, now)
-        elif is_believed:
-            self.pace.refused(now, sent_at, among, resume_at)
-        else:
-            self.pace.missed(sent_at)
-        return is_believed
+        """A request was refused; whether that speaks of a limit.
 
-    def _give_up_places(self, error, now) -> bool:
-        if isinstance(error, e.Overloaded):
-            self._surplus[type(error)].learn(self.places.doubtful_share)
+        Args:
+            error: how it was refused.
+            now: when that became known.
+            sent_at: when the request left,
+            among: and how many others were in flight.
+            resume_at: until when the endpoint asked to be left alone.
+        """
+        is_limit = self._surplus[type(error)].refused()
+        self.pace.missed(sent_at)
+        if not is_limit:
+            return False
+        if isinstance(error, e.RateLimited) and not self._blames_places:
+            self.pace.refused(now, sent_at, among, resume_at)
+            return True
+        self.places.refused(now, sent_at, among)
+        if self.places.is_doubtful:
+            self._give_up_places(error)
+            return False
+        return True
+
+    def _give_up_places(self, error: e.RateLimited | e.Overloaded) -> None:
+        if self._blames_places:
+            self._full *= 2  # more is asked for before they are blamed again
+            self._blames_places = False
         else:
-            self._full *= 2
+            self._surplus[type(error)].learn(self.places.share)
         self.places.drop()
-        self._blames_places = False
-        return False

@@ -7,6 +7,8 @@ as it is what holds requests back.
 
 from __future__ import annotations
 
+import math
+
 QUIET_S, QUIET_REQUESTS = 30.0, 300
 """So much without a refusal comes before the first step: a look costs one or two."""
 STEP_S, STEP_REQUESTS = 5.0, 10
@@ -22,13 +24,13 @@ class Climb:
         self.in_vain = 0
         self._sent = 0  #: since the first of those
         self._refused = 0
-        self._has_climbed = False
+        self._steps = 0  #: upwards, not measured and not undone
         self.rest(float("-inf"))
 
     def rest(
-        self, now: float, seconds: float = QUIET_S, requests: int = QUIET_REQUESTS
+        self, now: float, seconds: float = math.inf, requests: float = math.inf
     ) -> None:
-        """No step before *seconds* and *requests* have gone by without a refusal.
+        """No step before *seconds* and *requests*, at most those of a full rest.
 
         Nor before three times as many requests as came between refusals lately: if
         they come by chance, such a pause is one of twenty.
@@ -44,17 +46,20 @@ class Climb:
         """Share of the requests that were refused, of those refused in vain."""
         return self._refused / max(1, self._sent)
 
-    def refused(self) -> bool:
-        """The limit was refused; whether a step upwards explains that.
+    def refused(self) -> None:
+        """The limit was refused; the last step upwards, if any, is undone.
 
-        If not, it was taken too high, or it is no limit of this kind.
+        Without a step, it was taken too high, or it is no limit of this kind.
         """
-        is_explained, self._has_climbed = self._has_climbed, False
-        if is_explained:
+        if self._steps:
+            self._steps -= 1
             self.in_vain = self._sent = self._refused = 0
         else:
             self.in_vain += 1
-        return is_explained
+
+    def measured(self) -> None:
+        """The limit was learned anew, whatever steps there were."""
+        self._steps = 0
 
     def missed(self) -> None:
         """A request was refused, whatever for."""
@@ -76,5 +81,5 @@ class Climb:
             return 0.0
         step = self._step
         self._step = min(1.0, 2 * step)
-        self._has_climbed = True
+        self._steps += 1
         return step

@@ -73,9 +73,18 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
-        self.turn_s = 1.0 / limits.weight
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
+        self._fit(limits)
+
+    def set(self, limits: Limits, now: float) -> None:
+        """A person set other limits; tasks that are loaded already stay."""
+        self.limiter.set(limits, now)
+        self._fit(limits)
+
+    def _fit(self, limits: Limits) -> None:
+        """What follows from the limits: its share of turns, its share of memory."""
+        self.turn_s = 1.0 / limits.weight
         self.window = max(64, 2 * limits.concurrency)
         self.most_unsettled = 2 * limits.concurrency + 64
 

@@ -65,20 +65,34 @@ class _Gate:
 
     def __init__(self, by_hand: float | None, burst_s: float) -> None:
         self._by_hand = by_hand
+        self._told: float | None = None
         self._burst_s = burst_s
         self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
 
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
-        if quota is None:
+        if quota is None or quota.per_minute == self._told:
             return
-        limit = min(quota.per_minute, self._by_hand or quota.per_minute)
-        if self.bucket is not None and self.bucket.per_minute == limit:
-            return
-        self.bucket = MinuteBucket(limit, self._burst_s)
-        if quota.remaining is not None:
-            # an earlier process may have used the minute up
-            self.bucket.at_most(now, quota.remaining)
+        self._told = quota.per_minute
+        # an earlier process may have used the minute up
+        self._apply(now, quota.remaining)
+
+    def set(self, now: float, by_hand: float | None) -> None:
+        """A person set another limit, or none; what is told holds on."""
+        if by_hand != self._by_hand:
+            self._by_hand = by_hand
+            # what was sent in this minute is not known: begin without credit
+            self._apply(now, 0.0)
+
+    def _apply(self, now: float, credit: float | None) -> None:
+        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        limit = min(limits, default=None)
+        if limit is None:
+            self.bucket = None
+        elif self.bucket is None or self.bucket.per_minute != limit:
+            self.bucket = MinuteBucket(limit, self._burst_s)
+            if credit is not None:
+                self.bucket.at_most(now, credit)
 
 
 class Limiter:
@@ -101,6 +115,15 @@ class Limiter:
     def counts_tokens(self) -> bool:
         """Whether there is a token limit, by hand or told."""
         return self._tokens.bucket is not None
+
+    def set(self, limits: Limits, now: float) -> None:
+        """A person set other limits; what was learned and told is kept.
+
+        Calls in flight above a lowered ceiling finish, and are not replaced.
+        """
+        self._slots.set_ceiling(limits.concurrency)
+        self._requests.set(now, limits.rpm)
+        self._tokens.set(now, limits.tpm)
 
     def ready_at(self, now: float, tokens: int) -> float | None:
         """When a request of *tokens* may leave, slots apart; *now* if at once.

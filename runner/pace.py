@@ -18,10 +18,10 @@ that does not help, the refusals are no matter of the rate, and the pace is *dou
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 from runner.bucket import Bucket
-from runner.climb import QUIET_REQUESTS, Climb
+from runner.climb import Climb
+from runner.crowd import Crowd
 
 BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
@@ -30,19 +30,17 @@ HOLD_S = 0.25
 GAIN = 0.005
 """Above the estimate: what HOLD_S gathers is used up after 50 s, if nothing grows."""
 LESS = 0.02
-"""Below it, for each time in a row that the pace was refused before it was raised."""
+"""Below it, where the pace was refused before it was raised; doubled each time."""
 ENOUGH = 20
 """Requests let through that make an estimate; one more or less is then 5 %."""
 FEW = 4
-"""The same where the estimate is less than half of the pace."""
+"""The same where as many were refused: then many more would only be refused too."""
 SLACK_S = 5.0
 """A window with slack is firm for so long; then the server may have run over."""
-ALIKE = 0.1
-"""Calls in flight at two refusals that differ by less may be the same limit."""
 FLOOD = 0.2
 """Where this share is refused, no bucket runs over either."""
 TRUST = 5
-"""An estimate made of few requests is left alone for so many times as many only."""
+"""An estimate is left alone for so many times as long as it took to make."""
 OFTEN = 4
 """Refused so often in a row, a pace is doubtful."""
 
@@ -62,8 +60,7 @@ class Pace:
         self._measured: float | None = None
         self._climb = Climb()
         self._before_step: float | None = None  #: the rate, until it held or did not
-        self._level: int | None = None  #: calls in flight at the refusal before
-        self.fullness = 0.0
+        self.crowd = Crowd()
         self._open(now, is_firm=False)
 
     def _open(self, now: float, *, is_firm: bool) -> None:
@@ -72,8 +69,7 @@ class Pace:
         self._is_firm = is_firm
         self._sent = 0
         self._refused = 0  #: of those sent
-        self._among: Counter[int] = Counter()  #: calls in flight, at each of those sent
-        self._refused_among: int | None = None  #: the same at the first refused
+        self.crowd.begin()
 
     @property
     def rate(self) -> float | None:
@@ -86,7 +82,7 @@ class Pace:
         return self._climb.in_vain >= OFTEN
 
     @property
-    def doubtful_share(self) -> float:
+    def share(self) -> float:
         """Share of the requests that were refused since the pace was in doubt."""
         return self._climb.share
 
@@ -112,69 +108,55 @@ class Pace:
                 self._set_rate(bucket.rate * (1 + step))
                 self._open(now, is_firm=False)
         self._sent += 1
-        self._among[among] += 1
+        self.crowd.sent(among)
         self._last_sent = now
 
     def missed(self, sent_at: float) -> None:
-        """A request of *sent_at* was not let through, by chance."""
+        """A request of *sent_at* was not let through, whatever for."""
         self._climb.missed()
         if sent_at > self._from:
             self._refused += 1
 
-    def refused(
-        self, now: float, sent_at: float, among: int, resume_at: float
-    ) -> None:
-        """A 429 to a request of *sent_at*; the endpoint is paused until *resume_at*."""
-        self.missed(sent_at)
+    def refused(self, now: float, sent_at: float, among: int, resume_at: float) -> None:
+        """What `missed` told was no chance; nothing is sent until *resume_at*."""
         if self._settle_at is not None:
             self._settle_at = max(self._settle_at, resume_at)
         elif sent_at > self._settled_at:
             self._settle_at = max(now + HOLD_S, resume_at)
-            self._refused_among = among
+            self.crowd.refused(among)
 
     def _settle(self, now: float) -> None:
         """Set the pace by what the window let through."""
         self._settle_at = None
         self._settled_at = now
-        self._compare()
+        self.crowd.compare(self._refused)
         if self._bucket is not None:
             self._climb.refused()
         took_s, passed = self._last_sent - self._from, self._sent - self._refused
         if self._is_firm:
             self._measure(took_s, passed)
         else:
-            took_s, passed = math.inf, QUIET_REQUESTS
+            took_s, passed = math.inf, math.inf
             self._open(self._last_sent, is_firm=True)
-            if self._before_step is not None:
-                self._measured = self._before_step
+            # the last step upwards was one too many
+            self._measured = self._before_step or self._measured
         self._before_step = None
         if self._measured is not None:
-            less = LESS * 2 ** (self._climb.in_vain - 1) if self._climb.in_vain else 0.0
-            self._set_rate(self._measured * (1 + GAIN - less))
-            self._bucket.at_most(now, 0.0)
+            in_vain = self._climb.in_vain
+            less = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
+            self._set_rate(self._measured * (1 + GAIN - less)).at_most(now, 0.0)
             self._climb.rest(now, TRUST * took_s, TRUST * passed)
 
     def _measure(self, took_s: float, passed: int) -> None:
         if passed >= (FEW if self._refused >= FEW else ENOUGH):
             self._measured = passed / max(took_s, HOLD_S)
+            self._climb.measured()
             self._open(self._last_sent, is_firm=True)
 
-    def _compare(self) -> None:
-        """Compare the refused call with the one before, and those let through."""
-        level, before = self._refused_among, self._level
-        self._level = level
-        if level is None or before is None or abs(level - before) > ALIKE * before:
-            self.fullness = 0.0
-            return
-        passed = max(1, self._sent - self._refused)
-        full = min(level, before)
-        above = sum(n for among, n in self._among.items() if among >= full)
-        rank = min(1.0, max(0.5, above - self._refused) / passed)
-        self.fullness = max(0.0, self.fullness - math.log(rank) - 2.0)
-
-    def _set_rate(self, rate: float) -> None:
+    def _set_rate(self, rate: float) -> Bucket:
         # one whole request beside the credit, or slack could not be told from none
         depth = 1.0 + rate * BURST_S
         if self._bucket is None:
             self._bucket = Bucket(rate, depth)
         self._bucket.rate, self._bucket.depth = rate, depth
+        return self._bucket

@@ -14,7 +14,7 @@ from runner.climb import Climb
 LESS = 1 / 64
 """Cut for the first time in vain; doubled for each further time."""
 OFTEN = 5
-"""Refused so often in a row, a limit is doubtful; it is two thirds of the first then."""
+"""Refused so often in a row, a limit is doubtful; it is 0.78 of the first then."""
 
 
 class Places:
@@ -40,7 +40,7 @@ class Places:
         return self._climb.in_vain >= OFTEN
 
     @property
-    def doubtful_share(self) -> float:
+    def share(self) -> float:
         """Share of the requests that were refused since the limit was in doubt."""
         return self._climb.share
 
@@ -57,6 +57,7 @@ class Places:
         if sent_at <= self._cut_at:
             return  # sent before the limit that is in force
         self._climb.refused()
+        self._climb.measured()
         in_vain = self._climb.in_vain
         cut = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
         self._limit = max(1.0, min(self._limit, among) * (1 - cut))

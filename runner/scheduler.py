@@ -191,6 +191,10 @@ class Scheduler:
         lane.queues[work.stage].waiting += 1
         heapq.heappush(lane.waiting, (retry_at, work.number, work))
 
+    def set_limits(self, model: str, limits: Limits, now: float) -> None:
+        """A person set other limits for *model*; they hold for the next start."""
+        self._lanes[model].set(limits, now)
+
     def drain(self) -> None:
         """Start nothing more."""
         self._draining = True

@@ -65,7 +65,8 @@ class World:
     chance: float = 0.0  #: share of refusals that have nothing to do with a rate
     slots: int | None = None  #: calls at a time that the server takes
     status: int = 429  #: of the refusals by chance, and for want of slots
-    apart: bool = False  #: every model has these limits for itself
+    apart: Mapping[str, float] = field(default_factory=dict)
+    #: what a model has for itself, in shares of the rules; none: all share them
     seed: int = 0
     ledger: list[tuple[float, str, bool, int]] = field(default_factory=list)
 
@@ -106,14 +107,20 @@ class _Run:
 
     def _servers(self) -> dict[str, ServerLimits]:
         """The limits of every model; one for all, or one each."""
-        rules = self.rules.pop(0)
-        options = SimulateOptions(
-            rps=rules.rps, tpm=rules.tpm, limit_headers=self.world.with_headers
-        )
-        shared = ServerLimits(options, self.now)
+        rules, world = self.rules.pop(0), self.world
+
+        def limits(share: float) -> ServerLimits:
+            options = SimulateOptions(
+                rps=rules.rps and rules.rps * share,
+                tpm=rules.tpm and rules.tpm * share,
+                limit_headers=world.with_headers,
+            )
+            return ServerLimits(options, self.now)
+
+        shared = limits(1.0)
         return {
-            model: ServerLimits(options, self.now) if self.world.apart else shared
-            for model in self.world.models
+            model: limits(world.apart[model]) if world.apart else shared
+            for model in world.models
         }
 
     def _at(self, delay: float, kind: str, work: Work, what: object = None) -> None:

@@ -29,7 +29,7 @@ HOLD_S = 0.25
 """After a refusal; less, and refusals come often, more, and small buckets run over."""
 GAIN = 0.005
 """Above the estimate: what HOLD_S gathers is used up after 50 s, if nothing grows."""
-LESS = 0.02
+LESS = 0.01
 """Below it, where the pace was refused before it was raised; doubled each time."""
 ENOUGH = 20
 """Requests let through that make an estimate; one more or less is then 5 %."""

@@ -32,7 +32,12 @@ class Places:
     @property
     def limit(self) -> float:
         """Calls that may be in flight; infinite: nothing was learned."""
-        return self._limit if self._limit == float("inf") else int(self._limit)
+        return int(self._limit) if self.is_learned else self._limit
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether anything was refused that speaks of calls at a time."""
+        return self._limit < float("inf")
 
     @property
     def is_doubtful(self) -> bool:
@@ -46,6 +51,8 @@ class Places:
 
     def sent(self, now: float, among: int) -> None:
         """A call leaves, while *among* others are in flight."""
+        if not self.is_learned:
+            return
         if among + 1 < self.limit:
             self._climb.slack()
         if step := self._climb.sent(now):
@@ -56,8 +63,9 @@ class Places:
         self._climb.missed()
         if sent_at <= self._cut_at:
             return  # sent before the limit that is in force
-        self._climb.refused()
-        self._climb.measured()
+        if self.is_learned:
+            self._climb.refused()
+            self._climb.measured()
         in_vain = self._climb.in_vain
         cut = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
         self._limit = max(1.0, min(self._limit, among) * (1 - cut))

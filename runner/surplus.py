@@ -14,11 +14,13 @@ import math
 GROWN = 0.1
 """A share this much above the usual one is what is looked for; it notices half of it,
 and a bucket that is empty refuses more."""
+MOST = 0.25
+"""A share above is no chance, whatever else it is."""
 SURE = math.log(1e6)
 """A false alarm in a million requests or fewer (Lorden's bound)."""
-MEMORY = 1000
+MEMORY = 5000
 """Requests over which the usual share is averaged; it may change."""
-NONE = 0.0005
+NONE = 0.0001
 """A usual share below is none: then every refusal counts again."""
 
 
@@ -31,8 +33,12 @@ class Surplus:
         self._score = 0.0
 
     def learn(self, share: float) -> None:
-        """Take *share* of the requests to be refused whatever is done."""
-        self.usual = self._learned = share
+        """Take *share* of the requests to be refused whatever is done.
+
+        If so many are refused that it can be no chance, nothing is learned: an
+        endpoint that refuses nearly everything is not to be pressed.
+        """
+        self.usual = self._learned = share if share <= MOST else 0.0
         self._score = 0.0
 
     def passed(self) -> None:
@@ -45,15 +51,12 @@ class Surplus:
         if not self.usual:
             return True
         self._count(1.0)
-        if self._score < SURE:
-            return False
-        self._score = 0.0
-        return True
+        return self._score >= SURE
 
     def _count(self, refused: float) -> None:
-        usual, grown = self.usual, min(1 - NONE, self.usual + GROWN)
+        usual, grown = self.usual, self.usual + GROWN
         gain = grown / usual if refused else (1 - grown) / (1 - usual)
-        self._score = max(0.0, self._score + math.log(gain))
+        self._score = min(SURE, max(0.0, self._score + math.log(gain)))
         self.usual = min(self._learned, usual + (refused - usual) / MEMORY)
         if self.usual < NONE:
             self.learn(0.0)

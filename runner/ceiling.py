@@ -15,7 +15,7 @@ from runner.pace import Pace
 from runner.places import Places
 from runner.surplus import Surplus
 
-FULL = 3.0
+FULL = 2.5
 """`Crowd.score` from which 429s are blamed on calls at a time: two windows at the
 least, in both of which nothing passed at as many calls in flight as were refused."""
 

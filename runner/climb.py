@@ -35,7 +35,7 @@ class Climb:
         Nor before three times as many requests as came between refusals lately: if
         they come by chance, such a pause is one of twenty.
         """
-        usual = self._sent // self.in_vain if self.in_vain else 0
+        usual = self._sent // self.in_vain if self.in_vain > 1 else 0
         self._due_at = now + min(seconds, QUIET_S)
         self._due_in = max(min(requests, QUIET_REQUESTS), 3 * usual)
         self._step = FIRST_STEP

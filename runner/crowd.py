@@ -39,12 +39,14 @@ class Crowd:
         """The first refused call of the window left while *among* were in flight."""
         self._level = among
 
-    def compare(self, refused: int) -> None:
+    def compare(self, refused: int, *, is_steady: bool = True) -> None:
         """The window has ended; *refused* of its calls were."""
         level, before = self._level, self._before
         self._before = level
         if level is None or before is None or abs(level - before) > ALIKE * before:
             self.score = 0.0
+            return
+        if not is_steady and level != before:
             return
         full = min(level, before)
         above = sum(n for among, n in self._sent.items() if among >= full) - refused

@@ -30,7 +30,7 @@ HOLD_S = 0.25
 GAIN = 0.005
 """Above the estimate: what HOLD_S gathers is used up after 50 s, if nothing grows."""
 LESS = 0.01
-"""Below it, where the pace was refused before it was raised; doubled each time."""
+"""Below it, for each time in a row that the pace was refused before it was raised."""
 ENOUGH = 20
 """Requests let through that make an estimate; one more or less is then 5 %."""
 FEW = 4
@@ -129,7 +129,7 @@ class Pace:
         """Set the pace by what the window let through."""
         self._settle_at = None
         self._settled_at = now
-        self.crowd.compare(self._refused)
+        self.crowd.compare(self._refused, is_steady=self._is_firm)
         if self._bucket is not None:
             self._climb.refused()
         took_s, passed = self._last_sent - self._from, self._sent - self._refused
@@ -142,9 +142,8 @@ class Pace:
             self._measured = self._before_step or self._measured
         self._before_step = None
         if self._measured is not None:
-            in_vain = self._climb.in_vain
-            less = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
-            self._set_rate(self._measured * (1 + GAIN - less)).at_most(now, 0.0)
+            gain = GAIN - LESS * self._climb.in_vain
+            self._set_rate(self._measured * (1 + gain)).at_most(now, 0.0)
             self._climb.rest(now, TRUST * took_s, TRUST * passed)
 
     def _measure(self, took_s: float, passed: int) -> None:

@@ -13,6 +13,9 @@ from runner.climb import Climb
 
 LESS = 1 / 64
 """Cut for the first time in vain; doubled for each further time."""
+ALIKE = 0.9
+"""A call that was refused beside fewer than this share of the limit has little to do
+with it; it counts as refused in vain."""
 OFTEN = 5
 """Refused so often in a row, a limit is doubtful; it is 0.78 of the first then."""
 
@@ -68,6 +71,8 @@ class Places:
             self._climb.measured()
         in_vain = self._climb.in_vain
         cut = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
-        self._limit = max(1.0, min(self._limit, among) * (1 - cut))
+        if among >= ALIKE * self._limit or not self.is_learned:
+            self._limit = min(self._limit, among)
+        self._limit = max(1.0, self._limit * (1 - cut))
         self._cut_at = now
         self._climb.rest(now)

@@ -15,6 +15,8 @@ from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
+PATIENCE_S = 60.0
+"""A retry that is due for longer goes before later stages; its deadline is running."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -29,6 +31,7 @@ class Work:
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
     among: int = 0  #: calls in flight beside it when it was sent
+    due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
@@ -51,11 +54,25 @@ class Queue:
     def __init__(self, stage: str) -> None:
         self.stage = stage
         self.ready: deque[Work] = deque()
+        self.retries: deque[Work] = deque()  #: ready too, and before those
         self.waiting = 0
         self.cursor = 0
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
+
+    def __len__(self) -> int:
+        """Tasks that may be sent."""
+        return len(self.retries) + len(self.ready)
+
+    @property
+    def head(self) -> Work:
+        """The task that is next."""
+        return (self.retries or self.ready)[0]
+
+    def pop(self) -> Work:
+        """Take the task that is next."""
+        return (self.retries or self.ready).popleft()
 
 
 class Lane:
@@ -90,16 +107,24 @@ class Lane:
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        queue = next((q for q in self.queues.values() if q.ready), None)
+        queue = self._next(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
             return None, None
-        work = queue.ready[0]
+        work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
+
+    def _next(self, now: float) -> Queue | None:
+        """Later stages first, unless a retry has waited for long already."""
+        ready = [queue for queue in self.queues.values() if queue]
+        oldest = min(ready, key=lambda queue: queue.head.due, default=None)
+        if oldest is not None and oldest.head.due < now - PATIENCE_S:
+            return oldest
+        return ready[0] if ready else None
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""
@@ -109,7 +134,7 @@ class Lane:
     @property
     def unsettled(self) -> int:
         """Tasks whose attempt has ended and whose outcome is not durable yet."""
-        ready = sum(len(q.ready) for q in self.queues.values())
+        ready = sum(map(len, self.queues.values()))
         return len(self.known) - ready - len(self.waiting) - self.in_flight
 
     @property
@@ -128,7 +153,7 @@ class Lane:
         """The lane's queues as values."""
         return LaneStatistics(
             model=self.model,
-            ready=sum(len(q.ready) for q in self.queues.values()),
+            ready=sum(map(len, self.queues.values())),
             waiting=len(self.waiting),
             in_flight=self.in_flight,
             unsettled=self.unsettled,

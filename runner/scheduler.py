@@ -9,9 +9,12 @@ Rules that hold here:
 
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
-2. Later stages go first, so papers are finished early and prompt caches stay warm.
+2. Later stages go first, so papers are finished early and prompt caches stay warm. A
+   retry that has been due for a minute goes before them, the oldest first: it starts
+   after those that were due before it.
 3. Models at one endpoint take turns by weight; one that could not use its turns, for
-   want of tasks or slots, does not make up for them later.
+   want of tasks or slots, does not make up for them later. Between two starts of a
+   model that could always start, one of w times its weight starts at most 1 + w times.
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
@@ -137,7 +140,7 @@ class Scheduler:
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        self._lanes[work.model].queues[work.stage].ready.appendleft(work)
+        self._lanes[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
@@ -222,14 +225,15 @@ class Scheduler:
 
     def _ripen(self, lane: Lane, now: float) -> None:
         while lane.waiting and lane.waiting[0][0] <= now:
-            _, _, work = heapq.heappop(lane.waiting)
+            due, _, work = heapq.heappop(lane.waiting)
+            work.due = due
             queue = lane.queues[work.stage]
             queue.waiting -= 1
             if lane.endpoint.breaker.is_open:
                 # the next probe is another task: this one may be what is refused
                 queue.ready.append(work)
             else:
-                queue.ready.appendleft(work)
+                queue.retries.append(work)
 
     def _start(
         self, endpoint: Endpoint, now: float, start: list[Work]
@@ -250,17 +254,17 @@ class Scheduler:
                 continue
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
-            work = queue.ready.popleft()
+            work = queue.pop()
             work.among = lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
                 work.since = now
-            work.sent_at = now
+            work.sent_at, work.due = now, float("inf")
             start.append(work)
 
     def _loads(self, lane: Lane) -> Iterable[Load]:
         for queue in lane.queues.values():
-            loaded = len(queue.ready) + queue.waiting
+            loaded = len(queue) + queue.waiting
             if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
                 continue
             queue.loading = True

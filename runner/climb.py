@@ -14,6 +14,8 @@ QUIET_S, QUIET_REQUESTS = 30.0, 300
 STEP_S, STEP_REQUESTS = 5.0, 10
 """Steps are so far apart: a bucket that is full hides the first seconds of a rise."""
 FIRST_STEP = 0.05
+SEVERAL = 3
+"""Refusals in vain from which they may be a matter of chance."""
 
 
 class Climb:
@@ -32,10 +34,10 @@ class Climb:
     ) -> None:
         """No step before *seconds* and *requests*, at most those of a full rest.
 
-        Nor before three times as many requests as came between refusals lately: if
-        they come by chance, such a pause is one of twenty.
+        After several refusals in vain, nor before three times as many requests as came
+        between them: if they come by chance, such a pause is one of twenty.
         """
-        usual = self._sent // self.in_vain if self.in_vain > 1 else 0
+        usual = self._sent // self.in_vain if self.in_vain >= SEVERAL else 0
         self._due_at = now + min(seconds, QUIET_S)
         self._due_in = max(min(requests, QUIET_REQUESTS), 3 * usual)
         self._step = FIRST_STEP

@@ -16,6 +16,8 @@ ALIKE = 0.1
 USUAL = 2.0
 """-log(rank) is 1 on average where calls in flight do not matter, and some more while
 the rate rises, since calls in flight rise with it."""
+MOST = 1.5
+"""Evidence of one window; two at the least must agree before anything is believed."""
 
 
 class Crowd:
@@ -39,8 +41,13 @@ class Crowd:
         """The first refused call of the window left while *among* were in flight."""
         self._level = among
 
-    def compare(self, refused: int, *, is_steady: bool = True) -> None:
-        """The window has ended; *refused* of its calls were."""
+    def compare(self, refused: int, *, is_steady: bool) -> None:
+        """The window has ended; *refused* of its calls were.
+
+        While the rate rises or is free, in a window that is not *steady*, calls in
+        flight rise up to the refusal by themselves; such a window counts only if the
+        refusals came at exactly the same number.
+        """
         level, before = self._level, self._before
         self._before = level
         if level is None or before is None or abs(level - before) > ALIKE * before:
@@ -53,4 +60,5 @@ class Crowd:
         passed = max(1, self._sent.total() - refused)
         # none of n is like half a call of n: the rank is known no better
         rank = min(1.0, max(0.5, above) / passed)
-        self.score = max(0.0, self.score - math.log(rank) - USUAL)
+        told = min(MOST, -math.log(rank) - USUAL)
+        self.score = max(0.0, self.score + told)

@@ -129,7 +129,8 @@ class Pace:
         """Set the pace by what the window let through."""
         self._settle_at = None
         self._settled_at = now
-        self.crowd.compare(self._refused, is_steady=self._is_firm)
+        is_steady = self._is_firm and self._bucket is not None
+        self.crowd.compare(self._refused, is_steady=is_steady)
         if self._bucket is not None:
             self._climb.refused()
         took_s, passed = self._last_sent - self._from, self._sent - self._refused

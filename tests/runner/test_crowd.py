@@ -15,7 +15,7 @@ def _window(crowd: Crowd, passed: list[int], refused: int) -> float:
     for among in (*passed, refused):
         crowd.sent(among)
     crowd.refused(refused)
-    crowd.compare(1)
+    crowd.compare(1, is_steady=True)
     return crowd.score
 
 

@@ -102,6 +102,22 @@ def test_two_models_share_an_endpoint_by_weight(
         assert ratio == pytest.approx(weight, rel=0.02)
 
 
+@pytest.mark.parametrize("apart", [{"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 0.2}])
+def test_limits_that_are_told_for_each_model_are_used_for_each(
+    apart: dict[str, float],
+) -> None:
+    world = World(
+        rules=[Rules(rps=50)],
+        models={"a": CEILING, "b": CEILING},
+        with_headers=True,
+        apart=apart,
+    )
+    for minute in world.run(3)[1:]:
+        for model, share in apart.items():
+            assert minute.by_model[model] >= 0.97 * 3000 * share
+        assert minute.refused_share <= 0.005
+
+
 def test_slow_answers_are_met_with_more_slots() -> None:
     world = World(rules=[Rules(rps=20)], models=ONE, latency_s=(2.0, 8.0))
     _holds(world.run(5)[1:], 1200)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.climb import QUIET_REQUESTS, QUIET_S, Climb
+from runner.climb import QUIET_REQUESTS, QUIET_S, SEVERAL, Climb
 
 
 def _steps(climb: Climb, seconds: float, *, start: float, rate: float) -> list[float]:
@@ -60,11 +60,11 @@ def test_a_new_measure_explains_nothing_that_comes_after_it() -> None:
 def test_where_refusals_come_all_the_time_a_short_rest_proves_nothing() -> None:
     climb = Climb()
     climb.rest(0.0)
-    for n in range(2):
+    for n in range(SEVERAL):
         _steps(climb, 10.0, start=10.0 * n, rate=100)
         climb.missed()
         climb.refused()
-    assert climb.share == 2 / 2000
-    climb.rest(20.0, 1.0, 1)
-    assert _steps(climb, 29.0, start=20.0, rate=100) == []
-    assert _steps(climb, 2.0, start=49.0, rate=100) == [0.05]
+    assert climb.share == 1 / 1000
+    climb.rest(30.0, 1.0, 1)
+    assert _steps(climb, 29.0, start=30.0, rate=100) == []
+    assert _steps(climb, 2.0, start=59.0, rate=100) == [0.05]

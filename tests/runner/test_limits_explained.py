@@ -70,7 +70,7 @@ def test_an_endpoint_that_takes_so_many_calls_at_a_time_is_kept_full(
 def test_a_rate_is_kept_where_some_are_refused_by_chance_too(seed: int) -> None:
     world = World(rules=[Rules(rps=50)], models=ONE, chance=0.02, seed=seed)
     minutes = _run(world, 4)
-    assert sum(m.served for m in minutes) >= 0.9 * 3 * 3000
+    assert sum(m.served for m in minutes) >= 0.85 * 3 * 3000
     assert sum(m.refused for m in minutes) <= 0.1 * 3 * 3000
 
 

@@ -60,6 +60,8 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
+    raise_cap: Callable[[int], None] | None = None
+    """Adds pico-dollars to the cap of the run's budget; None: it has none."""
 
 
 @dataclass(slots=True, kw_only=True)

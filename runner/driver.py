@@ -12,9 +12,12 @@ from typing import Any, Literal, TypeAlias
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
 from runner.lane import Work
-from runner.scheduler import Load
+from runner.limiter import Limits
+from runner.scheduler import Load, Scope, is_within
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
+from store.task import PICO_PER_USD
+from store.views import Pause
 
 HEARTBEAT_S = 1.0
 Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "held"]
@@ -31,6 +34,7 @@ class DriverStatistics:
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    pauses: tuple[Pause, ...]
 
 
 class Driver:
@@ -43,8 +47,10 @@ class Driver:
         self._growth = parts.growth
         self._grace_s = parts.grace_s
         self._frees_held = parts.frees_held
+        self._raise_cap = parts.raise_cap
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
+        self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
@@ -63,6 +69,41 @@ class Driver:
         self.drain()
         self._stopping = True
         self._wake.set()
+
+    def pause(self, pause: Pause) -> None:
+        """Start nothing of what it names; calls in flight finish."""
+        self._pauses[pause.scope] = pause
+        self._scheduler.pause(*pause.scope)
+
+    def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        scope = stage, model
+        lifted = [p for p in self._pauses.values() if is_within(p.scope, scope)]
+        for pause in lifted:
+            del self._pauses[pause.scope]
+        self._scheduler.lift(*scope)
+        self._wake.set()
+        return tuple(lifted)
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._scheduler.limits(model)
+
+    def set_limits(self, model: str, limits: Limits) -> None:
+        """Go by other limits of a person's from now on."""
+        self._scheduler.set_limits(model, limits, self._clock.monotonic())
+        self._wake.set()
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether spending has a cap."""
+        return self._raise_cap is not None
+
+    def add_budget(self, usd: float) -> None:
+        """Raise the cap by so many dollars; only where there is one."""
+        if self._raise_cap is not None:
+            self._raise_cap(round(usd * PICO_PER_USD))
+            self._wake.set()
 
     @property
     def stopped(self) -> str | None:
@@ -240,4 +281,5 @@ class Driver:
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            pauses=tuple(self._pauses.values()),
         )

@@ -6,12 +6,10 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
-import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -19,26 +17,29 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from runner.attempts import Parts
+from runner.cancelling import REASON
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
 from runner.clients.options import ClientOptions, Timeouts
 from runner.clients.secret import Secret
-from runner.driver import Driver, Outcome
+from runner.driver import Driver
+from runner.effects import lifts
+from runner.ending import Ended, Ending
 from runner.errors import RunnerError, UsageError
 from runner.growth import Growth, Start
 from runner.job import Job
 from runner.limiter import Endpoint, Limits
-from runner.listen import Listener
+from runner.listen import Listener, waiting
 from runner.options import RunOptions, write_toml
 from runner.plan import Roles
 from runner.scheduler import Scheduler
+from runner.signals import obey_signals
 from runner.work import Work
 from store.clock import Clock
+from store.estimates import liveness
 from store.events import (
     AttemptsAbandoned,
-    RunDrained,
-    RunFinished,
     RunResumed,
     RunStarted,
 )
@@ -52,11 +53,12 @@ Clients: TypeAlias = Mapping[str, ModelClient]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How the process's work on a run came out."""
+class _TakenUp:
+    """How a process found the run that it goes on with; a new run by default."""
 
-    outcome: Outcome
-    why: str | None = None  #: one sentence, where the run is not finished
+    must_catch_up: bool = False
+    found: str | None = None  #: its state
+    own: Collection[str] = ()  #: limits that this process was given itself
 
 
 class Watch(Protocol):
@@ -145,7 +147,7 @@ async def start(
     clients = open_clients(work.job, options, shell)
     async with create(folder, work, options, shell.clock) as log:
         return await _drive(
-            folder, log, work, options, shell, clients=clients, must_catch_up=False
+            folder, log, work, options, shell, clients=clients, taken_up=_TakenUp()
         )
 
 
@@ -156,14 +158,36 @@ async def resume(
     shell: Shell,
     *,
     accept_changes: bool,
+    own: Collection[str] = (),
 ) -> Ended:
-    """Take a run up where its last writer left it."""
+    """Take a run up where its last writer left it.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data as they are now.
+        options: how calls are sent.
+        shell: what surrounds it.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+        RunChanged: inputs or prompts differ.
+    """
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        before = status(reader)
+    found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
     if first.imported:
         raise UsageError(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
             f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+        )
+    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+        raise UsageError(
+            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
+            f"retry {folder.run_id} --reason {REASON}, then resume it."
         )
     if not accept_changes:
         check_inputs(first, work)
@@ -194,8 +218,12 @@ async def resume(
                 code_sha256=work.code_sha256,
                 settings=work.settings_json,
                 unknown=len(unknown),
-            )
+            ),
+            *lifts(before.pauses, by="resume"),
         )
+        if before.pauses:
+            paused = ", ".join(map(str, before.pauses))
+            shell.tell(f"Paused was {paused}; resuming has lifted it.")
         return await _drive(
             folder,
             log,
@@ -203,7 +231,7 @@ async def resume(
             options,
             shell,
             clients=clients,
-            must_catch_up=must_catch_up,
+            taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
         )
 
 
@@ -246,7 +274,7 @@ async def _drive(
     shell: Shell,
     *,
     clients: Clients,
-    must_catch_up: bool,
+    taken_up: _TakenUp,
 ) -> Ended:
     async with AsyncExitStack() as stack:
         for client in clients.values():
@@ -258,7 +286,9 @@ async def _drive(
             roles=Roles(
                 models={"subject": options.model}, replicates=options.replicates
             ),
-            start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
+            start=Start(
+                planning=await log.planning(), must_catch_up=taken_up.must_catch_up
+            ),
         )
         driver = Driver(
             Parts(
@@ -276,14 +306,31 @@ async def _drive(
                 frees_held=options.unknown == "retry",
             )
         )
-        listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
-        _obey_signals(driver, shell.tell)
+        listener = Listener(
+            folder=folder,
+            log=log,
+            driver=driver,
+            clock=shell.clock,
+            stages=tuple(stage.name for stage in work.job.stages),
+            models=tuple(clients),
+            found=taken_up.found,
+            own=taken_up.own,
+        )
+        obey_signals(driver, shell.tell)
         shell.launched()
         with open_reader(folder.log) as reader:
             before = status(reader)
         async with listener.listening(), shell.watch(driver, growth, before):
             outcome = await driver.run()
-        return await _conclude(folder, log, outcome, driver, listener)
+        ending = Ending(
+            folder=folder,
+            log=log,
+            clock=shell.clock,
+            growth=growth,
+            driver=driver,
+            listener=listener,
+        )
+        return await ending.conclude(outcome)
 
 
 def _scheduler(job: Job, options: RunOptions) -> Scheduler:
@@ -301,61 +348,6 @@ def _scheduler(job: Job, options: RunOptions) -> Scheduler:
         )
         lanes.append((model, [s.name for s in job.stages], limits, endpoint))
     return Scheduler(lanes, deadline_s=options.deadline_s)
-
-
-def _obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
-    """First signal: finish what is in flight. Second: stop at once."""
-    loop = asyncio.get_running_loop()
-    seen: list[int] = []
-
-    def obey(number: int) -> None:
-        seen.append(number)
-        if len(seen) == 1:
-            tell("Finishing the calls in flight; once more to stop at once.")
-            driver.drain()
-        else:
-            driver.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-        loop.add_signal_handler(number, obey, number)
-
-
-async def _conclude(
-    folder: RunFolder,
-    log: SqliteLog,
-    outcome: Outcome,
-    driver: Driver,
-    listener: Listener,
-) -> Ended:
-    """Write how it ended, and say it in one sentence."""
-    # in turn after a retry that was still being written
-    await log.last_seq()
-    with open_reader(folder.log) as reader:
-        counts = status(reader).tasks
-    if outcome == "finished" and not counts.open:
-        await log.append(
-            RunFinished(
-                completed=counts.completed, failed=counts.failed, skipped=counts.skipped
-            )
-        )
-        return Ended(outcome=outcome)
-    unknown = len(await log.in_flight())
-    lost = f"{unknown} calls in flight were given up; " if unknown else ""
-    go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
-    by, why = {
-        "finished": (
-            "operator",
-            f"Tasks were put back into the queue as the run ended; {go_on}",
-        ),
-        "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
-        "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
-        "held": (
-            "held",
-            f"Tasks with an unknown call are held; {go_on} --unknown retry",
-        ),
-    }[outcome]
-    await log.append(RunDrained(by=by, why=why, open=counts.open))
-    return Ended(outcome="drained" if outcome == "finished" else outcome, why=why)
 
 
 def check_alive(folder: RunFolder) -> None:

@@ -59,7 +59,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
@@ -219,7 +219,7 @@ class Fold:
             case RunPaused():
                 self._paused(event)
             case CommandAccepted():
-                if event.kind == "drain":
+                if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
             case CommandRejected() | CommandApplied() | ScoringRecorded():
                 pass  # found by their marks

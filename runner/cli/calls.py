@@ -74,6 +74,8 @@ def _start(
 @choices.run_argument
 @choices.engine_options
 @choices.sets
+@click.option("--stage", help="Of a paused run: lift only this stage's pause.")
+@click.option("--model", help="Of a paused run: lift only this model's pause.")
 @choices.runs_dir
 @click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
 @choices.no_score
@@ -86,22 +88,38 @@ def resume(
     run_name: str,
     accept_changes: bool,
     no_score: bool,
+    stage: str | None,
+    model: str | None,
     **given: Any,
 ) -> int:
-    """Take RUN up where it stopped; no recorded answer is asked for again."""
+    """Take RUN up where it stopped; no recorded answer is asked for again.
+
+    A live run that is paused goes on, and this returns at once.
+    """
     from runner import launch
     from runner.cli import session
+    from runner.cli.asking import lift
+    from runner.errors import UsageError
     from runner.options import read_toml
     from runner.registry import load_job
     from runner.scoring import effective_settings
+    from runner.standing import UNITS
     from runner.work import load_work
     from store.runs import resolve
-    from store.views import open_reader, run_started
+    from store.views import open_reader, run_started, status
 
     folder = resolve(given["runs_dir"], run_name)
-    launch.check_alive(folder)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        is_paused = bool(status(reader).pauses)
+    if folder.is_alive() and is_paused:
+        return lift(folder, stage, model, as_json=given["as_json"])
+    launch.check_alive(folder)
+    if stage is not None or model is not None:
+        raise UsageError(
+            f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
+            "all of it up."
+        )
     job = load_job(first.job)
     options = session.engine_options(
         given,
@@ -114,7 +132,14 @@ def resume(
     shell = session.shell(given, folder, work)
     collector.calm()
     ended = asyncio.run(
-        launch.resume(folder, work, options, shell, accept_changes=accept_changes)
+        launch.resume(
+            folder,
+            work,
+            options,
+            shell,
+            accept_changes=accept_changes,
+            own=[name for name in UNITS if given[name] is not None],
+        )
     )
     return session.end(folder, work, ended, given, scores=not no_score)
 
@@ -152,6 +177,7 @@ def import_(
     """Record answers of JOB that were made elsewhere, as a run like any other."""
     from runner import importing, launch
     from runner.cli import session
+    from runner.ending import Ended
     from runner.errors import UsageError
     from runner.registry import load_job
     from runner.work import load_work
@@ -190,5 +216,5 @@ def import_(
 
     asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of {len(found.models)} models.")
-    ended = launch.Ended(outcome="finished")
+    ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

@@ -24,9 +24,10 @@ from runner.cli.speech import (
     text,
 )
 from runner.cli.stand import status_json
+from runner.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
-from runner.launch import Ended, Shell
+from runner.launch import Shell
 from runner.options import RunOptions, options_from, read_toml
 from runner.scoring import Scoring, score
 from runner.settings import resolve
@@ -177,7 +178,7 @@ def _exit_code(ended: Ended, failed: int) -> int:
             return FAILED_TASKS if failed else DONE
         case "endpoint":
             return ERROR
-        case "drained" | "held":
+        case "drained" | "held" | "cancelled":
             return INTERRUPTED
         case _:
             assert_never(ended.outcome)

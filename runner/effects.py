@@ -60,8 +60,8 @@ async def _pause(command: Command, run: Target) -> Act:
         run.driver.pause(pause)
         event = RunPaused(by=pause.by, paused=True, stage=stage, model=model)
         return Done(
-            said=f"paused {pause}: {run.driver.statistics().in_flight} calls in "
-            "flight finish, and none is started",
+            said=f"paused: {pause}; {run.driver.statistics().in_flight} calls in "
+            "flight finish",
             events=(event,),
         )
 

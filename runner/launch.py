@@ -318,10 +318,12 @@ async def _drive(
         )
         obey_signals(driver, shell.tell)
         shell.launched()
-        with open_reader(folder.log) as reader:
-            before = status(reader)
-        async with listener.listening(), shell.watch(driver, growth, before):
-            outcome = await driver.run()
+        async with listener.listening():
+            # after what was waiting: a retry changes what is left to do
+            with open_reader(folder.log) as reader:
+                before = status(reader)
+            async with shell.watch(driver, growth, before):
+                outcome = await driver.run()
         ending = Ending(
             folder=folder,
             log=log,

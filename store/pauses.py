@@ -34,7 +34,7 @@ class Pause:
             for what, name in (("stage", self.stage), ("model", self.model))
             if name is not None
         ]
-        return f"{' of '.join(names) or 'the run'} by {self.by}"
+        return f"{' of '.join(names) or 'the run'} (by {self.by})"
 
 
 def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:

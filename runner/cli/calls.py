@@ -13,6 +13,7 @@ from runner.cli import choices, collector
 from runner.cli.speech import tell
 
 if TYPE_CHECKING:
+    from runner.cli.detaching import Leave
     from runner.job import ImportedAnswer
 
 ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -23,6 +24,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
+@choices.detach
 @choices.no_score
 @choices.output_dir
 @choices.as_json
@@ -42,11 +44,21 @@ def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> i
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
+@choices.detach
 @choices.as_json
 @click.pass_context
 def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
     """Run JOB without scoring it: siftlog score RUN does that later."""
     return _start(ctx.args, job_name, given, scores=False)
+
+
+def _leave(given: dict[str, Any]) -> Leave | None:
+    """With `--detach`: how to leave the terminal; the typed process ends in here."""
+    if not given["detach"]:
+        return None
+    from runner.cli.detaching import detach
+
+    return detach(as_json=given["as_json"])
 
 
 def _start(
@@ -57,6 +69,7 @@ def _start(
     from runner.registry import load_job
     from runner.work import load_work
 
+    leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
@@ -64,7 +77,7 @@ def _start(
     session.say_findings(work)
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)
-    shell = session.shell(given, folder, work)
+    shell = session.shell(given, folder, work, leave)
     collector.calm()
     ended = asyncio.run(launch.start(folder, work, options, shell))
     return session.end(folder, work, ended, given, scores=scores)
@@ -78,6 +91,7 @@ def _start(
 @click.option("--model", help="Of a paused run: lift only this model's pause.")
 @choices.runs_dir
 @click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
+@choices.detach
 @choices.no_score
 @choices.output_dir
 @choices.as_json
@@ -108,6 +122,7 @@ def resume(
     from store.runs import resolve
     from store.views import open_reader, run_started, status
 
+    leave = _leave(given)
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
@@ -129,7 +144,7 @@ def resume(
     )
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
-    shell = session.shell(given, folder, work)
+    shell = session.shell(given, folder, work, leave)
     collector.calm()
     ended = asyncio.run(
         launch.resume(

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from runner.cli import choices
+from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
     DONE,
@@ -94,10 +95,17 @@ def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
     return RunFolder(given["runs_dir"] / name)
 
 
-def shell(given: Mapping[str, Any], folder: RunFolder, work: Work) -> Shell:
-    """What surrounds a run that is started from a command line."""
+def shell(
+    given: Mapping[str, Any],
+    folder: RunFolder,
+    work: Work,
+    leave: Leave | None = None,
+) -> Shell:
+    """What surrounds a run from a command line; *leave* is called as it begins."""
 
     def launched() -> None:
+        if leave is not None:
+            leave(folder)
         if given["as_json"]:
             record({"event": "launch", "run": folder.run_id})
         else:

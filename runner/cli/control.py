@@ -80,12 +80,20 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     the tasks back.
     """
     from runner.cli.asking import ask, manner, show_dry
+    from runner.cli.session import CLOCK
+    from runner.cli.stand import state_of
+    from runner.errors import UsageError
     from runner.forecast import of_open
-    from store.views import open_reader
+    from store.views import open_reader, status
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
+        state = state_of(status(reader), how.folder, CLOCK)
         forecast = of_open(reader)
+    if state in {"finished", "cancelled"}:
+        raise UsageError(
+            f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
+        )
     end = "are cut" if now else "finish"
     said = (
         f"{forecast.tasks - forecast.in_flight:,} open tasks of {how.folder.run_id} "

@@ -31,6 +31,11 @@ class Terminal:
             self.shown += more
         return self.shown
 
+    def type(self, text: bytes) -> None:
+        """Press keys."""
+        if self._master is not None:
+            os.write(self._master, text)
+
     def hang_up(self) -> None:
         """Close the terminal, as a broken ssh connection does."""
         if self._master is not None:

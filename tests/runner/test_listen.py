@@ -45,14 +45,20 @@ class Live:
         self.raised: list[int] = []
         self.listener: Listener | None = None
 
-    def ask(self, kind: str, **payload: Any) -> None:
+    def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
         now = asyncio.get_running_loop().time()
         name = f"{kind}-{len(self.asked)}"
         self.asked[name] = now
         write(
             self.folder,
             Command(
-                id=name, author="ops", host="h", at_us=1, kind=kind, payload=payload
+                id=name,
+                author="ops",
+                host="h",
+                at_us=1,
+                kind=kind,
+                payload=payload,
+                expected_state=if_state,
             ),
         )
 
@@ -61,6 +67,7 @@ class Live:
         plot: Callable[[Live, Driver], Any],
         *,
         own: tuple[str, ...] = (),
+        found: str | None = None,
     ) -> Outcome:
         driver = await self.bench.driver()
         self.listener = Listener(
@@ -71,6 +78,7 @@ class Live:
             stages=("read", "ask", "sum"),
             models=("m",),
             own=own,
+            found=found,
         )
         async with self.listener.listening(), asyncio.TaskGroup() as group:
             group.create_task(plot(self, driver))
@@ -244,6 +252,22 @@ def test_a_request_that_was_accepted_and_not_applied_is_carried_out_by_the_next(
         await live.run(_nothing)
         applied = [a for a in await live.answers() if isinstance(a, CommandApplied)]
         assert [a.command for a in applied] == ["limits-0"]
+
+    run_virtual(main())
+
+
+def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)
+        live.ask("limits", if_state="lost", rpm=7000)
+        live.ask("limits", if_state="drained", rpm=8000)
+        await live.run(_nothing, found="drained")
+        refused, accepted, applied = await live.answers()
+        assert isinstance(refused, CommandRejected)
+        assert refused.reason == "the run is now drained, not lost"
+        assert accepted.command == applied.command == "limits-1"
 
     run_virtual(main())
 

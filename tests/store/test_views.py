@@ -393,6 +393,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "heartbeat": (),
     "counters": (),
     "counts": (),
+    "lane_costs": (),
     "error_classes": (),
     "reasons": (),
     "latencies": (),

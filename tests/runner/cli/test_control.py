@@ -18,6 +18,7 @@ from store.runs import RunFolder
 from store.views import events, open_reader
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, start, status
+from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
 EFFECT_US = 2_000_000
@@ -225,6 +226,24 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
     assert len(applied) == 4
     assert status(tmp_path, "r")["state"] == "cancelled"
     assert status(tmp_path, "r")["tasks"]["completed"] == 0
+
+
+def test_on_a_terminal_a_cancel_asks_whether_it_is_meant(tmp_path: Path) -> None:
+    with _live(tmp_path, "--model=x") as live:
+        words = ("SIFTLOG cancel r; echo code $?",)
+        with on_terminal(words, cwd=tmp_path) as terminal:
+            assert b"would be skipped" in terminal.read_until(b"[y/N]")
+            terminal.type(b"n\n")
+            assert b"code 5" in terminal.read_until(b"code")
+        assert not live.folder.control.exists()
+        with on_terminal(words, cwd=tmp_path) as terminal:
+            terminal.read_until(b"[y/N]")
+            terminal.type(b"y\n")
+            assert b"code 0" in terminal.read_until(b"code 0")
+        assert live.process.wait(30) == 5
+    again = siftlog("cancel", "r", cwd=tmp_path, check=False)
+    assert again.returncode == 2
+    assert "is cancelled; there is nothing to cancel" in again.stderr
 
 
 def test_what_was_decided_on_another_state_is_refused(tmp_path: Path) -> None:

@@ -18,6 +18,11 @@ from store.events import PlannedTask
 PICO_PER_USD = 1_000_000_000_000
 
 
+def pico(usd: float) -> int:
+    """Dollars in whole pico-dollars."""
+    return round(usd * PICO_PER_USD)
+
+
 class TaskState(enum.IntEnum):
     """Where a task stands; the numbers are stored."""
 

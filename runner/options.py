@@ -147,9 +147,8 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
                 f"There is no option {name!r}; {hint} The job's own settings stand "
                 "under [settings]."
             ) from error
-        raise UsageError(
-            f"Option {name}: {first['msg'].removeprefix('Value error, ')}; see siftlog run --help."
-        ) from error
+        wrong = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
     idle = sorted(set(options.models) - set(options.model))
     if idle:
         raise UsageError(

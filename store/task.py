@@ -23,6 +23,11 @@ def pico(usd: float) -> int:
     return round(usd * PICO_PER_USD)
 
 
+def usd(pico: int) -> float:
+    """Pico-dollars in dollars; `pico` of it is the same number again."""
+    return pico / PICO_PER_USD
+
+
 class TaskState(enum.IntEnum):
     """Where a task stands; the numbers are stored."""
 

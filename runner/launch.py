@@ -39,7 +39,6 @@ from runner.scheduler import Scheduler
 from runner.work import Work
 from store.clock import Clock
 from store.events import (
-    AttemptsAbandoned,
     RunDrained,
     RunFinished,
     RunResumed,
@@ -360,6 +359,8 @@ async def _conclude(
     unknown = len(await log.in_flight())
     lost = f"{unknown} calls in flight were given up; " if unknown else ""
     go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
+    missing = f"{counts.open:,} tasks are open and missing from scores"
+    raise_it = f"{go_on} --budget USD (or siftlog budget {folder.run_id} --add USD)"
     by, why = {
         "finished": (
             "operator",
@@ -367,11 +368,7 @@ async def _conclude(
         ),
         "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
         "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
-        "budget": (
-            "budget",
-            f"{driver.broke}; {counts.open:,} tasks are open and missing from scores; "
-            f"{go_on} --budget USD (or siftlog budget {folder.run_id} --add USD first)",
-        ),
+        "budget": ("budget", f"{driver.broke}; {missing}; {raise_it}"),
         "held": (
             "held",
             f"Tasks with an unknown call are held; {go_on} --unknown retry",

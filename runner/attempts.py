@@ -165,7 +165,7 @@ class Attempts:
             task=work.number,
             attempt=item.attempt,
             request_sha256=digest,
-            worst_usd=usd(work.worst_pico) if self._price(work) else None,
+            worst_usd=usd(work.reserved_pico) if self._price(work) else None,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         began = self._clock.monotonic()
@@ -202,7 +202,7 @@ class Attempts:
             status=error.status,
             retry_after_s=error.retry_after_s,
             retry_in_s=decision.retry_in_s,
-            possible_usd=usd(work.worst_pico) if may_be_billed(error) else 0.0,
+            possible_usd=usd(work.reserved_pico) if may_be_billed(error) else 0.0,
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
@@ -222,7 +222,7 @@ class Attempts:
         usage = reply.usage
         used = usage.tokens_in + usage.tokens_out if usage is not None else None
         price = self._price(work)
-        cost = None if work.worst_pico else 0
+        cost = None if work.reserved_pico else 0
         if price is not None and usage is not None:
             cost = cost_pico(price, usage)
         self._scheduler.received(
@@ -244,7 +244,7 @@ class Attempts:
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
             cost_usd=usd(cost) if price is not None and cost is not None else None,
-            possible_usd=usd(work.worst_pico) if cost is None else None,
+            possible_usd=usd(work.reserved_pico) if cost is None else None,
             headers=dict(received.headers) if received.headers else None,
         )
         try:

@@ -5,10 +5,15 @@ be spent; what may have been billed although no reply arrived or none told its u
 at its worst case; and the worst case of the calls in flight. A call is sent only if
 its worst case fits, so spending cannot pass the cap, whatever comes back in which
 order.
+
+How long a prompt is in tokens only the provider knows exactly. Where a call turns out
+to cost more than its worst case, it is counted in full, and all later ones reserve
+more by that factor.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -37,30 +42,41 @@ class Budget:
         self._spent = spent_pico
         self._possible = possible_pico
         self._reserved = 0
+        self._factor = 1.0  #: by which worst cases have proved too low
 
     def has_room(self, worst_pico: int) -> bool:
         """Whether a call of that worst case may be sent; a free one always may."""
         if self._cap is None or worst_pico == 0:
             return True
         taken = self._spent + self._possible + self._reserved
-        return taken + worst_pico <= self._cap
+        return taken + self._worst(worst_pico) <= self._cap
 
-    def reserve(self, worst_pico: int) -> None:
-        """A call is sent."""
-        self._reserved += worst_pico
+    def reserve(self, worst_pico: int) -> int:
+        """A call of that worst case is sent; what is reserved for it."""
+        reserved = self._worst(worst_pico)
+        self._reserved += reserved
+        return reserved
 
-    def settle(self, worst_pico: int, cost_pico: int | None) -> None:
-        """A call that had reserved *worst_pico* has ended.
+    def settle(
+        self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
+    ) -> None:
+        """A call of that worst case has ended.
 
         Args:
-            worst_pico: what was reserved.
-            cost_pico: what it cost; None: unknown, its worst case stays counted.
+            worst_pico: what `reserve` was asked for.
+            cost_pico: what it cost; None: unknown, what was reserved stays counted.
+            reserved_pico: what `reserve` said.
         """
-        self._reserved -= worst_pico
+        self._reserved -= reserved_pico
         if cost_pico is None:
-            self._possible += worst_pico
-        else:
-            self._spent += cost_pico
+            self._possible += reserved_pico
+            return
+        self._spent += cost_pico
+        if worst_pico:
+            self._factor = max(self._factor, cost_pico / worst_pico)
+
+    def _worst(self, pico: int) -> int:
+        return pico if self._factor == 1.0 else math.ceil(pico * self._factor)
 
     def add(self, pico: int) -> None:
         """Raise the cap; without one there is nothing to raise."""

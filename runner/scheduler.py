@@ -147,7 +147,7 @@ class Scheduler:
             cost_pico: what it cost; None: its price is known and its usage is not.
             told: what the headers say of limits.
         """
-        self.budget.settle(work.worst_pico, cost_pico)
+        self._pay(work, cost_pico)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         if used is not None:
@@ -174,7 +174,7 @@ class Scheduler:
         The task is queued again only by `settled(work, retry_at=...)`, once the
         failure is durable.
         """
-        self.budget.settle(work.worst_pico, None if may_be_billed(error) else 0)
+        self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         said = lane.endpoint.breaker.failed(error, now)
@@ -198,6 +198,10 @@ class Scheduler:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
+
+    def _pay(self, work: Work, cost_pico: int | None) -> None:
+        reserved = work.reserved_pico
+        self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
 
     def settled(self, work: Work, *, retry_at: float | None = None) -> None:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
@@ -268,7 +272,7 @@ class Scheduler:
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
             work = queue.ready.popleft()
-            self.budget.reserve(work.worst_pico)
+            work.reserved_pico = self.budget.reserve(work.worst_pico)
             lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:

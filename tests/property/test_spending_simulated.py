@@ -17,7 +17,7 @@ import pytest
 
 from runner import errors as e
 from runner.abandoned import abandoned
-from runner.attempts import Parts
+from runner.attempts import Parts, worst_prompt
 from runner.budget import Budget, BudgetStatistics
 from runner.clients.client import Call
 from runner.clients.function import FunctionClient
@@ -52,7 +52,7 @@ class Provider:
         self.bill_pico = 0
         self._chance = chance
         self._check = check
-        self._faults = chance.choice((0.0, 0.2, 0.6))
+        self._faults = chance.choice((0.0, 0.2, 0.6))  #: share of the calls
         self._mute = chance.choice((0.0, 0.3))
         """Share of the replies that tell no usage."""
 
@@ -79,12 +79,12 @@ class Provider:
 
     def _usage(self, call: Call) -> Usage:
         """Anything up to what the prompt and the output limit allow."""
-        size = len("".join(m.text for m in call.request.messages))
-        tokens_in = self._chance.randint(1, size // 3)
+        worst = worst_prompt(call.request)
+        tokens_in = self._chance.choice((worst, self._chance.randint(1, worst)))
         cached = self._chance.randint(0, tokens_in)
         return Usage(
             tokens_in=tokens_in,
-            tokens_out=self._chance.randint(0, call.request.max_tokens),
+            tokens_out=self._chance.choice((0, call.request.max_tokens)),
             tokens_cached=cached,
             tokens_cache_write=self._chance.randint(0, tokens_in - cached),
         )
@@ -134,7 +134,9 @@ class Simulated:
         unknown = await abandoned(self.log, hold=False)
         if unknown is not None:
             await self.log.append(unknown)
-        scheduler = Scheduler(self._lanes(), deadline_s=3600, budget=await self._budget())
+        scheduler = Scheduler(
+            self._lanes(), deadline_s=3600, budget=await self._budget()
+        )
         driver = Driver(await self._parts(scheduler))
         async with asyncio.TaskGroup() as group:
             running = group.create_task(driver.run())

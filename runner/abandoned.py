@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.broke import dollars
 from store.events import AttemptsAbandoned, AttemptStarted
 from store.log import Log
+from store.spending import dollars
 from store.task import pico, usd
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runner.budget import BudgetStatistics
 from runner.lane import Work
+from store.spending import dollars
 from store.task import usd
 
 
@@ -24,8 +25,3 @@ def why_broke(work: Work, budget: BudgetStatistics) -> str:
     if work.worst_pico > cap_pico:
         return f"The budget of {cap} is too small: a single {next_call} ({spent})"
     return f"The budget of {cap} is reached: {spent}; the next {next_call}"
-
-
-def dollars(amount: float) -> str:
-    """Dollars, to a hundredth of a cent."""
-    return f"${amount:,.4f}"

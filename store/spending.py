@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from store.events import CommandAccepted, RunResumed, RunStarted
 from store.reading import recorded_rows
 from store.statements import SQL
-from store.task import PICO_PER_USD, pico
+from store.task import pico, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,17 +24,17 @@ class Spending:
     @property
     def spent_usd(self) -> float | None:
         """Dollars known to be spent; None: the price of an answer is unknown."""
-        return self.spent_pico / PICO_PER_USD if self.is_whole else None
+        return usd(self.spent_pico) if self.is_whole else None
 
     @property
     def possible_usd(self) -> float:
         """Dollars that may be billed beyond that."""
-        return self.possible_pico / PICO_PER_USD
+        return usd(self.possible_pico)
 
     @property
     def cap_usd(self) -> float | None:
         """Dollars that the run may cost; None: no cap."""
-        return None if self.cap_pico is None else self.cap_pico / PICO_PER_USD
+        return None if self.cap_pico is None else usd(self.cap_pico)
 
 
 def spending(conn: sqlite3.Connection) -> Spending:
@@ -68,3 +68,8 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
         if isinstance(event, CommandAccepted) and event.kind == "budget":
             added += pico(json.loads(event.payload)["add_usd"])
     return pico(cap) + added
+
+
+def dollars(amount: float) -> str:
+    """Dollars for people, to a hundredth of a cent."""
+    return f"${amount:,.4f}"

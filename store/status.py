@@ -19,7 +19,7 @@ from store.projections import load_run_state
 from store.reading import recorded_rows
 from store.spending import spending
 from store.statements import SQL
-from store.task import PICO_PER_USD, TaskState
+from store.task import TaskState, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ def status(conn: sqlite3.Connection) -> Status:
         possible_usd=money.possible_usd,
         budget_usd=money.cap_usd,
         model_cost_usd={
-            model: cost / PICO_PER_USD
+            model: usd(cost)
             for model, cost in conn.execute(SQL["model_costs"]).fetchall()
         },
         planning_exhausted=run.exhausted,

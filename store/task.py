@@ -141,7 +141,7 @@ def task_row(columns: Sequence[Any]) -> TaskRow:
         error=columns[17],
         reason=columns[18],
         latency_ms=columns[19],
-        cost_usd=None if cost_pico is None else cost_pico / PICO_PER_USD,
+        cost_usd=None if cost_pico is None else usd(cost_pico),
         context=columns[7],
         group=columns[6],
         updated_seq=columns[21],

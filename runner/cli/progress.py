@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.beside import beside
-from runner.broke import dollars
 from runner.budget import BudgetStatistics
 from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
 from runner.launch import Watch
 from store.clock import Clock
+from store.spending import dollars
 from store.task import usd
 from store.views import Status
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.broke import dollars
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
+from store.spending import dollars
 from store.task import TaskState
 from store.views import LimitsSeen, Status
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping
 
 import pytest
@@ -265,3 +266,30 @@ def test_a_retry_waits_for_room_like_any_other_call() -> None:
         assert usd(bench.budget.statistics().possible_pico) == WORST_USD
 
     run_virtual(main())
+
+
+def test_a_papers_calls_are_sent_close_together_so_that_prompt_caches_hit() -> None:
+    async def main() -> list[str]:
+        sent: list[str] = []
+        chance = random.Random(1)
+
+        async def answer(call: Call) -> Reply:
+            sent.append(call.task.key.partition("/")[0])
+            await asyncio.sleep(chance.uniform(1, 5))
+            return Reply(text="a b c d e f" if call.task.stage == "read" else "x")
+
+        settings = ToySettings(items=60, words=6)
+        await Bench(answer, prices={"m": FREE}, settings=settings).run()
+        return sent
+
+    sent = run_virtual(main())
+    last = {paper: n for n, paper in enumerate(sent)}
+    begun: set[str] = set()
+    most = 0
+    for n, paper in enumerate(sent):
+        begun.add(paper)
+        most = max(most, len(begun))
+        if last[paper] == n:
+            begun.remove(paper)
+    # of sixty papers, twice as many as there are calls at a time
+    assert most <= 8

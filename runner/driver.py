@@ -11,13 +11,15 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
+from runner.broke import why_broke
+from runner.budget import BudgetStatistics
 from runner.lane import Work
 from runner.scheduler import Load
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
 
 HEARTBEAT_S = 1.0
-Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "held"]
+Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,7 @@ class DriverStatistics:
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    budget: BudgetStatistics  #: of the whole run, earlier processes included
 
 
 class Driver:
@@ -69,6 +72,14 @@ class Driver:
         """Why an endpoint is out, where that is what is left."""
         return self._scheduler.stopped
 
+    @property
+    def broke(self) -> str | None:
+        """Why the budget stops the run, where that is what is left."""
+        work = self._scheduler.unaffordable
+        if work is None:
+            return None
+        return why_broke(work, self._scheduler.budget.statistics())
+
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
         self._scheduler.reopened()
@@ -87,6 +98,8 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
+        if self._scheduler.unaffordable is not None:
+            return "budget"
         return "held" if self._scheduler.held else "finished"
 
     async def _dispatch(
@@ -240,4 +253,5 @@ class Driver:
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            budget=self._scheduler.budget.statistics(),
         )

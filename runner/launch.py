@@ -18,7 +18,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from runner.abandoned import abandoned, abandoned_text
 from runner.attempts import Parts
+from runner.budget import Budget
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
@@ -32,11 +34,11 @@ from runner.limiter import Endpoint, Limits
 from runner.listen import Listener
 from runner.options import RunOptions, write_toml
 from runner.plan import Roles
+from runner.prices import Price, prices_of
 from runner.scheduler import Scheduler
 from runner.work import Work
 from store.clock import Clock
 from store.events import (
-    AttemptsAbandoned,
     RunDrained,
     RunFinished,
     RunResumed,
@@ -44,7 +46,7 @@ from store.events import (
 )
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
-from store.views import Status, open_reader, run_started, status
+from store.views import Status, open_reader, run_started, spending, status
 
 OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -118,6 +120,7 @@ async def create(
                 inputs=work.inputs,
                 siftlog_version=version("siftlog"),
                 imported=imported,
+                budget_usd=options.budget,
             )
         )
         yield log
@@ -142,10 +145,18 @@ async def start(
     folder: RunFolder, work: Work, options: RunOptions, shell: Shell
 ) -> Ended:
     """Run a new run until it ends or is interrupted."""
+    prices = prices_of(options)
     clients = open_clients(work.job, options, shell)
     async with create(folder, work, options, shell.clock) as log:
         return await _drive(
-            folder, log, work, options, shell, clients=clients, must_catch_up=False
+            folder,
+            log,
+            work,
+            options,
+            shell,
+            clients=clients,
+            prices=prices,
+            must_catch_up=False,
         )
 
 
@@ -160,6 +171,9 @@ async def resume(
     """Take a run up where its last writer left it."""
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        if options.budget is None:
+            cap_usd = spending(reader).cap_usd
+            options = options.model_copy(update={"budget": cap_usd})
     if first.imported:
         raise UsageError(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
@@ -167,6 +181,7 @@ async def resume(
         )
     if not accept_changes:
         check_inputs(first, work)
+    prices = prices_of(options)
     clients = open_clients(work.job, options, shell)
     async with await SqliteLog.open(
         folder.log, clock=shell.clock, owner=owner()
@@ -174,26 +189,16 @@ async def resume(
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
-        unknown = await log.in_flight()
-        if unknown:
-            await log.append(
-                AttemptsAbandoned(attempts=unknown, hold=options.unknown == "hold")
-            )
-            shell.tell(
-                f"{len(unknown)} calls were sent before the run broke off and their "
-                "outcome is unknown; "
-                + (
-                    "they are held until siftlog resume "
-                    f"{folder.run_id} --unknown retry."
-                    if options.unknown == "hold"
-                    else "they are sent again."
-                )
-            )
+        unknown = await abandoned(log, hold=options.unknown == "hold")
+        if unknown is not None:
+            await log.append(unknown)
+            shell.tell(abandoned_text(folder.run_id, unknown))
         await log.append(
             RunResumed(
                 code_sha256=work.code_sha256,
                 settings=work.settings_json,
-                unknown=len(unknown),
+                unknown=len(unknown.attempts) if unknown is not None else 0,
+                budget_usd=options.budget,
             )
         )
         return await _drive(
@@ -203,6 +208,7 @@ async def resume(
             options,
             shell,
             clients=clients,
+            prices=prices,
             must_catch_up=must_catch_up,
         )
 
@@ -246,6 +252,7 @@ async def _drive(
     shell: Shell,
     *,
     clients: Clients,
+    prices: Mapping[str, Price | None],
     must_catch_up: bool,
 ) -> Ended:
     async with AsyncExitStack() as stack:
@@ -260,6 +267,9 @@ async def _drive(
             ),
             start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
         )
+        with open_reader(folder.log) as reader:
+            before = status(reader)
+            money = spending(reader)
         driver = Driver(
             Parts(
                 job=work.job,
@@ -267,26 +277,33 @@ async def _drive(
                 log=log,
                 clock=shell.clock,
                 clients=clients,
-                scheduler=_scheduler(work.job, options),
+                scheduler=_scheduler(
+                    work.job,
+                    options,
+                    Budget(
+                        money.cap_pico,
+                        spent_pico=money.spent_pico,
+                        possible_pico=money.possible_pico,
+                    ),
+                ),
                 growth=growth,
                 tell=shell.tell,
                 seed=options.seed,
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                prices=prices,
             )
         )
         listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
         _obey_signals(driver, shell.tell)
         shell.launched()
-        with open_reader(folder.log) as reader:
-            before = status(reader)
         async with listener.listening(), shell.watch(driver, growth, before):
             outcome = await driver.run()
         return await _conclude(folder, log, outcome, driver, listener)
 
 
-def _scheduler(job: Job, options: RunOptions) -> Scheduler:
+def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
     endpoints: dict[str, Endpoint] = {}
     lanes = []
     for model in options.model:
@@ -300,7 +317,7 @@ def _scheduler(job: Job, options: RunOptions) -> Scheduler:
             weight=own.weight,
         )
         lanes.append((model, [s.name for s in job.stages], limits, endpoint))
-    return Scheduler(lanes, deadline_s=options.deadline_s)
+    return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 
 def _obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
@@ -342,6 +359,8 @@ async def _conclude(
     unknown = len(await log.in_flight())
     lost = f"{unknown} calls in flight were given up; " if unknown else ""
     go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
+    missing = f"{counts.open:,} tasks are open and missing from scores"
+    raise_it = f"{go_on} --budget USD (or siftlog budget {folder.run_id} --add USD)"
     by, why = {
         "finished": (
             "operator",
@@ -349,6 +368,7 @@ async def _conclude(
         ),
         "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
         "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
+        "budget": ("budget", f"{driver.broke}; {missing}; {raise_it}"),
         "held": (
             "held",
             f"Tasks with an unknown call are held; {go_on} --unknown retry",

@@ -23,6 +23,7 @@ from store.events import (
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
+from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
@@ -47,6 +48,7 @@ __all__ = [
     "LaneCounts",
     "LimitsSeen",
     "Reader",
+    "Spending",
     "Status",
     "TaskCounts",
     "attempts",
@@ -61,6 +63,7 @@ __all__ = [
     "reply",
     "run_started",
     "scorings",
+    "spending",
     "status",
     "task_events",
     "tasks",

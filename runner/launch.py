@@ -6,12 +6,10 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
-import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -21,26 +19,29 @@ from typing import Protocol, TypeAlias
 from runner.abandoned import abandoned, abandoned_text
 from runner.attempts import Parts
 from runner.budget import Budget
+from runner.cancelling import REASON
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
 from runner.clients.options import ClientOptions, Timeouts
 from runner.clients.secret import Secret
-from runner.driver import Driver, Outcome
+from runner.driver import Driver
+from runner.effects import lifts
+from runner.ending import Ended, Ending
 from runner.errors import RunnerError, UsageError
 from runner.growth import Growth, Start
 from runner.job import Job
 from runner.limiter import Endpoint, Limits
-from runner.listen import Listener
+from runner.listen import Listener, waiting
 from runner.options import RunOptions, write_toml
 from runner.plan import Roles
 from runner.prices import Price, prices_of
 from runner.scheduler import Scheduler
+from runner.signals import obey_signals
 from runner.work import Work
 from store.clock import Clock
+from store.estimates import liveness
 from store.events import (
-    RunDrained,
-    RunFinished,
     RunResumed,
     RunStarted,
 )
@@ -54,11 +55,12 @@ Clients: TypeAlias = Mapping[str, ModelClient]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How the process's work on a run came out."""
+class _TakenUp:
+    """How a process found the run that it goes on with; a new run by default."""
 
-    outcome: Outcome
-    why: str | None = None  #: one sentence, where the run is not finished
+    must_catch_up: bool = False
+    found: str | None = None  #: its state
+    own: Collection[str] = ()  #: limits that this process was given itself
 
 
 class Watch(Protocol):
@@ -156,7 +158,7 @@ async def start(
             shell,
             clients=clients,
             prices=prices,
-            must_catch_up=False,
+            taken_up=_TakenUp(),
         )
 
 
@@ -167,17 +169,39 @@ async def resume(
     shell: Shell,
     *,
     accept_changes: bool,
+    own: Collection[str] = (),
 ) -> Ended:
-    """Take a run up where its last writer left it."""
+    """Take a run up where its last writer left it.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data as they are now.
+        options: how calls are sent.
+        shell: what surrounds it.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+        RunChanged: inputs or prompts differ.
+    """
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         if options.budget is None:
             cap_usd = spending(reader).cap_usd
             options = options.model_copy(update={"budget": cap_usd})
+        before = status(reader)
+    found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
     if first.imported:
         raise UsageError(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
             f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+        )
+    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+        raise UsageError(
+            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
+            f"retry {folder.run_id} --reason {REASON}, then resume it."
         )
     if not accept_changes:
         check_inputs(first, work)
@@ -199,8 +223,12 @@ async def resume(
                 settings=work.settings_json,
                 unknown=len(unknown.attempts) if unknown is not None else 0,
                 budget_usd=options.budget,
-            )
+            ),
+            *lifts(before.pauses, by="resume"),
         )
+        if before.pauses:
+            paused = ", ".join(map(str, before.pauses))
+            shell.tell(f"Paused was {paused}; resuming has lifted it.")
         return await _drive(
             folder,
             log,
@@ -209,7 +237,7 @@ async def resume(
             shell,
             clients=clients,
             prices=prices,
-            must_catch_up=must_catch_up,
+            taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
         )
 
 
@@ -253,7 +281,7 @@ async def _drive(
     *,
     clients: Clients,
     prices: Mapping[str, Price | None],
-    must_catch_up: bool,
+    taken_up: _TakenUp,
 ) -> Ended:
     async with AsyncExitStack() as stack:
         for client in clients.values():
@@ -265,10 +293,11 @@ async def _drive(
             roles=Roles(
                 models={"subject": options.model}, replicates=options.replicates
             ),
-            start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
+            start=Start(
+                planning=await log.planning(), must_catch_up=taken_up.must_catch_up
+            ),
         )
         with open_reader(folder.log) as reader:
-            before = status(reader)
             money = spending(reader)
         driver = Driver(
             Parts(
@@ -295,12 +324,33 @@ async def _drive(
                 prices=prices,
             )
         )
-        listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)
-        _obey_signals(driver, shell.tell)
+        listener = Listener(
+            folder=folder,
+            log=log,
+            driver=driver,
+            clock=shell.clock,
+            stages=tuple(stage.name for stage in work.job.stages),
+            models=tuple(clients),
+            found=taken_up.found,
+            own=taken_up.own,
+        )
+        obey_signals(driver, shell.tell)
         shell.launched()
-        async with listener.listening(), shell.watch(driver, growth, before):
-            outcome = await driver.run()
-        return await _conclude(folder, log, outcome, driver, listener)
+        async with listener.listening():
+            # after what was waiting: a retry changes what is left to do
+            with open_reader(folder.log) as reader:
+                before = status(reader)
+            async with shell.watch(driver, growth, before):
+                outcome = await driver.run()
+        ending = Ending(
+            folder=folder,
+            log=log,
+            clock=shell.clock,
+            growth=growth,
+            driver=driver,
+            listener=listener,
+        )
+        return await ending.conclude(outcome)
 
 
 def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
@@ -318,64 +368,6 @@ def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
         )
         lanes.append((model, [s.name for s in job.stages], limits, endpoint))
     return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
-
-
-def _obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
-    """First signal: finish what is in flight. Second: stop at once."""
-    loop = asyncio.get_running_loop()
-    seen: list[int] = []
-
-    def obey(number: int) -> None:
-        seen.append(number)
-        if len(seen) == 1:
-            tell("Finishing the calls in flight; once more to stop at once.")
-            driver.drain()
-        else:
-            driver.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-        loop.add_signal_handler(number, obey, number)
-
-
-async def _conclude(
-    folder: RunFolder,
-    log: SqliteLog,
-    outcome: Outcome,
-    driver: Driver,
-    listener: Listener,
-) -> Ended:
-    """Write how it ended, and say it in one sentence."""
-    # in turn after a retry that was still being written
-    await log.last_seq()
-    with open_reader(folder.log) as reader:
-        counts = status(reader).tasks
-    if outcome == "finished" and not counts.open:
-        await log.append(
-            RunFinished(
-                completed=counts.completed, failed=counts.failed, skipped=counts.skipped
-            )
-        )
-        return Ended(outcome=outcome)
-    unknown = len(await log.in_flight())
-    lost = f"{unknown} calls in flight were given up; " if unknown else ""
-    go_on = f"{lost}go on with: siftlog resume {folder.run_id}"
-    missing = f"{counts.open:,} tasks are open and missing from scores"
-    raise_it = f"{go_on} --budget USD (or siftlog budget {folder.run_id} --add USD)"
-    by, why = {
-        "finished": (
-            "operator",
-            f"Tasks were put back into the queue as the run ended; {go_on}",
-        ),
-        "drained": (listener.drained_by or "operator", f"Interrupted; {go_on}"),
-        "endpoint": ("endpoint", f"{driver.stopped}; mend it, then {go_on}"),
-        "budget": ("budget", f"{driver.broke}; {missing}; {raise_it}"),
-        "held": (
-            "held",
-            f"Tasks with an unknown call are held; {go_on} --unknown retry",
-        ),
-    }[outcome]
-    await log.append(RunDrained(by=by, why=why, open=counts.open))
-    return Ended(outcome="drained" if outcome == "finished" else outcome, why=why)
 
 
 def check_alive(folder: RunFolder) -> None:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from runner import errors as e
 from runner.budget import Budget
@@ -35,6 +36,14 @@ from runner.told import NOTHING, Told
 
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
+
+Scope: TypeAlias = tuple[str | None, str | None]
+"""A stage and a model; None stands for every."""
+
+
+def is_within(inner: Scope, outer: Scope) -> bool:
+    """Whether all that *inner* names is named by *outer* too."""
+    return all(o in {None, i} for i, o in zip(inner, outer, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +87,7 @@ class Scheduler:
         self._turn = dict.fromkeys(self._sharing, 0.0)
         self._deadline_s = deadline_s
         self._draining = False
+        self._pauses: set[Scope] = set()
 
     # -- what happened ---------------------------------------------------------
 
@@ -216,6 +226,31 @@ class Scheduler:
         """Start nothing more."""
         self._draining = True
 
+    def pause(self, stage: str | None, model: str | None) -> None:
+        """Start nothing of a stage, a model, both, or nothing at all."""
+        self._pauses.add((stage, model))
+        self._mark_paused()
+
+    def lift(self, stage: str | None, model: str | None) -> None:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        self._pauses = {p for p in self._pauses if not is_within(p, (stage, model))}
+        self._mark_paused()
+
+    def _mark_paused(self) -> None:
+        for lane in self._lanes.values():
+            freed = set()
+            for queue in lane.queues.values():
+                here = queue.stage, lane.model
+                was_paused = queue.is_paused
+                queue.is_paused = any(is_within(here, pause) for pause in self._pauses)
+                if was_paused and not queue.is_paused:
+                    freed.add(queue.stage)
+            lane.restart_clocks(freed)
+
+    def set_limits(self, model: str, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on; calls in flight finish."""
+        self._lanes[model].set_limits(limits, now)
+
     # -- what to do ------------------------------------------------------------
 
     def step(self, now: float) -> Step:
@@ -298,6 +333,15 @@ class Scheduler:
     def counts_tokens(self, model: str) -> bool:
         """Whether the tokens of a request matter to a limit."""
         return self._lanes[model].limiter.counts_tokens
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._lanes[model].limits
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether anything is held back by a person."""
+        return bool(self._pauses)
 
     @property
     def in_flight(self) -> int:

@@ -120,6 +120,7 @@ class TasksReopened:
 
     tasks: list[int]
     by: str
+    command: str | None = None  #: id of the request that this is a page of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,7 +219,7 @@ class Fold:
             case RunPaused():
                 self._paused(event)
             case CommandAccepted():
-                if event.kind == "drain":
+                if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
             case CommandRejected() | CommandApplied() | ScoringRecorded():
                 pass  # found by their marks

@@ -15,6 +15,7 @@ from store.errors import NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
+from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import recorded_rows
 from store.spending import spending
@@ -53,6 +54,16 @@ class LaneCounts:
     stage: str
     model: str
     states: Mapping[TaskState, int]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its stage and model."""
+        return self.stage, self.model
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of its tasks can still get a reply."""
+        return any(n and state.is_open for state, n in self.states.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +115,7 @@ class Status:
     attempts: AttemptCounts
     lanes: tuple[LaneCounts, ...]
     limits: tuple[LimitsSeen, ...]
+    pauses: tuple[Pause, ...]
     errors: Mapping[str, int]  #: failed attempts by class
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
@@ -159,6 +171,7 @@ def status(conn: sqlite3.Connection) -> Status:
     first, started_us = _beginning(conn)
     run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
     run = load_run_state(conn)
+    held = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
     states: Counter[TaskState] = Counter()
@@ -203,6 +216,7 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         lanes=lanes,
         limits=_limits(conn),
+        pauses=held,
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
@@ -224,7 +238,7 @@ def status(conn: sqlite3.Connection) -> Status:
             phase=run.phase,
             phase_by=run.phase_by,
             phase_us=run.phase_us or started_us,
-            paused_by=run.paused_by,
+            paused_by=paused_by(held, (lane.key for lane in lanes if lane.is_open)),
             draining_by=run.draining_by,
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,

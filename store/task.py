@@ -77,6 +77,8 @@ MOVES: dict[tuple[TaskState, Move], TaskState] = {
     (_S.RUNNING, Move.HOLD): _S.WAITING,
     (_S.RUNNING, Move.COMPLETE): _S.COMPLETED,
     (_S.RUNNING, Move.FAIL): _S.FAILED,
+    # its call was cut by a person who cancelled the run
+    (_S.RUNNING, Move.SKIP): _S.SKIPPED,
     (_S.WAITING, Move.START): _S.RUNNING,
     (_S.WAITING, Move.FAIL): _S.FAILED,
     (_S.WAITING, Move.SKIP): _S.SKIPPED,

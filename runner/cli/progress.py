@@ -91,6 +91,7 @@ class _Meter:
             "failed": self._failed_before + figures.tasks_failed,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        parts += [f"paused: {pause}" for pause in figures.pauses]
         return " · ".join(parts + _money(figures.budget))
 
 

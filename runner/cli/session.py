@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from runner.cli import choices
+from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
     BUDGET,
@@ -25,9 +26,10 @@ from runner.cli.speech import (
     text,
 )
 from runner.cli.stand import status_json
+from runner.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
-from runner.launch import Ended, Shell
+from runner.launch import Shell
 from runner.options import RunOptions, options_from, read_toml
 from runner.scoring import Scoring, score
 from runner.settings import resolve
@@ -94,10 +96,17 @@ def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
     return RunFolder(given["runs_dir"] / name)
 
 
-def shell(given: Mapping[str, Any], folder: RunFolder, work: Work) -> Shell:
-    """What surrounds a run that is started from a command line."""
+def shell(
+    given: Mapping[str, Any],
+    folder: RunFolder,
+    work: Work,
+    leave: Leave | None = None,
+) -> Shell:
+    """What surrounds a run from a command line; *leave* is called as it begins."""
 
     def launched() -> None:
+        if leave is not None:
+            leave(folder)
         if given["as_json"]:
             record({"event": "launch", "run": folder.run_id})
         else:
@@ -182,7 +191,7 @@ def _exit_code(ended: Ended, failed: int) -> int:
             return BUDGET
         case "endpoint":
             return ERROR
-        case "drained" | "held":
+        case "drained" | "held" | "cancelled":
             return INTERRUPTED
         case _:
             assert_never(ended.outcome)

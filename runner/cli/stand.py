@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from store.clock import Clock
@@ -62,15 +63,8 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             }
             for lane in status.lanes
         ],
-        "limits": [
-            {
-                "model": limits.model,
-                "concurrency": limits.concurrency,
-                "rpm": limits.rpm,
-                "tpm": limits.tpm,
-            }
-            for limits in status.limits
-        ],
+        "limits": [limits_json(limits) for limits in status.limits],
+        "pauses": [asdict(pause) for pause in status.pauses],
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
@@ -90,7 +84,14 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
-    is_live = shown["state"] in {"live", "quiet", "stalled", "lost", "draining"}
+    is_live = shown["state"] in {
+        "live",
+        "quiet",
+        "stalled",
+        "lost",
+        "draining",
+        "paused",
+    }
     lines = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
@@ -121,8 +122,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
     lines += [
-        f"limits    {limits.model}: {_limits_text(limits)}" for limits in status.limits
+        f"limits    {limits.model}: {limits_text(limits)}" for limits in status.limits
     ]
+    lines += [f"paused    {pause}" for pause in status.pauses]
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -138,7 +140,17 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     return "\n".join(lines)
 
 
-def _limits_text(limits: LimitsSeen) -> str:
+def limits_json(limits: LimitsSeen) -> dict[str, Any]:
+    """The limits of one model for programs."""
+    return {
+        "model": limits.model,
+        "concurrency": limits.concurrency,
+        "rpm": limits.rpm,
+        "tpm": limits.tpm,
+    }
+
+
+def limits_text(limits: LimitsSeen) -> str:
     """The limits in force, as last observed."""
     said = [f"{limits.concurrency:,} calls at a time"]
     if limits.rpm is not None:

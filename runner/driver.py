@@ -11,16 +11,18 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
+from runner.broke import why_broke
+from runner.budget import BudgetStatistics
 from runner.lane import Work
 from runner.limiter import Limits
 from runner.scheduler import Load, Scope, is_within
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
-from store.task import PICO_PER_USD
+from store.task import pico
 from store.views import Pause
 
 HEARTBEAT_S = 1.0
-Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "held"]
+Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class DriverStatistics:
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    budget: BudgetStatistics  #: of the whole run, earlier processes included
     pauses: tuple[Pause, ...]
 
 
@@ -47,7 +50,6 @@ class Driver:
         self._growth = parts.growth
         self._grace_s = parts.grace_s
         self._frees_held = parts.frees_held
-        self._raise_cap = parts.raise_cap
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
         self._pauses: dict[Scope, Pause] = {}
@@ -97,18 +99,25 @@ class Driver:
     @property
     def has_budget(self) -> bool:
         """Whether spending has a cap."""
-        return self._raise_cap is not None
+        return self._scheduler.budget.statistics().cap_pico is not None
 
     def add_budget(self, usd: float) -> None:
         """Raise the cap by so many dollars; only where there is one."""
-        if self._raise_cap is not None:
-            self._raise_cap(round(usd * PICO_PER_USD))
-            self._wake.set()
+        self._scheduler.budget.add(pico(usd))
+        self._wake.set()
 
     @property
     def stopped(self) -> str | None:
         """Why an endpoint is out, where that is what is left."""
         return self._scheduler.stopped
+
+    @property
+    def broke(self) -> str | None:
+        """Why the budget stops the run, where that is what is left."""
+        work = self._scheduler.unaffordable
+        if work is None:
+            return None
+        return why_broke(work, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -128,6 +137,8 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
+        if self._scheduler.unaffordable is not None:
+            return "budget"
         return "held" if self._scheduler.held else "finished"
 
     async def _dispatch(
@@ -281,5 +292,6 @@ class Driver:
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            budget=self._scheduler.budget.statistics(),
             pauses=tuple(self._pauses.values()),
         )

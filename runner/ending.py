@@ -75,6 +75,10 @@ class Ending:
         unknown = len(await self.log.in_flight())
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
         go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        raise_it = (
+            f"{still_open:,} tasks are open and missing from scores; {go_on} --budget "
+            f"USD (or siftlog budget {self.folder.run_id} --add USD)"
+        )
         by, why = {
             "finished": (
                 "operator",
@@ -84,6 +88,7 @@ class Ending:
                 self.listener.drained_by or "operator",
                 f"Interrupted; {go_on}",
             ),
+            "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
             "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
             "held": (
                 "held",

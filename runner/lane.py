@@ -26,6 +26,8 @@ class Work:
     model: str
     tries: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
+    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
@@ -74,6 +76,7 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
+        self.is_broke = False  #: the budget has no room for its next task
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
@@ -99,8 +102,7 @@ class Lane:
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        able = (q for q in self.queues.values() if q.ready and not q.is_paused)
-        queue = next(able, None)
+        queue = self.next_queue
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
@@ -110,6 +112,18 @@ class Lane:
             # loaded before the endpoint told that tokens matter
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
+
+    @property
+    def next_queue(self) -> Queue | None:
+        """The queue whose first task is next."""
+        able = (q for q in self.queues.values() if q.ready and not q.is_paused)
+        return next(able, None)
+
+    @property
+    def next_worst_pico(self) -> int:
+        """What the next task may cost; 0 without one."""
+        queue = self.next_queue
+        return 0 if queue is None else queue.ready[0].worst_pico
 
     def restart_clocks(self, stages: Collection[str]) -> None:
         """Do not count the time for which loaded tasks of *stages* were held back."""
@@ -134,6 +148,12 @@ class Lane:
     def is_still(self) -> bool:
         """Whether nothing is under way, whatever may wait."""
         return self.in_flight == 0 and self.unsettled == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether only money can move it on: nothing is under way, nor on its way."""
+        is_loading = any(queue.loading for queue in self.queues.values())
+        return self.is_broke and self.is_still and not is_loading
 
     @property
     def is_empty(self) -> bool:

@@ -16,7 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from runner.abandoned import abandoned, abandoned_text
 from runner.attempts import Parts
+from runner.budget import Budget
 from runner.cancelling import REASON
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
@@ -33,19 +35,19 @@ from runner.limiter import Endpoint, Limits
 from runner.listen import Listener, waiting
 from runner.options import RunOptions, write_toml
 from runner.plan import Roles
+from runner.prices import Price, prices_of
 from runner.scheduler import Scheduler
 from runner.signals import obey_signals
 from runner.work import Work
 from store.clock import Clock
 from store.estimates import liveness
 from store.events import (
-    AttemptsAbandoned,
     RunResumed,
     RunStarted,
 )
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
-from store.views import Status, open_reader, run_started, status
+from store.views import Status, open_reader, run_started, spending, status
 
 OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -120,6 +122,7 @@ async def create(
                 inputs=work.inputs,
                 siftlog_version=version("siftlog"),
                 imported=imported,
+                budget_usd=options.budget,
             )
         )
         yield log
@@ -144,10 +147,18 @@ async def start(
     folder: RunFolder, work: Work, options: RunOptions, shell: Shell
 ) -> Ended:
     """Run a new run until it ends or is interrupted."""
+    prices = prices_of(options)
     clients = open_clients(work.job, options, shell)
     async with create(folder, work, options, shell.clock) as log:
         return await _drive(
-            folder, log, work, options, shell, clients=clients, taken_up=_TakenUp()
+            folder,
+            log,
+            work,
+            options,
+            shell,
+            clients=clients,
+            prices=prices,
+            taken_up=_TakenUp(),
         )
 
 
@@ -177,6 +188,9 @@ async def resume(
     """
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        if options.budget is None:
+            cap_usd = spending(reader).cap_usd
+            options = options.model_copy(update={"budget": cap_usd})
         before = status(reader)
     found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
     if first.imported:
@@ -191,6 +205,7 @@ async def resume(
         )
     if not accept_changes:
         check_inputs(first, work)
+    prices = prices_of(options)
     clients = open_clients(work.job, options, shell)
     async with await SqliteLog.open(
         folder.log, clock=shell.clock, owner=owner()
@@ -198,26 +213,16 @@ async def resume(
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
-        unknown = await log.in_flight()
-        if unknown:
-            await log.append(
-                AttemptsAbandoned(attempts=unknown, hold=options.unknown == "hold")
-            )
-            shell.tell(
-                f"{len(unknown)} calls were sent before the run broke off and their "
-                "outcome is unknown; "
-                + (
-                    "they are held until siftlog resume "
-                    f"{folder.run_id} --unknown retry."
-                    if options.unknown == "hold"
-                    else "they are sent again."
-                )
-            )
+        unknown = await abandoned(log, hold=options.unknown == "hold")
+        if unknown is not None:
+            await log.append(unknown)
+            shell.tell(abandoned_text(folder.run_id, unknown))
         await log.append(
             RunResumed(
                 code_sha256=work.code_sha256,
                 settings=work.settings_json,
-                unknown=len(unknown),
+                unknown=len(unknown.attempts) if unknown is not None else 0,
+                budget_usd=options.budget,
             ),
             *lifts(before.pauses, by="resume"),
         )
@@ -231,6 +236,7 @@ async def resume(
             options,
             shell,
             clients=clients,
+            prices=prices,
             taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
         )
 
@@ -274,6 +280,7 @@ async def _drive(
     shell: Shell,
     *,
     clients: Clients,
+    prices: Mapping[str, Price | None],
     taken_up: _TakenUp,
 ) -> Ended:
     async with AsyncExitStack() as stack:
@@ -290,6 +297,8 @@ async def _drive(
                 planning=await log.planning(), must_catch_up=taken_up.must_catch_up
             ),
         )
+        with open_reader(folder.log) as reader:
+            money = spending(reader)
         driver = Driver(
             Parts(
                 job=work.job,
@@ -297,13 +306,22 @@ async def _drive(
                 log=log,
                 clock=shell.clock,
                 clients=clients,
-                scheduler=_scheduler(work.job, options),
+                scheduler=_scheduler(
+                    work.job,
+                    options,
+                    Budget(
+                        money.cap_pico,
+                        spent_pico=money.spent_pico,
+                        possible_pico=money.possible_pico,
+                    ),
+                ),
                 growth=growth,
                 tell=shell.tell,
                 seed=options.seed,
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                prices=prices,
             )
         )
         listener = Listener(
@@ -335,7 +353,7 @@ async def _drive(
         return await ending.conclude(outcome)
 
 
-def _scheduler(job: Job, options: RunOptions) -> Scheduler:
+def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
     endpoints: dict[str, Endpoint] = {}
     lanes = []
     for model in options.model:
@@ -349,7 +367,7 @@ def _scheduler(job: Job, options: RunOptions) -> Scheduler:
             weight=own.weight,
         )
         lanes.append((model, [s.name for s in job.stages], limits, endpoint))
-    return Scheduler(lanes, deadline_s=options.deadline_s)
+    return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 
 def check_alive(folder: RunFolder) -> None:

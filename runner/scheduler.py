@@ -15,6 +15,9 @@ Rules that hold here:
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
+5. A task whose worst case finds no room in the budget holds up its model's later ones:
+   within a model nothing smaller overtakes it. Other models go on; what they overtake
+   by costs money too, so it ends.
 """
 
 from __future__ import annotations
@@ -25,9 +28,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runner import errors as e
+from runner.budget import Budget
 from runner.lane import Lane, LaneStatistics, Work
 from runner.limiter import Endpoint, Limits
-from runner.retry import RULES, Decision, decide
+from runner.retry import RULES, Decision, decide, may_be_billed
 from runner.told import NOTHING, Told
 
 LOW_WATER = 0.5
@@ -69,8 +73,10 @@ class Scheduler:
         lanes: Iterable[tuple[str, Sequence[str], Limits, Endpoint]],
         *,
         deadline_s: float,
+        budget: Budget | None = None,
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
+        self.budget = budget or Budget()
         self._lanes = {
             model: Lane(model, stages, limits, endpoint)
             for model, stages, limits, endpoint in lanes
@@ -134,9 +140,24 @@ class Scheduler:
                 self.planned(queue.stage, lane.model)
 
     def received(
-        self, work: Work, now: float, *, used: int | None, told: Told = NOTHING
+        self,
+        work: Work,
+        now: float,
+        *,
+        used: int | None,
+        cost_pico: int | None = 0,
+        told: Told = NOTHING,
     ) -> None:
-        """A reply came: its slot is free; *used* tokens if the endpoint said."""
+        """A reply came: its slot is free.
+
+        Args:
+            work: the task that was asked.
+            now: monotonic seconds.
+            used: tokens, if the endpoint said.
+            cost_pico: what it cost; None: its price is known and its usage is not.
+            told: what the headers say of limits.
+        """
+        self._pay(work, cost_pico)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         if used is not None:
@@ -163,6 +184,7 @@ class Scheduler:
         The task is queued again only by `settled(work, retry_at=...)`, once the
         failure is durable.
         """
+        self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         said = lane.endpoint.breaker.failed(error, now)
@@ -186,6 +208,10 @@ class Scheduler:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
+
+    def _pay(self, work: Work, cost_pico: int | None) -> None:
+        reserved = work.reserved_pico
+        self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
 
     def settled(self, work: Work, *, retry_at: float | None = None) -> None:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
@@ -268,6 +294,10 @@ class Scheduler:
         while able:
             turn = self._turn[endpoint]
             lane = min(able, key=lambda lane: max(turn, lane.turn))
+            lane.is_broke = not self.budget.has_room(lane.next_worst_pico)
+            if lane.is_broke:
+                able.remove(lane)
+                continue
             queue, when = lane.ready_at(now)
             if queue is None or when is None or when > now:
                 able.remove(lane)
@@ -277,6 +307,7 @@ class Scheduler:
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
             work = queue.ready.popleft()
+            work.reserved_pico = self.budget.reserve(work.worst_pico)
             lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
@@ -333,6 +364,12 @@ class Scheduler:
         return reasons[0] if reasons and self.is_idle else None
 
     @property
+    def unaffordable(self) -> Work | None:
+        """A task that only a higher cap lets go on, if one is what is left."""
+        stuck = (lane.next_queue for lane in self._lanes.values() if lane.is_stuck)
+        return next((queue.ready[0] for queue in stuck if queue is not None), None)
+
+    @property
     def is_out(self) -> bool:
         """Whether no endpoint takes anything any more."""
         return all(
@@ -345,7 +382,7 @@ class Scheduler:
         return all(
             lane.is_still
             if self._draining or lane.endpoint.breaker.stopped is not None
-            else lane.is_empty
+            else lane.is_empty or lane.is_stuck
             for lane in self._lanes.values()
         )
 

@@ -18,8 +18,9 @@ from store.fold import BUCKET_RATIO
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import recorded_rows
+from store.spending import spending
 from store.statements import SQL
-from store.task import PICO_PER_USD, TaskState
+from store.task import TaskState, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,9 @@ class Status:
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
+    possible_usd: float  #: may be billed beyond that, for what never arrived
+    budget_usd: float | None  #: cap of the whole run; None: no cap
+    model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
@@ -183,8 +187,7 @@ def status(conn: sqlite3.Connection) -> Status:
     reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
         reasons[what][reason] = n
-    answered = counters.get("attempts_answered", 0)
-    is_priced = answered > 0 and not counters.get("answers_unpriced")
+    money = spending(conn)
     return Status(
         run_id=run_id,
         job=first.job,
@@ -207,7 +210,7 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
-            answered=answered,
+            answered=counters.get("attempts_answered", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),
@@ -221,7 +224,13 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
         tokens_cached=counters.get("tokens_cached", 0),
-        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+        cost_usd=money.spent_usd,
+        possible_usd=money.possible_usd,
+        budget_usd=money.cap_usd,
+        model_cost_usd={
+            model: usd(cost)
+            for model, cost in conn.execute(SQL["model_costs"]).fetchall()
+        },
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
         scorings=tuple(scoring.number for scoring in scorings(conn)),

@@ -25,6 +25,7 @@ from store.pauses import Pause
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
+from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
@@ -50,6 +51,7 @@ __all__ = [
     "LimitsSeen",
     "Pause",
     "Reader",
+    "Spending",
     "Status",
     "TaskCounts",
     "attempts",
@@ -66,6 +68,7 @@ __all__ = [
     "reply",
     "run_started",
     "scorings",
+    "spending",
     "status",
     "task_events",
     "tasks",

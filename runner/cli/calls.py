@@ -136,9 +136,12 @@ def resume(
             "all of it up."
         )
     job = load_job(first.job)
+    file = read_toml(folder.config) if folder.config.exists() else {}
+    # the cap may have been raised since: the log knows it
+    file.pop("budget", None)
     options = session.engine_options(
         given,
-        read_toml(folder.config) if folder.config.exists() else {},
+        file,
         model=tuple(first.models["subject"]),
         replicates=first.replicates,
     )

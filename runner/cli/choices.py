@@ -133,6 +133,8 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         type=click.Choice(["retry", "hold"]),
         help="Calls that a crash left without outcome.  [default: retry]",
     ),
+    option("--price", metavar="IN,OUT[,CACHED]", help="Dollars a million tokens."),
+    option("--budget", type=float, metavar="USD", help="What the run may cost."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
 )
 

@@ -16,6 +16,7 @@ from runner.cli import choices
 from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
+    BUDGET,
     DONE,
     ERROR,
     FAILED_TASKS,
@@ -145,7 +146,8 @@ def end(
     unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
         tell(ended.why)
-    elif scores:
+    # what a budget paid for is worth its scores; what is missing has just been said
+    if scores and ended.outcome in {"finished", "budget"}:
         try:
             scoring = asyncio.run(
                 score(work.job, folder, work.settings, clock=CLOCK, record=True)
@@ -174,6 +176,7 @@ def end(
                 "tasks": shown["tasks"],
                 "attempts": shown["attempts"],
                 "cost_usd": shown["cost_usd"],
+                "possible_usd": shown["possible_usd"],
                 "scoring": scoring.number if scoring is not None else None,
             }
         )
@@ -184,6 +187,8 @@ def _exit_code(ended: Ended, failed: int) -> int:
     match ended.outcome:
         case "finished":
             return FAILED_TASKS if failed else DONE
+        case "budget":
+            return BUDGET
         case "endpoint":
             return ERROR
         case "drained" | "held" | "cancelled":

@@ -8,6 +8,7 @@ from typing import Any
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
+from store.spending import dollars
 from store.task import TaskState
 from store.views import LimitsSeen, Status
 
@@ -44,6 +45,8 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             "unknown": status.attempts.unknown,
         },
         "cost_usd": status.cost_usd,
+        "possible_usd": status.possible_usd,
+        "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
         "schema": SCHEMA,
         "job": status.job,
@@ -65,6 +68,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
+        "model_cost_usd": dict(status.model_cost_usd),
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
@@ -104,8 +108,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
-            f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
+            f"{status.tokens_out:,} out"
         ),
+        f"cost      {_cost(status)}",
     ]
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
@@ -155,6 +160,15 @@ def limits_text(limits: LimitsSeen) -> str:
     return ", ".join(said)
 
 
-def _money(cost_usd: float | None) -> str:
-    """Dollars; an unknown price is never zero."""
-    return "?" if cost_usd is None else f"${cost_usd:,.4f}"
+def _cost(status: Status) -> str:
+    """What was spent, and may be; an unknown price is never zero."""
+    cost = status.cost_usd
+    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+    if status.possible_usd:
+        said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.budget_usd is not None:
+        said.append(f"budget {dollars(status.budget_usd)}")
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
+    return ", ".join(said)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from store.events import CommandAccepted, RunResumed, RunStarted
+from store.events import CommandAccepted, CommandApplied, RunResumed, RunStarted
 from store.reading import recorded_rows
 from store.statements import SQL
 from store.task import pico, usd
@@ -53,7 +53,8 @@ def spending(conn: sqlite3.Connection) -> Spending:
 def _cap_pico(conn: sqlite3.Connection) -> int | None:
     """The cap that the last start recorded, and what was added since.
 
-    `siftlog budget RUN --add USD` is a command `budget` with `add_usd`.
+    `siftlog budget RUN --add USD` is a command `budget` with `add_usd`. It counts once
+    applied: one that a crash left accepted is accepted again by the next process.
     """
     cap, since = None, 0
     for kind in ("run_started", "run_resumed"):
@@ -62,11 +63,15 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
                 cap, since = recorded.event.budget_usd, recorded.seq
     if cap is None:
         return None
+    asked: dict[str, int] = {}
     added = 0
     for recorded in recorded_rows(conn, SQL["marked"], ("command_accepted", since, -1)):
         event = recorded.event
         if isinstance(event, CommandAccepted) and event.kind == "budget":
-            added += pico(json.loads(event.payload)["add_usd"])
+            asked[event.command] = pico(json.loads(event.payload)["add_usd"])
+    for recorded in recorded_rows(conn, SQL["marked"], ("command_applied", since, -1)):
+        if isinstance(recorded.event, CommandApplied):
+            added += asked.get(recorded.event.command, 0)
     return pico(cap) + added
 
 

@@ -22,7 +22,13 @@ from runner.lane import Work
 from runner.plan import task_of
 from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest, Message
+from runner.request import (
+    ChatRequest,
+    Message,
+    Request,
+    most_tokens_in,
+    most_tokens_out,
+)
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
 from runner.told import told
@@ -128,17 +134,27 @@ class Attempts:
             if isinstance(answered, AttemptAnswered):
                 body = await self._log.payload(recorded.seq) or b""
                 reply = decode_reply(answered.form, body)
-                failure = ParseFailure(reason=answered.reask or "")
-                item.refuse(answered.attempt, reply, failure)
+                if isinstance(reply, Reply):
+                    failure = self._failure(item, reply, answered.reask or "")
+                    item.refuse(answered.attempt, reply, failure)
 
-    def _request(self, task: Task) -> ChatRequest:
+    def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
+        """Why a reply was refused by an earlier process, in as many words as then."""
+        parsed = self._stages[item.work.stage].parse(
+            self._parts.dataset, item.task, reply
+        )
+        if isinstance(parsed, ParseFailure) and parsed.reason == reason:
+            return parsed
+        return ParseFailure(reason=reason)  # the parser is another one by now
+
+    def _request(self, task: Task) -> Request:
         return self._parts.job.request(self._parts.dataset, task)
 
     async def perform(self, work: Work) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
         request = self._request(item.task)
-        if item.extra:
+        if item.extra and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + item.extra)
         payload, blobs, digest = skeleton(request, work.model)
         item.attempt += 1
@@ -216,6 +232,7 @@ class Attempts:
             tokens_in=usage.tokens_in if usage else None,
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
+            tokens_cache_write=usage.tokens_cache_write if usage else None,
             headers=dict(received.headers) if received.headers else None,
         )
         try:
@@ -229,7 +246,11 @@ class Attempts:
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
         # log before the attempt that takes the slot over
-        if failure is not None and self._may_reask(item, reply):
+        if (
+            failure is not None
+            and isinstance(reply, Reply)
+            and self._may_reask(item, reply)
+        ):
             asked = replace(answered, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
@@ -262,7 +283,6 @@ class Attempts:
         self.counts["tasks_failed"] += answer.error is not None
 
 
-def worst_tokens(request: ChatRequest) -> int:
-    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
-    prompt = sum(len(m.text.encode()) for m in request.messages)
-    return prompt // 3 + 1 + request.max_tokens
+def worst_tokens(request: Request) -> int:
+    """Tokens of a request and its reply, at worst."""
+    return most_tokens_in(request) + most_tokens_out(request)

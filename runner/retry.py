@@ -24,6 +24,7 @@ class Rule:
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
+    is_counted: bool = True  #: against the bounds on a task's attempts
 
 
 RULES: Mapping[type[e.AttemptError], Rule] = {
@@ -35,12 +36,14 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.MalformedReply: Rule(tries=6, base_s=0.5),
     e.BadRequest: Rule(tries=1),
     e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    # at once, in a plainer form: its client never comes back to one that was refused
+    e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff
     e.SchemaMismatch: Rule(tries=1),
     e.BudgetExceeded: Rule(tries=1),
-    e.Cancelled: Rule(tries=1),
+    e.Cancelled: Rule(tries=1, is_counted=False),
 }
 
 

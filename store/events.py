@@ -182,6 +182,7 @@ class AttemptAnswered:
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
+    tokens_cache_write: int | None = None  #: part of tokens_in written to that cache
     cost_usd: float | None = None  #: None while the price is unknown
     cached: bool = False  #: answered by siftlog's own response cache
     headers: dict[str, str] | None = None  #: only those that matter

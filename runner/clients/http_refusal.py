@@ -21,6 +21,7 @@ from runner.errors import (
     BadRequest,
     ContentFiltered,
     ContextTooLong,
+    FormRefused,
     Overloaded,
     RateLimited,
     ServerError,
@@ -58,7 +59,17 @@ _CONTEXT = re.compile(
 )
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
-_FORMAT = re.compile(r"response_format|json_schema", re.IGNORECASE)
+_FORM = re.compile(
+    r"response.?format|json.?schema|response_?schema|output_?(format|config)"
+    r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
+    re.IGNORECASE,
+)
+"""What endpoints say that do not take the form asked for. Seen, among others:
+OpenAI "Invalid parameter: 'response_format' of type 'json_schema' is not supported with
+this model", DeepSeek "This response_format type is unavailable now", LM Studio
+"'response_format.type' must be 'json_schema' or 'text'", vLLM "The provided JSON schema
+contains features not supported by xgrammar", ik_llama.cpp, with status 500,
+"response_format type must be one of "text" or "json_object""."""
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
@@ -86,10 +97,10 @@ RULES: Final[tuple[Rule, ...]] = (
         advice="shorten the prompt or choose a model that takes more",
     ),
     Rule(
-        statuses=_CLIENT,
-        words=_FORMAT,
-        error=BadRequest,
-        advice="try again with --set structured=off",
+        statuses=range(400, 501),
+        words=_FORM,
+        error=FormRefused,
+        advice="asked again in a plainer form",
     ),
     Rule(
         statuses=_only(404),

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel
 
-from runner.reply import ParseFailure, Ranking, Vectors
+from runner.reply import Content, ParseFailure
 from runner.request import Request
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
@@ -122,7 +122,7 @@ class Job(Protocol):
         """All metrics, tables and artifacts; no clock, network or unseeded chance."""
         ...
 
-    def baseline(self, request: AnyRequest) -> str | Vectors | Ranking:
+    def baseline(self, request: AnyRequest) -> Content:
         """The honest offline answer, from the request alone.
 
         A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and

@@ -98,6 +98,10 @@ AnyReply: TypeAlias = Reply | Vectors | Ranking
 """The reply to a request of any kind."""
 
 
+Content: TypeAlias = str | Vectors | Ranking
+"""What a reply says: a chat's text, or the vectors or scores themselves."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseFailure:
     """A value, not an error: the reply could not be read, and why."""

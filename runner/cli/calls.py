@@ -89,7 +89,7 @@ def resume(
     **given: Any,
 ) -> int:
     """Take RUN up where it stopped; no recorded answer is asked for again."""
-    from runner import launch
+    from runner import launch, roles
     from runner.cli import session
     from runner.options import read_toml
     from runner.registry import load_job
@@ -106,8 +106,8 @@ def resume(
     options = session.engine_options(
         given,
         read_toml(folder.config) if folder.config.exists() else {},
-        model=tuple(first.models["subject"]),
         replicates=first.replicates,
+        **roles.fixed(first.models),
     )
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))

@@ -106,6 +106,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
         ),
     ]
+    if set(status.models) - {"subject"}:
+        named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
+        lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:

@@ -88,24 +88,32 @@ def test_the_servers_own_words_are_passed_on_without_control_characters(
     [
         (
             400,  # OpenAI
-            "Invalid parameter: 'response_format' of type 'json_schema' is not "
-            "supported with this model. Learn more about supported models",
+            (
+                "Invalid parameter: 'response_format' of type 'json_schema' is not "
+                "supported with this model. Learn more about supported models"
+            ),
         ),
         (
             400,
-            "Invalid schema for response_format 'letter': In context=(), "
-            "'additionalProperties' is required to be supplied and to be false.",
+            (
+                "Invalid schema for response_format 'letter': In context=(), "
+                "'additionalProperties' is required to be supplied and to be false."
+            ),
         ),
         (400, "This response_format type is unavailable now"),  # DeepSeek
         (
             422,
-            "Failed to deserialize the JSON body into the target type: "
-            "response_format: response_format.type `json_schema` is unavailable now",
+            (
+                "Failed to deserialize the JSON body into the target type: "
+                "response_format: response_format.type `json_schema` is unavailable now"
+            ),
         ),
         (
             400,
-            "Prompt must contain the word 'json' in some form to use "
-            "'response_format' of type 'json_object'.",
+            (
+                "Prompt must contain the word 'json' in some form to use "
+                "'response_format' of type 'json_object'."
+            ),
         ),
         (400, "'response_format.type' must be 'json_schema' or 'text'"),  # LM Studio
         (
@@ -118,8 +126,10 @@ def test_the_servers_own_words_are_passed_on_without_control_characters(
         ),
         (
             500,  # ik_llama.cpp
-            'response_format type must be one of "text" or "json_object", but got: '
-            "json_schema",
+            (
+                'response_format type must be one of "text" or "json_object", but got: '
+                "json_schema"
+            ),
         ),
         (400, "This model does not support response format `json_schema`."),  # Groq
         (400, "Unsupported parameter: 'encoding_format'"),

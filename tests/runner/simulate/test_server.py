@@ -16,7 +16,7 @@ from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
 from runner.job import Job
 from runner.request import ChatRequest, Message, Part, Schema
-from runner.simulate.asked import read_request
+from runner.simulate.asked import read_request, said
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine, read_ledger
 from runner.simulate.model import SimulatedModel
@@ -278,7 +278,7 @@ async def test_requests_read_back_as_they_were_written() -> None:
     asked = read_request(encode_chat(request, "x", structure=Structure.SCHEMA))
     assert asked.model == "x"
     assert asked.request == request
-    assert "What of PMC1" in asked.text
+    assert "What of PMC1" in said(asked.request)
 
 
 async def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:

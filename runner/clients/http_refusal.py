@@ -24,6 +24,7 @@ from runner.errors import (
     FormRefused,
     Overloaded,
     RateLimited,
+    SchemaMismatch,
     ServerError,
     Timeout,
 )
@@ -59,6 +60,10 @@ _CONTEXT = re.compile(
 )
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
+_MISMATCH = re.compile(
+    r"json_validate_failed|does not match the expected schema", re.IGNORECASE
+)
+"""What Groq says where the model's reply was not of the form that was asked."""
 _FORM = re.compile(
     r"response.?format|json.?schema|response_?schema|output_?(format|config)"
     r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
@@ -96,6 +101,7 @@ RULES: Final[tuple[Rule, ...]] = (
         error=ContextTooLong,
         advice="shorten the prompt or choose a model that takes more",
     ),
+    Rule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
     Rule(
         statuses=range(400, 501),
         words=_FORM,

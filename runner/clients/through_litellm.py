@@ -75,6 +75,9 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
 """What litellm's exceptions mean here, by the name of the class or of its nearest base;
 by name, so that reading this table does not import litellm."""
 
+UNSERVED: Final = re.compile(r"unsupported provider", re.IGNORECASE)
+"""What litellm says, as of a lost connection, where a provider ranks nothing."""
+
 TOLD_BY_WORDS: Final = (ContextTooLong, ContentFiltered, AuthFailed)
 """What providers say with a plain 400 and words of their own, which litellm knows."""
 
@@ -175,6 +178,8 @@ class LiteLLMClient:
         # litellm adds tracebacks and links from the second line on
         said = one_line(self._keys.mask(str(error).partition("\n")[0]))
         if exchange.status is None:
+            if UNSERVED.search(said):
+                return BadRequest(f"{self._model}: {said}")
             return (meaning or BadRequest)(f"{self._model}: {said}")
         if httpx.codes.is_success(exchange.status):
             return MalformedReply(

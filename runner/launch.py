@@ -97,7 +97,10 @@ async def create(
             f"go on with siftlog resume {folder.run_id} or choose another --run-id."
         )
     folder.path.mkdir(parents=True, exist_ok=True)
-    roles = assigned(work.job, options).models
+    # who judged, embedded or ranked elsewhere stands with each task
+    roles = (
+        {"subject": options.model} if imported else assigned(work.job, options).models
+    )
     settings = work.settings.model_dump(mode="json")
     write_toml(folder.config, job=work.job.name, options=options, settings=settings)
     async with await SqliteLog.create(

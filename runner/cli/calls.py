@@ -174,7 +174,7 @@ def import_(
         )
         return found
 
-    found = importing.census(read())
+    found = importing.census(job, read())
     options = session.engine_options(
         {}, {}, model=found.models, replicates=found.replicates
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import UsageError
+from runner.importing import Census, census
+from runner.job import ImportedAnswer
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups
 from runner.roles import assigned, fixed, remarks
@@ -143,3 +145,13 @@ def test_what_follows_a_verdict_on_a_subject_goes_to_that_subject() -> None:
     root, verdict = _row(1, "answer", "b"), _row(2, "judge", "j")
     found = _following(verdict, TaskSpec(stage="answer", key="i1"), [root, verdict])
     assert [task.model for task in found] == ["b"]
+
+
+def test_a_judge_that_answered_elsewhere_is_no_subject() -> None:
+    answers = [
+        ImportedAnswer(spec=TaskSpec(stage=stage, key="i0"), model=model, replicate=1)
+        for stage, model in (("answer", "b"), ("judge", "j"), ("answer", "a"))
+    ]
+    assert census(PanelJob(), answers) == Census(
+        models=("b", "a"), replicates=1, answers=3
+    )

@@ -8,7 +8,7 @@ kind, a text is stored once per log by its hash.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,24 +72,3 @@ class RerankRequest:
 
 Request: TypeAlias = ChatRequest | EmbedRequest | RerankRequest
 """What a task asks; its stage's parser gets the reply of the same kind."""
-
-
-def most_tokens_in(request: Request) -> int:
-    """Tokens of what is sent, at most: a token is seldom shorter than three bytes."""
-    match request:
-        case ChatRequest():
-            size = sum(len(message.text.encode()) for message in request.messages)
-        case EmbedRequest():
-            size = sum(len(text.encode()) for text in request.texts)
-        case RerankRequest():
-            # most rerankers read, and count, the query again with each document
-            query = len(request.query.encode())
-            size = sum(query + len(text.encode()) for text in request.documents)
-        case _:
-            assert_never(request)
-    return size // 3 + 1
-
-
-def most_tokens_out(request: Request) -> int:
-    """Tokens of the reply, at most; only a chat has any that are counted."""
-    return request.max_tokens if isinstance(request, ChatRequest) else 0

@@ -55,7 +55,12 @@ async def test_each_form_that_is_refused_costs_a_call_for_each_slot_at_most(
     folder = RunFolder(tmp_path / "r1")
     async with saying(answer) as wire:
         options = options_from(
-            {"model": "m", "base_url": wire.url, "concurrency": AT_A_TIME}
+            {
+                "model": "m",
+                "base_url": wire.url,
+                "concurrency": AT_A_TIME,
+                "price": [0, 0],
+            }
         )
         work = load_work(Formal(), ToySettings(items=ITEMS))
         ended = await launch.start(folder, work, options, _shell(tmp_path))
@@ -80,7 +85,7 @@ async def test_a_schema_that_is_switched_off_by_the_job_is_never_tried(
     tmp_path: Path,
 ) -> None:
     async with saying(Said(body=DEEPSEEK.reply("a b"))) as wire:
-        options = options_from({"model": "m", "base_url": wire.url})
+        options = options_from({"model": "m", "base_url": wire.url, "price": [0, 0]})
         work = load_work(ToyJob(), ToySettings(items=1))
         await launch.start(RunFolder(tmp_path / "r1"), work, options, _shell(tmp_path))
     assert {form_of(each) for each in wire.heard} == {"text"}

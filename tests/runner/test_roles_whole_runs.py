@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runner import launch
-from runner.errors import RunChanged
+from runner.errors import RunChanged, UsageError
 from runner.options import RunOptions, options_from, read_toml
 from runner.roles import fixed
 from runner.scoring import Scoring, effective_settings, score
@@ -52,7 +52,13 @@ class Run:
     """A run of the job of all roles, at one endpoint."""
 
     def __init__(self, folder: Path, base_url: str, **options: object) -> None:
-        values = {**NAMES, "rerank_model": "r", "base_url": base_url, "concurrency": 4}
+        values = {
+            **NAMES,
+            "rerank_model": "r",
+            "base_url": base_url,
+            "concurrency": 4,
+            "price": [0, 0],
+        }
         self.options: RunOptions = options_from(values | options)
         self.folder = RunFolder(folder / "r1")
         self.told: list[str] = []
@@ -93,7 +99,7 @@ class Run:
 def test_a_run_says_who_is_asked_in_which_role(tmp_path: Path) -> None:
     with simulated(cwd=tmp_path) as base_url:
         run = Run(tmp_path, base_url, rerank_model="baseline/lexical")
-        run.options = options_from({**NAMES, "base_url": base_url})
+        run.options = options_from({**NAMES, "base_url": base_url, "price": [0, 0]})
         assert run.start().outcome == "finished"
     with open_reader(run.folder.log) as reader:
         first = run_started(reader)
@@ -117,6 +123,17 @@ def test_a_run_without_models_is_the_baselines_in_every_role(tmp_path: Path) -> 
     assert run.start().outcome == "finished"
     assert len([said for said in run.told if "baseline/lexical is asked" in said]) == 3
     assert {model for _, model in run.completed()} == {"baseline/lexical"}
+
+
+def test_a_model_of_any_role_needs_a_price(tmp_path: Path) -> None:
+    run = Run(tmp_path, "http://127.0.0.1:9")
+    own = dict.fromkeys(
+        ("a", "b", "e", "r"), {"usd_per_mtok_in": 1, "usd_per_mtok_out": 1}
+    )
+    run.options = options_from({**NAMES, "rerank_model": "r", "models": own})
+    with pytest.raises(UsageError, match="price of j is unknown"):
+        run.start()
+    assert not run.folder.path.exists()
 
 
 def test_a_run_through_faults_ends_with_what_a_quiet_one_ends_with(

@@ -48,7 +48,8 @@ def wait_for(ledger: Path, lines: int) -> None:
 def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None:
     config = panel / "run.toml"
     config.write_text(
-        'embed_model = "e"\nmodel = ["a", "b"]\n[models.j]\nconcurrency = 3\n'
+        'price = [0.0, 0.0]\nembed_model = "e"\nmodel = ["a", "b"]\n'
+        "[models.j]\nconcurrency = 3\n"
     )
     ledger = panel / "ledger.jsonl"
     faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 30)

@@ -20,8 +20,6 @@ from runner.request import (
     Request,
     RerankRequest,
     Schema,
-    most_tokens_in,
-    most_tokens_out,
 )
 from runner.wire import FORMS, decode_reply, encode_answer, skeleton
 
@@ -127,18 +125,3 @@ def test_the_hash_of_a_chat_is_what_it_was_when_chats_were_all_there_was() -> No
     assert skeleton(CHAT, "m").sha256 == (
         "c022949135e64c24d4c7806bb5a1f4c8ba605a2cca5251cca195d73be5f932a6"
     )
-
-
-@pytest.mark.parametrize(
-    ("request_", "tokens_in", "tokens_out"),
-    [
-        (CHAT, 1, 10),
-        (replace(EMBED, texts=("abc", "äöü")), 4, 0),  # 9 bytes
-        (RerankRequest(query="abc", documents=("abc", "abc")), 5, 0),
-    ],
-)
-def test_the_most_tokens_of_a_request_count_every_text_that_is_read(
-    request_: Request, tokens_in: int, tokens_out: int
-) -> None:
-    assert most_tokens_in(request_) == tokens_in
-    assert most_tokens_out(request_) == tokens_out

@@ -198,7 +198,10 @@ def _complaint(body: bytes) -> tuple[str, str]:
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
         said = said.get("message") or said.get("detail") or ""
-    return code, one_line(said if isinstance(said, str) else "")
+    if not isinstance(said, str):
+        # a validator's list of faults (FastAPI, Mistral): the field is named in there
+        said = msgspec.json.encode(said).decode()
+    return code, one_line(said)
 
 
 def one_line(text: str) -> str:

@@ -127,9 +127,8 @@ def test_a_run_without_models_is_the_baselines_in_every_role(tmp_path: Path) -> 
 
 def test_a_model_of_any_role_needs_a_price(tmp_path: Path) -> None:
     run = Run(tmp_path, "http://127.0.0.1:9")
-    own = dict.fromkeys(
-        ("a", "b", "e", "r"), {"usd_per_mtok_in": 1, "usd_per_mtok_out": 1}
-    )
+    price = {"usd_per_mtok_in": 1, "usd_per_mtok_out": 1}
+    own = dict.fromkeys(("a", "b", "e", "r"), price)
     run.options = options_from({**NAMES, "rerank_model": "r", "models": own})
     with pytest.raises(UsageError, match="price of j is unknown"):
         run.start()

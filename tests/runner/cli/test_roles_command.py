@@ -109,3 +109,8 @@ def test_a_role_that_nobody_is_named_for_is_the_baselines_and_told(panel: Path) 
     assert "rerank: no rerank model was named" in done.stderr
     assert "--embed-model" not in done.stderr
     assert "15 answers" in done.stdout
+
+
+def test_a_list_of_jobs_says_which_stages_have_a_role_of_their_own(panel: Path) -> None:
+    done = siftlog("jobs", cwd=panel)
+    assert "embed (embed), rerank (rerank), answer, judge (judge), sum" in done.stdout

@@ -151,6 +151,30 @@ def test_a_reply_that_the_endpoint_itself_finds_unfit_is_a_mismatch() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": [{"loc": ["body", "encoding_format"], "msg": "extra fields"}]},
+        {  # Mistral
+            "object": "error",
+            "message": {
+                "detail": [
+                    {
+                        "type": "extra_forbidden",
+                        "loc": ["body", "encoding_format"],
+                        "msg": "Extra inputs are not permitted",
+                    }
+                ]
+            },
+        },
+    ],
+)
+def test_a_validators_list_of_faults_is_read_too(body: dict[str, object]) -> None:
+    error = refuse(422, json.dumps(body).encode())
+    assert type(error) is e.FormRefused
+    assert "extra" in str(error).lower()
+
+
+@pytest.mark.parametrize(
     ("status", "said"),
     [
         (400, "max_tokens is too large: 99999"),

@@ -161,6 +161,20 @@ async def test_documents_are_ranked_and_the_scores_stored_as_they_came(
     assert json.loads(received.body) == said
 
 
+async def test_scores_in_another_form_are_read_and_stored_with_what_came() -> None:
+    said = {
+        "object": "list",
+        "data": cohere_ranking(0.25, 0.75)["results"],
+        "model": "m",
+        "usage": {"total_tokens": TOKENS_IN},
+    }
+    async with talking("voyage/rerank-2", "VOYAGE", Said(body=said)) as (_, client):
+        received = await client.call(call(DOCUMENTS))
+    usage = Usage(tokens_in=TOKENS_IN, tokens_out=0)
+    assert received.reply == Ranking(results=BEST_FIRST, usage=usage)
+    assert json.loads(received.body)["received"] == said
+
+
 @pytest.mark.parametrize(
     ("model", "request_"),
     [(NVIDIA_EMBED, TEXTS), (GEMINI_EMBED, TEXTS), (COHERE_RERANK, DOCUMENTS)],

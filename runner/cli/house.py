@@ -53,11 +53,11 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             record({"job": name, "version": job.version, "stages": stages})
         else:
             # a role of its own has a flag of its own: --judge-model and the like
-            shown = (
+            named = (
                 s.name if s.role == "subject" else f"{s.name} ({s.role})"
                 for s in job.stages
             )
-            text(f"{name:24} version {job.version:8} stages: {', '.join(shown)}")
+            text(f"{name:24} version {job.version:8} stages: {', '.join(named)}")
     return DONE
 
 

@@ -16,9 +16,10 @@ from runner.driver import Driver, Outcome
 from runner.growth import Growth, Start
 from runner.limiter import Endpoint, Limits
 from runner.plan import Roles
-from runner.reply import AnyReply, Ranking, Reply, Usage, Vectors
+from runner.reply import AnyReply, ParseFailure, Ranking, Reply, Usage, Vectors
 from runner.retry import MAX_TRIES
 from runner.scheduler import Scheduler
+from runner.task import Task
 from runner.testing import LoopClock, run_virtual
 from runner.testing_roles import PanelJob, PanelSettings
 from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
@@ -43,13 +44,16 @@ def honest(call: Call) -> AnyReply:
 class Bench:
     """A run's parts around one log, so that a second process can take over."""
 
-    def __init__(self, answer: Answerer, settings: PanelSettings) -> None:
+    def __init__(
+        self, answer: Answerer, settings: PanelSettings, job: PanelJob | None = None
+    ) -> None:
+        self.job = job or PanelJob()
         self.log = MemoryLog(LoopClock())
         self.answer = answer
         self.settings = settings
 
     async def driver(self) -> Driver:
-        job = PanelJob()
+        job = self.job
         endpoint = Endpoint("x")
         lanes = [
             (model, ROLES.stages_of(job, model), Limits(concurrency=3), endpoint)
@@ -172,6 +176,44 @@ def test_vectors_and_scores_that_cannot_be_used_are_kept_and_not_asked_again(
         rows = await bench.log.tasks(range(1, 3))
         (row,) = [row for row in rows if row.stage == stage]
         assert (row.state.name, row.reason, row.attempts) == ("COMPLETED", reason, 1)
+
+    run_virtual(main())
+
+
+class Strict(PanelJob):
+    """Says what it misses in a text."""
+
+    @staticmethod
+    def _text(dataset: PanelSettings, task: Task, reply: Reply) -> str | ParseFailure:
+        del dataset, task
+        if "good" in reply.text:
+            return reply.text
+        return ParseFailure(reason="no_json", detail="line 1, column 7: a brace")
+
+
+def test_a_process_that_takes_a_dialogue_up_says_what_was_said_before() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        async def answer(call: Call) -> AnyReply:
+            said = honest(call)
+            if call.task.stage != "answer" or call.task.model != "a":
+                return Reply(text="good") if isinstance(said, Reply) else said
+            asked.append(call.request.messages[-1].text)
+            await asyncio.sleep(5)
+            return Reply(text="good" if len(asked) == 3 else "bad")
+
+        bench = Bench(answer, PanelSettings(items=1, reask=1), Strict())
+        driver = await bench.driver()
+        asyncio.get_running_loop().call_later(7, driver.stop)
+        assert await driver.run() == "drained"
+        unknown = await bench.log.in_flight()
+        await bench.log.append(AttemptsAbandoned(attempts=unknown))
+        assert await bench.run() == "finished"
+        first, then, again = asked
+        assert first.startswith("answer i0")
+        assert "(no json: line 1, column 7: a brace)" in then
+        assert again == then
 
     run_virtual(main())
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.processes import SIFTLOG, _environment
+from tests.processes import SIFTLOG, environment
 
 LEAD = """
 import fcntl, os, sys, termios
@@ -62,7 +62,7 @@ def on_terminal(words: Sequence[object], *, cwd: Path) -> Iterator[Terminal]:
     leader = subprocess.Popen(
         [sys.executable, "-c", LEAD, line],
         cwd=cwd,
-        env=_environment(None),
+        env=environment(None),
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -45,13 +45,13 @@ def _resumed(budget_usd: float | None) -> RunResumed:
     return RunResumed(code_sha256="c", settings="{}", unknown=0, budget_usd=budget_usd)
 
 
-def _asked(usd: float, command: str = "c1") -> CommandAccepted:
+def _applied(command: str = "c1") -> CommandApplied:
+    return CommandApplied(command=command, effect="added to the budget")
+
+
+def _add(usd: float, command: str = "c1") -> CommandAccepted:
     payload = f'{{"add_usd": {usd}}}'
     return CommandAccepted(command=command, kind="budget", author="me", payload=payload)
-
-
-def _add(usd: float, command: str = "c1") -> list[Event]:
-    return [_asked(usd, command), CommandApplied(command=command, effect="added")]
 
 
 def _spending(path: Path, *events: Entry | Event) -> Spending:
@@ -71,22 +71,21 @@ def _write(path: Path, events: Sequence[Entry | Event]) -> None:
 
 
 def test_without_a_cap_there_is_none_and_nothing_to_add_to(path: Path) -> None:
-    assert _spending(path, RUN_STARTED, *_add(5)).cap_usd is None
+    assert _spending(path, RUN_STARTED, _add(5)).cap_usd is None
 
 
 @pytest.mark.parametrize(
     ("events", "cap_usd"),
     [
         ([CAPPED], 2.0),
-        ([CAPPED, *_add(5)], 7.0),
-        ([CAPPED, *_add(5), *_add(0.5, "c2")], 7.5),
+        ([CAPPED, _add(5)], 2.0),
+        ([CAPPED, _add(5), _applied()], 7.0),
+        ([CAPPED, _add(5), _applied(), _add(0.5, "c2"), _applied("c2")], 7.5),
         # a start says the whole cap, so that what was added before is in it
-        ([CAPPED, *_add(5), _resumed(7.0)], 7.0),
-        ([CAPPED, *_add(5), _resumed(7.0), *_add(1, "c2")], 8.0),
-        # accepted, broken off by a crash, and carried out by the next process
-        ([CAPPED, _asked(5)], 2.0),
-        ([CAPPED, _asked(5), _resumed(2.0), *_add(5)], 7.0),
-        ([CAPPED, _asked(5), *_add(5)], 7.0),
+        ([CAPPED, _add(5), _applied(), _resumed(7.0)], 7.0),
+        ([CAPPED, _add(5), _applied(), _resumed(7.0), _add(1, "c2")], 7.0),
+        # accepted, then a crash: the next process applies it, once
+        ([CAPPED, _add(5), _resumed(2.0), _applied()], 7.0),
         ([RUN_STARTED, _resumed(3.0)], 3.0),
         ([CAPPED, _resumed(1.0), _resumed(4.0)], 4.0),
     ],

@@ -83,7 +83,7 @@ class _Meter:
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
-        if rate > 0 and left > 0:
+        if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{_duration(left / rate)} left")
         counts = {
             "in flight": figures.in_flight,

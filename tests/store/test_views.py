@@ -481,9 +481,10 @@ def test_a_page_of_tasks_goes_on_by_key(
     assert "TEMP B-TREE" not in found
 
 
-def test_every_finish_is_a_state_that_liveness_knows(path: Path) -> None:
+@pytest.mark.parametrize("kind", ["drain", "cancel"])
+def test_every_finish_is_a_state_that_liveness_knows(path: Path, kind: str) -> None:
     finished = RunFinished(completed=0, failed=0, skipped=0)
-    drain = CommandAccepted(command="c", kind="drain", author="me", payload="{}")
+    drain = CommandAccepted(command="c", kind=kind, author="me", payload="{}")
     with open_reader(written(path, [RUN_STARTED, drain])) as reader:
         assert status(reader).signs.draining_by == "me"
     path.unlink()

@@ -59,7 +59,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 2
+CODE_VERSION = 3
 
 US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
@@ -217,7 +217,7 @@ class Fold:
             ):
                 self.run.turn(ts_us, event)
             case RunPaused():
-                self._paused(event)
+                self._paused(ts_us, event)
             case CommandAccepted():
                 if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
@@ -383,8 +383,11 @@ class Fold:
             if skip is not None:
                 self.reasons["skip", skip] += n
 
-    def _paused(self, event: RunPaused) -> None:
+    def _paused(self, ts_us: int, event: RunPaused) -> None:
         who = event.by if event.paused else None
+        if not event.paused:
+            # nothing could succeed before, which is no sign of a stall
+            self.run.phase_us = ts_us
         if event.stage is None and event.model is None:
             self.run.paused_by = who
         else:

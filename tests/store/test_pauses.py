@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from store.estimates import liveness
 from store.events import RunPaused
 from store.pauses import Pause, paused_by
+from store.sqlite import SqliteLog
+from store.testing import START_US, FakeClock
 from store.views import open_reader, status
-from tests.store.samples import RUN_STARTED, plan, task
+from tests.store.samples import RUN_STARTED, plan, started, task
 from tests.store.test_views import written
 
 LANES = (("ask", "m-large"), ("judge", "m-large"), ("ask", "m-small"))
@@ -63,3 +67,30 @@ def test_pauses_are_read_from_the_log_until_they_are_lifted(
         lifted = status(reader)
     assert lifted.pauses == ()
     assert liveness(lifted.signs, lifted.created_us, is_alive=True) == "live"
+
+
+def test_after_a_long_pause_a_run_is_not_called_stalled(tmp_path: Path) -> None:
+    hour_us = 3_600_000_000
+    clock = FakeClock()
+
+    async def write() -> None:
+        async with await SqliteLog.create(
+            tmp_path / "log.db",
+            run_id="r1",
+            config_sha256=b"",
+            clock=clock,
+            owner="tester",
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            await log.append(RunPaused(by="ops", paused=True))
+            clock.advance(hour_us / 1e6)
+            await log.append(RunPaused(by="ops", paused=False), started(1))
+            await log.heartbeat()
+
+    asyncio.run(write())
+    with open_reader(tmp_path / "log.db") as reader:
+        signs = status(reader).signs
+    now_us = START_US + hour_us
+    assert liveness(signs, now_us, is_alive=True) == "live"
+    later = replace(signs, heartbeat_us=now_us + 121_000_000)
+    assert liveness(later, now_us + 121_000_000, is_alive=True) == "stalled"

@@ -32,6 +32,13 @@ class Spending:
         return usd(self.possible_pico)
 
     @property
+    def left_usd(self) -> float | None:
+        """Dollars that may still be spent; None: no cap, or nobody knows."""
+        if self.cap_pico is None or not self.is_whole:
+            return None
+        return usd(max(0, self.cap_pico - self.spent_pico - self.possible_pico))
+
+    @property
     def cap_usd(self) -> float | None:
         """Dollars that the run may cost; None: no cap."""
         return None if self.cap_pico is None else usd(self.cap_pico)
@@ -70,6 +77,6 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
     return pico(cap) + added
 
 
-def dollars(amount: float) -> str:
-    """Dollars for people, to a hundredth of a cent."""
-    return f"${amount:,.4f}"
+def dollars(amount: float | None) -> str:
+    """Dollars for people, to a hundredth of a cent; what is unknown is never zero."""
+    return "?" if amount is None else f"${amount:,.4f}"

@@ -115,15 +115,16 @@ def _show_limits(how: Manner, model: str | None) -> int:
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
+    from runner.cli.stand import cost_text
     from runner.forecast import of_open
-    from store.views import open_reader
+    from store.spending import dollars
+    from store.views import open_reader, status
 
     how = manner(given)
     if add is not None and not how.dry_run:
         return ask(how, "budget", {"add_usd": add})
     with open_reader(how.folder.log) as reader:
-        forecast = of_open(reader)
-    spent = _dollars(forecast.spent_usd)
+        forecast, run = of_open(reader), status(reader)
     left = forecast.budget_left_usd
     if add is not None:
         more = None if left is None else left + add
@@ -131,16 +132,11 @@ def budget(*, add: float | None, **given: Any) -> int:
             how,
             "budget",
             forecast,
-            f"{spent} spent; {_dollars(left)} left, {_dollars(more)} with "
-            f"{_dollars(add)} more, for {forecast.tasks:,} open tasks.",
+            f"spent {cost_text(run)}; {dollars(left)} left, {dollars(more)} with "
+            f"{dollars(add)} more, for {forecast.tasks:,} open tasks.",
         )
     if how.as_json:
         record({"run": how.folder.run_id, **asdict(forecast)})
     else:
-        text(f"spent {spent}, left {_dollars(left)}")
+        text(f"spent {cost_text(run)}")
     return DONE
-
-
-def _dollars(amount: float | None) -> str:
-    """Dollars; what is unknown is never zero."""
-    return "?" if amount is None else f"${amount:,.2f}"

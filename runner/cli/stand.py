@@ -110,7 +110,7 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
             f"{status.tokens_out:,} out"
         ),
-        f"cost      {_cost(status)}",
+        f"cost      {cost_text(status)}",
     ]
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
@@ -160,15 +160,14 @@ def limits_text(limits: LimitsSeen) -> str:
     return ", ".join(said)
 
 
-def _cost(status: Status) -> str:
-    """What was spent, and may be; an unknown price is never zero."""
-    cost = status.cost_usd
-    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+def cost_text(status: Status) -> str:
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
-    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
-    if len(shares) > 1:
-        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     return ", ".join(said)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from runner.effects import check_name, finals
 from runner.scheduler import is_within
 from store.task import TaskState
-from store.views import Lane, count_by_lane, mean_costs, spending, status
+from store.views import Lane, Status, count_by_lane, mean_costs, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def of_open(
     return Forecast(
         tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
         in_flight=sum(lane.states.get(TaskState.RUNNING, 0) for lane in lanes),
-        **_money(reader),
+        **_money(run),
     )
 
 
@@ -59,7 +59,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Forecast:
         tasks=sum(counts.values()),
         in_flight=0,
         usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
-        **_money(reader),
+        **_money(run),
     )
 
 
@@ -70,7 +70,6 @@ def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | No
     return sum(n * means[lane] for lane, n in sorted(counts.items()))
 
 
-def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
+def _money(run: Status) -> dict[str, float | None]:
     """What is spent, and what the budget leaves."""
-    money = spending(reader)
-    return {"spent_usd": money.spent_usd, "budget_left_usd": money.left_usd}
+    return {"spent_usd": run.cost_usd, "budget_left_usd": None}

@@ -32,13 +32,6 @@ class Spending:
         return usd(self.possible_pico)
 
     @property
-    def left_usd(self) -> float | None:
-        """Dollars that may still be spent; None: no cap, or nobody knows."""
-        if self.cap_pico is None or not self.is_whole:
-            return None
-        return usd(max(0, self.cap_pico - self.spent_pico - self.possible_pico))
-
-    @property
     def cap_usd(self) -> float | None:
         """Dollars that the run may cost; None: no cap."""
         return None if self.cap_pico is None else usd(self.cap_pico)

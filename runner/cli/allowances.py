@@ -115,16 +115,15 @@ def _show_limits(how: Manner, model: str | None) -> int:
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
-    from runner.cli.stand import cost_text
     from runner.forecast import of_open
-    from store.spending import dollars
-    from store.views import open_reader, status
+    from store.views import open_reader
 
     how = manner(given)
     if add is not None and not how.dry_run:
         return ask(how, "budget", {"add_usd": add})
     with open_reader(how.folder.log) as reader:
-        forecast, run = of_open(reader), status(reader)
+        forecast = of_open(reader)
+    spent = _dollars(forecast.spent_usd)
     left = forecast.budget_left_usd
     if add is not None:
         more = None if left is None else left + add
@@ -132,11 +131,16 @@ def budget(*, add: float | None, **given: Any) -> int:
             how,
             "budget",
             forecast,
-            f"spent {cost_text(run)}; {dollars(left)} left, {dollars(more)} with "
-            f"{dollars(add)} more, for {forecast.tasks:,} open tasks.",
+            f"{spent} spent; {_dollars(left)} left, {_dollars(more)} with "
+            f"{_dollars(add)} more, for {forecast.tasks:,} open tasks.",
         )
     if how.as_json:
         record({"run": how.folder.run_id, **asdict(forecast)})
     else:
-        text(f"spent {cost_text(run)}")
+        text(f"spent {spent}, left {_dollars(left)}")
     return DONE
+
+
+def _dollars(amount: float | None) -> str:
+    """Dollars; what is unknown is never zero."""
+    return "?" if amount is None else f"${amount:,.2f}"

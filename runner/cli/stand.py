@@ -110,7 +110,7 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
             f"{status.tokens_out:,} out"
         ),
-        f"cost      {cost_text(status)}",
+        f"cost      {_cost(status)}",
     ]
     if set(status.models) - {"subject"}:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
@@ -163,7 +163,7 @@ def limits_text(limits: LimitsSeen) -> str:
     return ", ".join(said)
 
 
-def cost_text(status: Status) -> str:
+def _cost(status: Status) -> str:
     """What was spent, may have been, and still may be."""
     said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}

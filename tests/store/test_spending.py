@@ -161,17 +161,6 @@ def test_an_answer_without_a_price_makes_the_whole_unknown(path: Path) -> None:
     assert usd(seen.spent_pico) == 0.25
 
 
-def test_what_is_left_is_told_where_cap_and_prices_are_known(path: Path) -> None:
-    priced = [plan([task(1), task(2)]), started(1), answered(1, cost_usd=0.25)]
-    lost = [started(2), failed(2, possible_usd=0.5)]
-    assert _spending(path, CAPPED, *priced, *lost).left_usd == 1.25
-    without = path.with_name("without.db")
-    assert _spending(without, RUN_STARTED, *priced).left_usd is None
-    unpriced = path.with_name("unpriced.db")
-    events = [plan([task(1)]), started(1), answered(1)]
-    assert _spending(unpriced, CAPPED, *events).left_usd is None
-
-
 def test_dollars_are_shown_to_a_hundredth_of_a_cent() -> None:
     assert dollars(1234.56789) == "$1,234.5679"
 

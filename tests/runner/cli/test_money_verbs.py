@@ -74,9 +74,6 @@ def test_dollars_are_added_to_a_budget_and_counted_from_the_next_resume_on(
         money = ("--budget=0.1", "--run-id=r")
         run = siftlog("generate", *words, *money, cwd=tmp_path, check=False, env=PRICES)
         assert run.returncode == 4, run.stderr
-        shown = siftlog("budget", "r", cwd=tmp_path).stdout
-        assert shown.startswith("spent $0.0")
-        assert shown.endswith("budget $0.1000\n")
         siftlog("budget", "r", "--add=5", cwd=tmp_path)
         siftlog("resume", "r", "--no-score", cwd=tmp_path, env=PRICES)
     said = status(tmp_path, "r")

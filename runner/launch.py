@@ -303,6 +303,11 @@ async def _drive(
         )
         with open_reader(folder.log) as reader:
             money = spending(reader)
+        if money.cap_pico is not None and not money.is_whole:
+            shell.tell(
+                "Answers of this run have no known price: the budget counts without "
+                "them."
+            )
         driver = Driver(
             Parts(
                 job=work.job,

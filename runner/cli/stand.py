@@ -164,14 +164,13 @@ def limits_text(limits: LimitsSeen) -> str:
 
 
 def _cost(status: Status) -> str:
-    """What was spent, and may be; an unknown price is never zero."""
-    cost = status.cost_usd
-    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
-    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
-    if len(shares) > 1:
-        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     return ", ".join(said)

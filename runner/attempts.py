@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
+from runner.bounds import worst_output, worst_prompt
 from runner.clients.client import Call, ModelClient, Received
 from runner.growth import Growth
 from runner.job import Dataset, Job
@@ -27,7 +28,6 @@ from runner.request import ChatRequest, Message, Request
 from runner.retry import may_be_billed
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
-from runner.tokens import worst_output, worst_prompt
 from runner.told import told
 from runner.wire import decode_reply, skeleton
 from store.clock import Clock

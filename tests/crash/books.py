@@ -94,7 +94,9 @@ class Books:
                 if answered.reask is None:
                     task.is_answered = True
                     return
-                reply = decode_reply(answered.form, payload(reader, recorded.seq) or b"")
+                reply = decode_reply(
+                    answered.form, payload(reader, recorded.seq) or b""
+                )
                 task.dialogue += reask_messages(
                     reply, ParseFailure(reason=answered.reask)
                 )

@@ -107,7 +107,7 @@ class _Check:
         """SQLite's own structure."""
         (said,) = self._conn.execute(SQL["quick_check"]).fetchone()
         if said != "ok":
-            raise _Found("file", "log.db", said)
+            raise _Found("file", "log.db", " ".join(said.split()))
 
     def events(self) -> None:
         """Every link of the chain, and that every event can be read."""

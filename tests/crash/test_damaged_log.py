@@ -35,6 +35,11 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cwd / "runs" / "r"
 
 
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def _copy(sound: Path, to: Path) -> Path:
     folder = to / "runs" / "d"
     shutil.rmtree(folder, ignore_errors=True)
@@ -49,10 +54,8 @@ def test_a_log_that_cannot_be_read_is_one_sentence_and_stays_as_it_is(
     words: str,
     sound: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     log = _copy(sound, tmp_path)
     DAMAGES[damage](log)
     before = log.read_bytes()
@@ -71,10 +74,8 @@ def test_a_log_without_its_first_event_is_not_said_to_be_an_empty_one(
     words: str,
     sound: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     beheaded(_copy(sound, tmp_path))
     assert _exit_code(words.split()) == 1
     said = capsys.readouterr().err
@@ -86,10 +87,8 @@ def test_a_log_without_its_first_event_is_not_said_to_be_an_empty_one(
 def test_wherever_a_log_is_scratched_the_last_word_is_a_sentence(
     sound: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     data = (sound / "log.db").read_bytes()
     found = 0
     for seed in range(SCRATCHES):

@@ -18,7 +18,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from runner.clients.http_refusal import kept
+from runner.clients.http_refusal import kept, one_line
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring
 from runner.errors import AttemptError, ConnectionLost, MalformedReply, Timeout
@@ -26,6 +26,12 @@ from runner.errors import AttemptError, ConnectionLost, MalformedReply, Timeout
 KEEPALIVE_S: Final = 4.0
 """Idle connections are closed before the server does it: uvicorn, under vLLM and most
 other servers, closes after 5 s, and a request sent at that moment is lost."""
+
+COMPRESSIONS: Final = "gzip, deflate"
+"""What a reply may be compressed as: both unpack piece by piece. Two of them around
+each other, or zstd, make gigabytes of a few kilobytes before they can be counted."""
+
+_UNPACKED: Final = {"", "identity", *COMPRESSIONS.split(", ")}
 
 TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
     (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
@@ -80,6 +86,13 @@ class HttpSender:
         return response.status_code, headers, self._keys.mask_bytes(body)
 
     async def _read(self, response: httpx.Response) -> bytes:
+        compression = response.headers.get("content-encoding", "").strip().lower()
+        if compression not in _UNPACKED:
+            raise MalformedReply(
+                f"{self._endpoint} compressed its reply as "
+                f"{one_line(compression)!r}, which was not asked for.",
+                status=response.status_code,
+            )
         pieces: list[bytes] = []
         length = 0
         async for piece in response.aiter_bytes():

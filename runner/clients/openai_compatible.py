@@ -13,7 +13,7 @@ import httpx
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
-from runner.clients.http_sender import HttpSender
+from runner.clients.http_sender import COMPRESSIONS, HttpSender
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
@@ -119,7 +119,7 @@ def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
     headers = {
         "host": url.netloc.decode(),
         "accept": "application/json",
-        "accept-encoding": "gzip, deflate",
+        "accept-encoding": COMPRESSIONS,
         "content-type": "application/json",
         "user-agent": "siftlog",
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from runner.errors import UsageError
 
 BASELINE = "baseline/lexical"
+
+_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode's categories of controls, halves of characters, and ends of lines."""
 
 
 class ModelOptions(BaseModel):
@@ -68,6 +72,15 @@ class RunOptions(BaseModel):
     def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         """A model that is named twice is not paid twice: that is what replicates do."""
         return tuple(dict.fromkeys(models))
+
+    @field_validator("model")
+    @classmethod
+    def _on_one_line(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        """A name is printed in lists, where a line of its own would be believed."""
+        for model in models:
+            if not model or any(unicodedata.category(c) in _BREAKING for c in model):
+                raise ValueError(f"{model!r} cannot be the name of a model")
+        return models
 
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""

@@ -11,7 +11,10 @@ No sockets, errors of HTTP or keys in here: those belong to `runner.clients`.
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -29,6 +32,15 @@ CACHED_PARTS: Final = 128
 """Message parts kept encoded. Papers come first in a prompt and are asked about in a
 row, so this covers far more papers than calls in flight; at 60 KB each it stays below
 25 MB."""
+
+
+MOST_TOKENS: Final = 10**9
+"""More than any call has; the sum of many still fits a database's integer."""
+
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What bytes that are no JSON of ours raise; the last: brackets in brackets in ..."""
+
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class _Part(NamedTuple):
@@ -209,9 +221,9 @@ _completion: Final = msgspec.json.Decoder(_Completion)
 
 def _decode_openai_chat(body: bytes) -> Reply:
     try:
-        completion = _completion.decode(body)
+        completion = _read(body)
         choice = completion.choices[0]
-    except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise MalformedReply(
             f"The reply is not a chat completion ({error}).", body=body
         ) from error
@@ -226,15 +238,33 @@ def _decode_openai_chat(body: bytes) -> Reply:
     )
 
 
+def _read(body: bytes) -> _Completion:
+    """The completion in *body*.
+
+    Half a surrogate pair, as a careless JSON writer leaves it where an emoji was cut in
+    two, becomes a question mark: it is no reason to lose what was paid for.
+    """
+    try:
+        return _completion.decode(body)
+    except msgspec.DecodeError:
+        if _SURROGATE.search(body) is None:
+            raise
+    with suppress(ValueError):
+        content = json.dumps(json.loads(body), ensure_ascii=False)
+        body = content.encode(errors="replace")
+    return _completion.decode(body)
+
+
 def _usage(counted: _Usage | None) -> Usage | None:
+    """The tokens; None for counts that can be none."""
     if counted is None:
         return None
     details = counted.prompt_tokens_details
-    return Usage(
-        tokens_in=counted.prompt_tokens,
-        tokens_out=counted.completion_tokens,
-        tokens_cached=(details.cached_tokens if details else None) or 0,
-    )
+    cached = (details.cached_tokens if details else None) or 0
+    tokens = (counted.prompt_tokens, counted.completion_tokens, cached)
+    if min(tokens) < 0 or max(tokens) > MOST_TOKENS:
+        return None
+    return Usage(tokens_in=tokens[0], tokens_out=tokens[1], tokens_cached=cached)
 
 
 FORMS: Final[Mapping[str, Callable[[bytes], Reply]]] = {

@@ -118,7 +118,7 @@ class HttpSender:
                 for kind, meaning, what in TRANSPORT_ERRORS
                 if isinstance(cause, kind)
             )
-            said = self._keys.mask(str(cause))
+            said = one_line(self._keys.mask(str(cause)))
             message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
             # The cause is dropped: aiohttp's errors carry the request with its key.
             raise meaning(message) from None

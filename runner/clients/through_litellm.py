@@ -38,7 +38,7 @@ from runner.errors import (
     UsageError,
 )
 from runner.request import ChatRequest, Message, Schema
-from runner.wire import OPENAI_CHAT, decode_reply
+from runner.wire import OPENAI_CHAT, UNREADABLE, decode_reply
 
 CREDENTIAL: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 """Names of variables whose values are masked: litellm may send any of them."""
@@ -247,7 +247,7 @@ def _with_original(made: str, received: bytes) -> bytes:
     """
     try:
         msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         received = msgspec.json.encode(received.decode(errors="replace"))
     return b'%s,"received":%s}' % (made.encode()[:-1], received)
 

@@ -96,7 +96,7 @@ class Toll:
         blow = BLOWS[name]
         if not self._wait_for_calls(process):
             return False
-        time.sleep(self._chance.uniform(0, 0.2))
+        time.sleep(self._chance.uniform(0, 0.15))
         for number in blow.signals:
             process.send_signal(number)
             time.sleep(self._chance.uniform(0, 0.03))
@@ -113,7 +113,7 @@ class Toll:
     def _wait_for_calls(self, process: subprocess.Popen[str]) -> bool:
         """Until some calls were served to *process*, or it has ended."""
         size = self._size()
-        enough = size + LINE_BYTES * self._chance.randint(1, 40)
+        enough = size + LINE_BYTES * self._chance.randint(1, 30)
         deadline = CLOCK.monotonic() + 60
         while process.poll() is None:
             if self._size() >= enough:

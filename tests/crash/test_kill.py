@@ -31,7 +31,7 @@ PROVE = "SIFTLOG_PROVE" in os.environ
 CONCURRENCY = 24
 MODELS = ("tested", "acme/other model")
 MISBEHAVING = (
-    *("--latency-ms", 80, "--jitter-ms", 160),
+    *("--latency-ms", 60, "--jitter-ms", 100),
     *("--rate-429", 0.02, "--rate-5xx", 0.01, "--rate-hang", 0.002),
     *("--rate-malformed", 0.01, "--rate-drop", 0.01),
 )
@@ -54,7 +54,7 @@ def _survey(_folder: Path) -> Case:
     hit = (110, 22, 22, 22, 20, 10) if PROVE else (5, 1, 1, 1, 1, 1)
     return Case(
         job=survey,
-        words=(f"--items={1000 if PROVE else 40}", "--reask=1"),
+        words=(f"--items={450 if PROVE else 40}", "--reask=1"),
         replicates=2,
         blows=dict(zip(BLOWS, hit, strict=True)),
         least_deadly=100 if PROVE else 4,
@@ -63,13 +63,13 @@ def _survey(_folder: Path) -> Case:
 
 def _papers(folder: Path) -> Case:
     """The job that people use."""
-    hit = (30, 4, 4, 4, 4, 4) if PROVE else (3, 0, 0, 0, 1, 0)
+    hit = (20, 2, 2, 2, 2, 2) if PROVE else (3, 0, 0, 0, 1, 0)
     return Case(
         job=papers,
-        words=(*write_corpus(folder / "corpus", 300 if PROVE else 25), "--reask=1"),
+        words=(*write_corpus(folder / "corpus", 150 if PROVE else 25), "--reask=1"),
         replicates=1,
         blows=dict(zip(BLOWS, hit, strict=True)),
-        least_deadly=25 if PROVE else 2,
+        least_deadly=18 if PROVE else 2,
     )
 
 

@@ -8,14 +8,22 @@ their environment variable and never held in an option.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from runner.errors import UsageError
 
@@ -25,13 +33,26 @@ _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Unicode's categories of controls, halves of characters, and ends of lines."""
 
 
+def _variable(name: str | None) -> str | None:
+    """*name*, which somebody may take for the place of the key itself."""
+    if name is not None and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is None:
+        raise ValueError(
+            "this is not the name of a variable in capitals; a key itself belongs "
+            "into the environment or into .env"
+        )
+    return name
+
+
+Variable: TypeAlias = Annotated[str | None, AfterValidator(_variable)]
+
+
 class ModelOptions(BaseModel):
     """What a configuration file may set for one model; None: as for the run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_key_env: Variable = None
     concurrency: int | None = Field(None, ge=1)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
@@ -46,7 +67,7 @@ class RunOptions(BaseModel):
     model: tuple[str, ...] = Field((BASELINE,), min_length=1)
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
-    api_key_env: str | None = Field(
+    api_key_env: Variable = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
     concurrency: int = Field(256, ge=1, description="most calls at a time, per model")

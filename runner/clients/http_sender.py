@@ -8,10 +8,11 @@ and no reply is read in here.
 from __future__ import annotations
 
 import asyncio
+import base64
 import ipaddress
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import aiohttp
@@ -20,8 +21,14 @@ from httpx_aiohttp import AiohttpTransport
 
 from runner.clients.http_refusal import kept, one_line
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring
-from runner.errors import AttemptError, ConnectionLost, MalformedReply, Timeout
+from runner.clients.secret import Keyring, Secret
+from runner.errors import (
+    AttemptError,
+    ConnectionLost,
+    MalformedReply,
+    Timeout,
+    UsageError,
+)
 
 KEEPALIVE_S: Final = 4.0
 """Idle connections are closed before the server does it: uvicorn, under vLLM and most
@@ -54,7 +61,8 @@ class HttpSender:
         """Send to *endpoint*, which messages name, and mask *keys* in what comes."""
         self._endpoint = endpoint
         self._options = options
-        self._keys = keys
+        proxy = proxy_for(httpx.URL(endpoint))
+        self._keys = keys.with_also(*_secrets_of(proxy))
         timeouts = options.timeouts
         self._extensions = {
             "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
@@ -62,7 +70,7 @@ class HttpSender:
         # The engine bounds what is in flight; a second bound here could only disagree.
         self._transport = AiohttpTransport(
             limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
-            proxy=proxy_for(httpx.URL(endpoint)),
+            proxy=proxy,
         )
 
     async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
@@ -138,3 +146,14 @@ def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
     if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
         return None
     return httpx.Proxy(proxy)
+
+
+def _secrets_of(proxy: httpx.Proxy | None) -> Iterator[Secret]:
+    """What a proxy is told and could repeat: the password, also as it is sent."""
+    if proxy is None or proxy.auth is None:
+        return
+    user, password = proxy.auth
+    sent = base64.b64encode(f"{user}:{password}".encode()).decode()
+    for value in (password, sent):
+        with suppress(UsageError):  # with blanks: that is never sent as it stands
+            yield Secret(value)

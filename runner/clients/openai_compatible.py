@@ -95,6 +95,12 @@ def endpoint_url(base_url: str) -> str:
     Raises:
         UsageError: It is not an HTTP address, or it carries a password.
     """
+    # asked before reading: what cannot be read may hold a password too
+    if "@" in base_url or "?" in base_url:
+        raise UsageError(
+            "The base URL holds a password or a query; "
+            "put the key into the environment instead."
+        )
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
@@ -105,11 +111,6 @@ def endpoint_url(base_url: str) -> str:
         raise UsageError(
             f"The base URL {base_url!r} is not an address; "
             "write it like http://127.0.0.1:8000/v1."
-        )
-    if url.userinfo or url.query:
-        raise UsageError(
-            "The base URL holds a password or a query; "
-            "put the key into the environment instead."
         )
     path = url.path.rstrip("/").removesuffix("/chat/completions")
     return str(url.copy_with(path=path or "/v1", fragment=None))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import time
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 import pytest
 import zstandard
@@ -202,3 +204,22 @@ async def test_a_redirect_is_not_followed_and_its_address_not_shown() -> None:
         with pytest.raises(e.BadRequest, match="redirects") as raised:
             await _ask(url)
     assert KEY not in f"{raised.value} {vars(raised.value)}"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_what_a_proxy_repeats_of_its_password_gets_no_further(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = f"user:{KEY}"
+    sent = base64.b64encode(login.encode()).decode()
+    said = f"you sent {KEY}, which is {sent}".encode()
+    head = f"HTTP/1.1 407 No {KEY}\r\ncontent-length: {len(said)}\r\n\r\n"
+    async with _saying(head.encode(), said) as url:
+        proxy = url.replace("http://", f"http://{quote(login, safe=':')}@")
+        monkeypatch.setenv(f"{scheme}_proxy", proxy)
+        with pytest.raises(e.AttemptError) as raised:
+            await _ask(f"{scheme}://nowhere.invalid", api_key=None)
+    shown = f"{raised.value} {vars(raised.value)}"
+    assert "407" in shown
+    assert KEY not in shown
+    assert sent not in shown

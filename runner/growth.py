@@ -74,7 +74,7 @@ class Growth:
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
         """Plan what is not planned yet; yield each (stage, model) that got tasks."""
-        async for pair in self._finish_reading():
+        async for pair in self.finish_reading():
             yield pair
         async for pair in self._grow_first_stage():
             yield pair
@@ -187,10 +187,22 @@ class Growth:
         """Groups that this task's end may have completed: its stage's and later."""
         names = [stage.name for stage in self._job.stages]
         return [
-            (name, row.model, row.replicate, group)
+            (name, model, row.replicate, group)
             for name in names[names.index(row.stage) :]
             if self._stages[name].gathers
+            for model in self._beside(name, row.stage, row.model)
         ]
+
+    def _beside(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+        """The models whose groups of *stage* concern *model* in the stage *other*.
+
+        Its own, where both are of one role. Roles have no models in common: a judge's
+        group is about the answers of every subject.
+        """
+        wanted = self._stages[stage]
+        if wanted.role == self._stages[other].role:
+            return (model,)
+        return self._roles.of(wanted)
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
@@ -206,9 +218,10 @@ class Growth:
         names = [s.name for s in self._job.stages]
         rows: list[TaskRow] = []
         for name in names[: names.index(stage) + 1]:
-            rows = await self._log.group(name, model, replicate, group)
-            if any(row.state.is_open for row in rows):
-                return []
+            for asked in self._beside(name, stage, model):
+                rows = await self._log.group(name, asked, replicate, group)
+                if any(row.state.is_open for row in rows):
+                    return []
         if not rows:
             return []
         answers = tuple([await self._answer(row) for row in rows])
@@ -224,7 +237,7 @@ class Growth:
 
     # -- after a crash, or a change of code ------------------------------------
 
-    async def _finish_reading(self) -> AsyncIterator[tuple[str, str]]:
+    async def finish_reading(self) -> AsyncIterator[tuple[str, str]]:
         """Read the answers that were stored but not parsed when a writer died."""
         before = await self._log.last_seq()
         after = 0

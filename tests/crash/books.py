@@ -20,7 +20,7 @@ from runner.reply import ParseFailure
 from runner.request import Message
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
-from runner.wire import decode_reply, encode_chat
+from runner.wire import Structure, decode_reply, encode_chat
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -111,7 +111,7 @@ class Books:
     def _body(self, task: _Asked) -> str:
         request = self._job.request(self._dataset, task_of(task.row))
         request = replace(request, messages=request.messages + task.dialogue)
-        content = encode_chat(request, task.row.model, structured=True)
+        content = encode_chat(request, task.row.model, structure=Structure.SCHEMA)
         return hashlib.sha256(content).hexdigest()
 
     def served(self, *, until_ms: int | None = None) -> Served:

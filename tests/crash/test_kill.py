@@ -32,7 +32,7 @@ CONCURRENCY = 24
 MODELS = ("tested", "acme/other model")
 MISBEHAVING = (
     *("--latency-ms", 60, "--jitter-ms", 100),
-    *("--rate-429", 0.02, "--rate-5xx", 0.01, "--rate-hang", 0.002),
+    *("--rate-429", 0.005, "--rate-5xx", 0.01, "--rate-hang", 0.002),
     *("--rate-malformed", 0.01, "--rate-drop", 0.01),
 )
 ENGINE = (f"--concurrency={CONCURRENCY}", "--timeout-s=1", "--json")
@@ -66,10 +66,10 @@ def _papers(folder: Path) -> Case:
     hit = (20, 2, 2, 2, 2, 2) if PROVE else (3, 0, 0, 0, 1, 0)
     return Case(
         job=papers,
-        words=(*write_corpus(folder / "corpus", 150 if PROVE else 25), "--reask=1"),
+        words=(*write_corpus(folder / "corpus", 110 if PROVE else 25), "--reask=1"),
         replicates=1,
         blows=dict(zip(BLOWS, hit, strict=True)),
-        least_deadly=18 if PROVE else 2,
+        least_deadly=14 if PROVE else 2,
     )
 
 

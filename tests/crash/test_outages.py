@@ -1,4 +1,4 @@
-"""Endpoints that are away, overwhelmed or silent for a while: the run waits for them."""
+"""Endpoints that are away, overwhelmed or silent for a while: the run waits."""
 
 from __future__ import annotations
 

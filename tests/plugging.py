@@ -1,4 +1,4 @@
-"""A job of the tests', installed for the processes that they start and no others."""
+"""Jobs of the tests', installed for the processes that they start and no others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def plugged(folder: Path, name: str, target: str) -> dict[str, str]:
-    """The environment in which the job *target* ("module:attribute") has a *name*.
+def plugged(folder: Path, **jobs: str) -> dict[str, str]:
+    """The environment in which *jobs* are installed: name to "module:attribute".
 
     What pip leaves of a package is a folder of metadata beside it; here that folder
-    stands alone, and *target* is found because the tests are on the path too.
+    stands alone, and the modules are found because the tests are on the path too.
     """
-    metadata = folder / f"{name}-1.dist-info"
+    metadata = folder / "plugged-1.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n"
+        "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n"
     )
-    (metadata / "entry_points.txt").write_text(f"[siftlog.jobs]\n{name} = {target}\n")
+    points = "".join(f"{name} = {target}\n" for name, target in jobs.items())
+    (metadata / "entry_points.txt").write_text(f"[siftlog.jobs]\n{points}")
     path = [str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, path))}

@@ -30,11 +30,13 @@ class Blow:
     signals: tuple[signal.Signals, ...]
     code: int = INTERRUPTED  #: the process's exit code
     leaves_unknown: bool = False  #: calls in flight may be given up
+    pauses: bool = False  #: the run is paused before, and nothing is in flight
     options: tuple[str, ...] = ()  #: of the process that is hit
 
 
 BLOWS: Mapping[str, Blow] = {
     "SIGKILL": Blow(signals=(signal.SIGKILL,), code=DEADLY, leaves_unknown=True),
+    "SIGKILL, paused": Blow(signals=(signal.SIGKILL,), code=DEADLY, pauses=True),
     "SIGINT": Blow(signals=(signal.SIGINT,)),
     "SIGTERM": Blow(signals=(signal.SIGTERM,)),
     "SIGUSR1": Blow(signals=(signal.SIGUSR1,)),
@@ -96,6 +98,8 @@ class Toll:
         blow = BLOWS[name]
         if not self._wait_for_calls(process):
             return False
+        if blow.pauses:
+            self._books.pause()
         time.sleep(self._chance.uniform(0, 0.15))
         for number in blow.signals:
             process.send_signal(number)

@@ -8,8 +8,9 @@ of them were answered, and which of the answers the log does not have.
 from __future__ import annotations
 
 import hashlib
+import time
+import uuid
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,10 +18,18 @@ from runner.job import Dataset, Job
 from runner.plan import task_of
 from runner.reask import reask_messages
 from runner.reply import ParseFailure
-from runner.request import Message
+from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
-from runner.wire import Structure, decode_reply, encode_chat
+from runner.wire import (
+    Structure,
+    decode_reply,
+    encode_chat,
+    encode_embed,
+    encode_rerank,
+)
+from store.clock import SystemClock
+from store.commands import Command, write
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -30,8 +39,9 @@ from store.events import (
 )
 from store.runs import RunFolder
 from store.task import TaskRow
-from store.views import Reader, events, open_reader, payload, tasks
+from store.views import Reader, events, open_reader, payload, status, tasks
 
+CLOCK = SystemClock()
 PAGE = 10_000
 
 
@@ -110,8 +120,18 @@ class Books:
 
     def _body(self, task: _Asked) -> str:
         request = self._job.request(self._dataset, task_of(task.row))
-        request = replace(request, messages=request.messages + task.dialogue)
-        content = encode_chat(request, task.row.model, structure=Structure.SCHEMA)
+        match request:
+            case ChatRequest():
+                said = request.messages + task.dialogue
+                content = encode_chat(
+                    replace(request, messages=said),
+                    task.row.model,
+                    structure=Structure.SCHEMA,
+                )
+            case EmbedRequest():
+                content = encode_embed(request, task.row.model, packed=True)
+            case RerankRequest():
+                content = encode_rerank(request, task.row.model)
         return hashlib.sha256(content).hexdigest()
 
     def served(self, *, until_ms: int | None = None) -> Served:
@@ -145,6 +165,21 @@ class Books:
         """Answers that were served until then and never came to stand in the log."""
         return (self.served(until_ms=until_ms).answered - self.answered).total()
 
-    def models(self) -> Iterable[str]:
-        """The models that were asked, in order of their first task."""
-        return dict.fromkeys(task.row.model for task in self._tasks)
+    def pause(self) -> None:
+        """Ask the live run to start nothing more, and wait for its calls in flight."""
+        command = Command(
+            id=uuid.uuid4().hex,
+            author="tester",
+            host="here",
+            at_us=CLOCK.now_us(),
+            kind="pause",
+        )
+        write(self._folder, command)
+        deadline = CLOCK.monotonic() + 30
+        while CLOCK.monotonic() < deadline:
+            with open_reader(self._folder.log) as reader:
+                seen = status(reader)
+            if seen.pauses and not seen.tasks.running:
+                return
+            time.sleep(0.02)
+        raise AssertionError("the run does not pause")

@@ -52,7 +52,7 @@ class Ran:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """A run of the hostile job on hostile models."""
     cwd = tmp_path_factory.mktemp("hostile")
-    env = plugged(cwd / "plugged", "hostile", "tests.crash.hostile.job:job")
+    env = plugged(cwd / "plugged", hostile="tests.crash.hostile.job:job")
     turn = cycle(REPLIES)
     with answering(lambda _prompt: next(turn)) as endpoint:
         done = siftlog(

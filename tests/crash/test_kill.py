@@ -8,7 +8,7 @@ of the promise in `make prove`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from store.runs import RunFolder
 from tests.corpus import write_corpus
 from tests.crash.blows import BLOWS, Toll, shuffled
 from tests.crash.books import Books
+from tests.crash.panel.job import job as panel
 from tests.crash.survey.job import job as survey
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
@@ -44,42 +45,61 @@ class Case:
 
     job: Job
     words: tuple[str, ...]  #: the job's settings, as typed
-    replicates: int
-    blows: Mapping[str, int]
+    options: tuple[str, ...]  #: of the run
+    models: int  #: that are asked, in any role
+    hits: tuple[int, ...]  #: how often by each of `BLOWS`
     least_deadly: int  #: SIGKILLs that must have met calls in flight
 
 
 def _survey(_folder: Path) -> Case:
-    """Every kind of follow-up, and replies that have to be asked for again."""
-    hit = (110, 22, 22, 22, 20, 10) if PROVE else (5, 1, 1, 1, 1, 1)
+    """Every kind of follow-up, replies to be asked for again, and a budget."""
     return Case(
         job=survey,
         words=(f"--items={450 if PROVE else 40}", "--reask=1"),
-        replicates=2,
-        blows=dict(zip(BLOWS, hit, strict=True)),
-        least_deadly=100 if PROVE else 4,
+        options=("--replicates=2", "--price=1,2", "--budget=1000"),
+        models=2,
+        hits=(110, 10, 18, 18, 18, 20, 10) if PROVE else (4, 1, 1, 1, 1, 1, 1),
+        least_deadly=100 if PROVE else 3,
+    )
+
+
+def _panel(_folder: Path) -> Case:
+    """Vectors, rankings and judges beside the answers."""
+    return Case(
+        job=panel,
+        words=(f"--items={160 if PROVE else 30}",),
+        options=("--judge-model=j", "--embed-model=e", "--rerank-model=r"),
+        models=5,
+        hits=(20, 0, 2, 2, 2, 2, 2) if PROVE else (2, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
     )
 
 
 def _papers(folder: Path) -> Case:
     """The job that people use."""
-    hit = (20, 2, 2, 2, 2, 2) if PROVE else (3, 0, 0, 0, 1, 0)
     return Case(
         job=papers,
         words=(*write_corpus(folder / "corpus", 110 if PROVE else 25), "--reask=1"),
-        replicates=1,
-        blows=dict(zip(BLOWS, hit, strict=True)),
-        least_deadly=14 if PROVE else 2,
+        options=(),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (2, 0, 0, 0, 0, 1, 0),
+        least_deadly=14 if PROVE else 1,
     )
 
 
-@pytest.mark.timeout(1800 if PROVE else 300)
-@pytest.mark.parametrize("case_in", [_survey, _papers])
+JOBS = {
+    "survey": "tests.crash.survey.job:job",
+    "panel": "tests.crash.panel.job:job",
+}
+
+
+@pytest.mark.timeout(1800 if PROVE else 600)
+@pytest.mark.parametrize("case_in", [_survey, _panel, _papers])
 def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     case_in: Callable[[Path], Case], tmp_path: Path
 ) -> None:
     case = case_in(tmp_path)
-    environment = plugged(tmp_path / "plugged", "survey", "tests.crash.survey.job:job")
+    environment = plugged(tmp_path / "plugged", **JOBS)
     calm, wild = tmp_path / "calm", tmp_path / "wild"
     calm.mkdir()
     wild.mkdir()
@@ -95,7 +115,7 @@ def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     )
     folder = RunFolder(wild / "runs" / "r")
     books = Books(folder, ledger, case.job, case.job.load(settings))
-    toll = Toll(books, ledger, slots=CONCURRENCY * len(MODELS), seed=11)
+    toll = Toll(books, ledger, slots=CONCURRENCY * case.models, seed=11)
     with simulated(
         *(*server, *MISBEHAVING, "--ledger", ledger), cwd=wild, env=environment
     ) as url:
@@ -124,8 +144,7 @@ def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
 
 def _new(case: Case) -> tuple[str, ...]:
     models = [f"--model={model}" for model in MODELS]
-    repeated = f"--replicates={case.replicates}"
-    return ("run", case.job.name, *case.words, *models, repeated, "--run-id=r")
+    return ("run", case.job.name, *case.words, *models, *case.options, "--run-id=r")
 
 
 def _run_under_fire(
@@ -133,7 +152,8 @@ def _run_under_fire(
 ) -> None:
     """Hit the run and resume it until it has had its blows; let it end by itself."""
     command = _new(case)
-    for name in shuffled(case.blows, seed=11):
+    counts = dict(zip(BLOWS, case.hits, strict=True))
+    for name in shuffled(counts, seed=11):
         process = start(
             *(*command, *ENGINE, *BLOWS[name].options, f"--base-url={url}"),
             cwd=cwd,

@@ -264,7 +264,7 @@ class Driver:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
-        now, now_us = self._clock.monotonic(), self._clock.now_us()
+        now, now_us = self._clock.monotonic(), await self._log_now_us()
         works: list[tuple[Work, float]] = []
         for row in rows:
             if row.is_held and not self._frees_held:
@@ -280,6 +280,16 @@ class Driver:
             last=rows[-1].task if rows else None,
             held=len(rows) - len(works),
         )
+
+    async def _log_now_us(self) -> int:
+        """The present in the log's time, which stands still where clocks go back.
+
+        A wait was measured from an event of the log; taken from a clock that was set
+        back since, it would last as much longer.
+        """
+        last = await self._log.last_seq()
+        recorded = await self._log.events(after=last - 1, limit=1)
+        return max(self._clock.now_us(), *(each.ts_us for each in recorded))
 
     def statistics(self) -> DriverStatistics:
         """The driver's figures."""

@@ -12,7 +12,7 @@ from runner.job import Job
 from runner.scorecard import Cell, Metric, Scorecard
 from store.views import Status
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
 """First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
 
 

@@ -24,7 +24,7 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
 def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, Any]:
     """What `status --json` prints."""
     beat = status.heartbeat
-    age = None if beat is None else round((clock.now_us() - beat.at_us) / 1e6, 1)
+    age = None if beat is None else round(max(0, clock.now_us() - beat.at_us) / 1e6, 1)
     return {
         "run": status.run_id,
         "state": state_of(status, folder, clock),

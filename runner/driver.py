@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
+from runner.hits import Hits
 from runner.lane import Work
 from runner.scheduler import Load
 from store.errors import LogBehind, StoreError
@@ -26,6 +27,7 @@ class DriverStatistics:
 
     started: int  #: attempts
     answered: int
+    cached: int  #: tasks that the response cache answered, none of them an attempt here
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
@@ -45,6 +47,7 @@ class Driver:
         self._frees_held = parts.frees_held
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
+        self._hits = Hits(parts)
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
@@ -212,10 +215,14 @@ class Driver:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
+        # before anything is awaited: a task that is known may end meanwhile
+        fresh = [row for row in rows if not self._attempts.holds(row.task)]
+        free = [row for row in fresh if not row.is_held or self._frees_held]
+        taken = await self._hits.take(free)
         now, now_us = self._clock.monotonic(), self._clock.now_us()
         works: list[tuple[Work, float]] = []
-        for row in rows:
-            if row.is_held and not self._frees_held:
+        for row in free:
+            if row.task in taken:
                 continue
             work = await self._attempts.admit(row)
             due = float("-inf")
@@ -226,7 +233,8 @@ class Driver:
             load,
             works,
             last=rows[-1].task if rows else None,
-            held=len(rows) - len(works),
+            held=len(fresh) - len(free),
+            others=len(rows) - len(fresh) + len(taken),
         )
 
     def statistics(self) -> DriverStatistics:
@@ -236,7 +244,8 @@ class Driver:
             started=self._attempts.counts["started"],
             answered=self._attempts.counts["answered"],
             failed=self._attempts.counts["failed"],
-            tasks_ended=self._attempts.counts["tasks_ended"],
+            cached=self._hits.count,
+            tasks_ended=self._attempts.counts["tasks_ended"] + self._hits.count,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),

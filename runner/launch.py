@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from runner.attempts import Parts
+from runner.cache import response_cache
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
@@ -260,6 +261,15 @@ async def _drive(
             ),
             start=Start(planning=await log.planning(), must_catch_up=must_catch_up),
         )
+        cache = await stack.enter_async_context(
+            response_cache(
+                options,
+                {m: _client_options(work.job, options, m, shell) for m in clients},
+                run=folder.run_id,
+                clock=shell.clock,
+                tell=shell.tell,
+            )
+        )
         driver = Driver(
             Parts(
                 job=work.job,
@@ -274,6 +284,7 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                cache=cache,
             )
         )
         listener = Listener(folder=folder, log=log, driver=driver, clock=shell.clock)

@@ -55,6 +55,12 @@ class RunOptions(BaseModel):
         "retry", description="what to do with attempts that a crash left unknown"
     )
     allow_unknown_price: bool = False
+    cache: bool = Field(
+        default=False, description="take answers of earlier runs, and keep these"
+    )
+    cache_dir: Path | None = Field(
+        None, description="folder of cache.db; that of the user's caches if not set"
+    )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 

@@ -108,10 +108,10 @@ def follow_ups(
     roles: Roles,
     *,
     root: int,
-    existing: Iterable[TaskRow],
+    existing: Iterable[TaskRow | PlannedTask],
 ) -> list[PlannedTask]:
     """The tasks that follow a group and are not in the plan yet."""
-    there = {identity(row) for row in existing}
+    there = {identity(task) for task in existing}
     leader = group[0].task
     planned: list[PlannedTask] = []
     for spec in specs:

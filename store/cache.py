@@ -115,6 +115,10 @@ def unusable(path: Path, error: OSError | sqlite3.Error) -> CacheUnusable:
             f"{path} is damaged or no database ({error}): delete it to begin a new "
             "cache, or choose another --cache-dir"
         )
+    if isinstance(error, sqlite3.Error) and is_busy(error):
+        return CacheUnusable(
+            f"{path} is being written by another process for long: try again"
+        )
     return CacheUnusable(
         f"{path} cannot be used ({error}): see that its folder may be written to and "
         "has room, or choose another --cache-dir"

@@ -37,7 +37,7 @@ from store.status import (
     scorings,
     status,
 )
-from store.task import TaskRow
+from store.task import PICO_PER_USD, TaskRow
 
 __all__ = [
     "AttemptCounts",
@@ -46,6 +46,7 @@ __all__ = [
     "Heartbeat",
     "LaneCounts",
     "LimitsSeen",
+    "ModelTotals",
     "Reader",
     "Status",
     "TaskCounts",
@@ -55,6 +56,7 @@ __all__ = [
     "events",
     "families",
     "last_seq",
+    "model_totals",
     "open_reader",
     "parts",
     "payload",
@@ -79,6 +81,14 @@ class AttemptRow:
     started_seq: int | None  #: its payload is the request's skeleton
     ended_seq: int | None  #: its payload is the reply, or what came instead
     outcome: AttemptAnswered | AttemptFailed | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTotals:
+    """What one model was asked in a run, and what that cost."""
+
+    calls: int  #: requests sent
+    cost_usd: float  #: of the answers whose price is known
 
 
 def tasks(
@@ -138,6 +148,14 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+def model_totals(conn: sqlite3.Connection) -> dict[str, ModelTotals]:
+    """Calls and costs by model."""
+    return {
+        model: ModelTotals(calls=calls, cost_usd=cost_pico / PICO_PER_USD)
+        for model, calls, cost_pico in conn.execute(SQL["model_totals"]).fetchall()
+    }
 
 
 def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:

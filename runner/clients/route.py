@@ -10,7 +10,7 @@ class Route(enum.Enum):
 
     BASELINE = "baseline"  #: the job itself
     RECORDED = "recorded"  #: a file, or an earlier run
-    DIRECT = "openai-compatible"  #: over HTTP, without an SDK
+    DIRECT = "direct"  #: over HTTP to an OpenAI-compatible endpoint, without an SDK
     LITELLM = "litellm"  #: to a provider, through litellm
 
 
@@ -18,7 +18,7 @@ def route(model: str, *, has_base_url: bool) -> Route:
     """How *model* is reached, with an address of its own or without.
 
     >>> route("openai/gpt-4o-mini", has_base_url=False)
-    <Route.DIRECT: 'openai-compatible'>
+    <Route.DIRECT: 'direct'>
     """
     provider = model.partition("/")[0]
     if provider == "baseline":

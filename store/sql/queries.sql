@@ -297,6 +297,8 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: model_totals
+SELECT model, sum(started), sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes
 SELECT class, stage, model, n, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;

@@ -165,8 +165,9 @@ async def response_cache(
         tell: shows a sentence to people.
     """
     cache: ResponseCache | None = None
+    origins = {m: o for m, c in clients.items() if (o := origin_of(m, c)) is not None}
     async with AsyncExitStack() as stack:
-        if options.cache:
+        if options.cache and origins:
             path = cache_path(options.cache_dir)
             try:
                 thread = await CacheThread.open(path)
@@ -174,11 +175,10 @@ async def response_cache(
                 tell(_without(error))
             else:
                 stack.push_async_callback(thread.close)
-                origins = {m: origin_of(m, client) for m, client in clients.items()}
                 cache = ResponseCache(
                     path,
                     thread,
-                    origins={m: o for m, o in origins.items() if o is not None},
+                    origins=origins,
                     run=run,
                     clock=clock,
                     tell=tell,

@@ -211,6 +211,7 @@ class _Course:
                 if reask is not None:
                     self.states[at] = TaskState.QUEUED
                 latency = self.draw(st.sampled_from([0.0, 0.4, 12.5, 91_000.0]))
+                cached = self.draw(st.sampled_from([False, False, True]))
                 return [
                     reply(
                         number,
@@ -219,6 +220,7 @@ class _Course:
                         cost_usd=cost,
                         reask=reask,
                         latency_ms=latency,
+                        cached=cached,
                     )
                 ]
             case "retry":

@@ -80,8 +80,8 @@ class ResponseCache:
             received = _received(found[key]) if key in found else None
             if received is not None:
                 self._used[key] += 1
+                self._changed.set()
             replies.append(received)
-        self._changed.set()
         return replies
 
     def keep(self, task: Task, request_sha256: str, received: Received) -> None:

@@ -6,6 +6,7 @@ does neither.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -28,6 +29,9 @@ class CacheThread:
         Raises:
             CacheUnusable: it cannot be made or opened, or is something else.
         """
+        # tried beforehand: aiosqlite's thread may outlive the loop if its first word
+        # is an error
+        await asyncio.to_thread(_try, path)
         thread = WriterThread(lambda: cache.connect(path))
         try:
             await thread
@@ -59,3 +63,7 @@ class CacheThread:
     async def close(self) -> None:
         """Close the connection and end the thread."""
         await self._thread.close()
+
+
+def _try(path: Path) -> None:
+    cache.connect(path).close()

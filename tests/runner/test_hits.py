@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from runner import errors as e
 from runner.attempts import Parts
 from runner.cache import ResponseCache
 from runner.cache_key import Origin
-from runner.clients.client import Call
+from runner.clients.client import Call, Received
 from runner.clients.function import FunctionClient
 from runner.driver import Driver
 from runner.growth import Growth, Start
@@ -23,6 +24,7 @@ from runner.limiter import Endpoint, Limits
 from runner.plan import Roles
 from runner.reply import Reply, Usage
 from runner.scheduler import Scheduler
+from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from store.cache import connect, groups
 from store.cache_thread import CacheThread
@@ -44,6 +46,14 @@ def _honest(call: Call) -> Reply:
     )
 
 
+class SlowCache(ResponseCache):
+    """Takes its time to look."""
+
+    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+        await asyncio.sleep(0.05)
+        return await super().find(asked)
+
+
 class Shelf:
     """A cache file that several runs use in turn, and what was asked of the model."""
 
@@ -51,6 +61,9 @@ class Shelf:
         self.path = folder / "cache.db"
         self.asked: list[str] = []
         self.told: list[str] = []
+        self.driver: Driver | None = None
+        self.cache: type[ResponseCache] = ResponseCache
+        self.job = ToyJob()
 
     async def run(
         self,
@@ -63,13 +76,13 @@ class Shelf:
             self.asked.append(f"{call.task.stage} {call.task.key}")
             return answer(call)
 
-        job, data = ToyJob(), settings or ToySettings()
+        job, data = self.job, settings or ToySettings()
         stages = [stage.name for stage in job.stages]
         limits = Limits(concurrency=4)
         thread = await CacheThread.open(self.path)
         if spoil is not None:
             await thread._thread.run(spoil)
-        cache = ResponseCache(
+        cache = self.cache(
             self.path,
             thread,
             origins={"m": Origin(model="m", endpoint="x", structured=True)},
@@ -77,7 +90,7 @@ class Shelf:
             clock=CLOCK,
             tell=self.told.append,
         )
-        driver = Driver(
+        driver = self.driver = Driver(
             Parts(
                 job=job,
                 dataset=data,
@@ -325,6 +338,42 @@ def test_a_cache_that_is_busy_is_waited_for_by_nobody_else(shelf: Shelf) -> None
         assert shelf.told == []
         await shelf.run(MemoryLog(), settings=ToySettings(items=2))
         assert len(shelf.take_asked()) == 4
+
+    asyncio.run(main())
+
+
+def test_two_hits_that_lead_to_the_same_task_plan_it_once(shelf: Shelf) -> None:
+    async def main() -> None:
+        # each word alone asks for its item's sum
+        ask = shelf.job.stages[1]
+        alone = replace(ask, gathers=False)
+        shelf.job.stages = (shelf.job.stages[0], alone, shelf.job.stages[2])
+        first, second = MemoryLog(), MemoryLog()
+        await shelf.run(first)
+        shelf.take_asked()
+        await shelf.run(second)
+        assert not shelf.take_asked()
+        assert await _states(second) == await _states(first)
+        assert (await _states(second))["sum COMPLETED"] == 3
+
+    asyncio.run(main())
+
+
+def test_a_task_that_ends_while_its_page_is_looked_up_is_not_sent_again(
+    shelf: Shelf,
+) -> None:
+    async def main() -> None:
+        def answer(call: Call) -> Reply:
+            if len(shelf.asked) == 1:
+                assert shelf.driver is not None
+                shelf.driver.reopened()  # so that the pages are read from the first
+            return _honest(call)
+
+        shelf.cache = SlowCache
+        log = MemoryLog()
+        await shelf.run(log, answer, ToySettings(items=20))
+        assert set(shelf.take_asked().values()) == {1}
+        assert sum((await _states(log)).values()) == 80
 
     asyncio.run(main())
 

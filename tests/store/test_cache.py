@@ -18,7 +18,9 @@ from store.cache import (
     connect,
     find,
     groups,
+    is_busy,
     prune,
+    unusable,
     write,
 )
 from store.errors import CacheUnusable
@@ -142,6 +144,16 @@ def test_what_is_wrong_with_the_file_is_said_in_a_sentence(tmp_path: Path) -> No
 
     with pytest.raises(CacheUnusable, match="cannot be used"):
         connect(junk / "cache.db")
+
+
+def test_a_file_that_is_held_is_neither_damaged_nor_out_of_reach(path: Path) -> None:
+    with closing(connect(path)) as holder, closing(connect(path)) as conn:
+        holder.execute("BEGIN IMMEDIATE")
+        conn.execute("PRAGMA busy_timeout = 1")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            write(conn, [_entry(1)], {}, 0)
+        assert is_busy(caught.value)
+        assert "being written by another process" in str(unusable(path, caught.value))
 
 
 def test_a_full_disk_takes_nothing_and_loses_nothing(path: Path) -> None:

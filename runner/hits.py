@@ -89,7 +89,10 @@ class Hits:
         attempt = row.attempts + 1
         usage = reply.usage
         started = AttemptStarted(
-            task=row.task, attempt=attempt, request_sha256=made.sha256
+            task=row.task,
+            attempt=attempt,
+            request_sha256=made.sha256,
+            worst_usd=0.0,
         )
         answered = AttemptAnswered(
             task=row.task,

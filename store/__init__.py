@@ -18,6 +18,7 @@ __all__ = [
     "printable",
     "query",
     "runs",
+    "spending",
     "sqlite",
     "task",
     "testing",

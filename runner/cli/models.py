@@ -12,7 +12,7 @@ from runner.cli import choices
 from runner.cli.speech import DONE, record, tell, text
 
 if TYPE_CHECKING:
-    from runner.catalogue import Listed
+    from runner.prices import Price
 
 NAME_WIDTH = 36
 """With the figures beside it, a line of 80 columns."""
@@ -57,53 +57,60 @@ def _of_table() -> Iterator[dict[str, Any]]:
     from runner.catalogue import listed
 
     for found in listed():
-        yield _row(found.model, found, has_base_url=False)
+        row = _row(found.model, found.price, found.context_tokens, has_base_url=False)
+        yield {**row, "kind": found.kind}
 
 
 def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
-    from runner.catalogue import listed
+    from runner.catalogue import context_tokens
     from runner.cli.session import engine_options
     from runner.options import read_toml
+    from runner.prices import price_of
     from store.runs import resolve
-    from store.views import model_totals, open_reader, run_started, status
+    from store.views import model_calls, open_reader, run_started, status
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
         first, state = run_started(reader), status(reader)
-        totals = model_totals(reader)
-    file = read_toml(folder.config) if folder.config.exists() else {}
-    names = tuple(dict.fromkeys(m for role in first.models.values() for m in role))
-    options = engine_options({}, file)
-    prices = {found.model: found for found in listed()}
+        calls = model_calls(reader)
+    options = engine_options(
+        {}, read_toml(folder.config) if folder.config.exists() else {}
+    )
     limits = {seen.model: seen for seen in state.limits}
-    for model in names:
-        seen, total = limits.get(model), totals.get(model)
+    for model in dict.fromkeys(m for role in first.models.values() for m in role):
+        price, context = price_of(model, options), context_tokens(model)
         has_base_url = options.of(model).base_url is not None
+        seen = limits.get(model)
+        is_whole = state.cost_usd is not None
         yield {
-            **_row(model, prices.get(model), has_base_url=has_base_url),
+            **_row(model, price, context, has_base_url=has_base_url),
             "concurrency": seen.concurrency if seen else None,
             "rpm": seen.rpm if seen else None,
             "tpm": seen.tpm if seen else None,
-            "calls": total.calls if total else 0,
+            "calls": calls.get(model, 0),
             # a sum without the answers of unknown price would look like a price
-            "cost_usd": total.cost_usd
-            if total and state.cost_usd is not None
-            else None,
+            "cost_usd": state.model_cost_usd.get(model, 0.0) if is_whole else None,
         }
 
 
-def _row(model: str, found: Listed | None, *, has_base_url: bool) -> dict[str, Any]:
+def _row(
+    model: str, price: Price | None, context: int | None, *, has_base_url: bool
+) -> dict[str, Any]:
     from runner.clients.route import route
 
     return {
         "model": model,
         "client": route(model, has_base_url=has_base_url).value,
-        "kind": found.kind if found else None,
-        "usd_per_mtok_in": found.usd_per_mtok_in if found else None,
-        "usd_per_mtok_cached": found.usd_per_mtok_cached if found else None,
-        "usd_per_mtok_out": found.usd_per_mtok_out if found else None,
-        "context_tokens": found.context_tokens if found else None,
+        "usd_per_mtok_in": _per_mtok(price.input_usd if price else None),
+        "usd_per_mtok_cached": _per_mtok(price.cached_input_usd if price else None),
+        "usd_per_mtok_out": _per_mtok(price.output_usd if price else None),
+        "context_tokens": context,
     }
+
+
+def _per_mtok(usd: float | None) -> float | None:
+    """A price for a million tokens, without the noise of the multiplication."""
+    return None if usd is None else float(f"{usd * 1e6:.9g}")
 
 
 def _show(row: dict[str, Any]) -> None:

@@ -72,6 +72,12 @@ def test_a_second_run_sends_nothing_and_has_the_same_scorecard(office: Office) -
     assert status(office.cwd, "second")["cost_usd"] == 0.0
     assert siftlog("verify", "second", cwd=office.cwd).returncode == 0
 
+    # a hit waits for no budget, and for no slot
+    office.generate("poor", "--price=100,100", "--budget=0.0001", "--rpm=1")
+    poor = status(office.cwd, "poor")
+    assert (poor["state"], poor["cost_usd"], poor["possible_usd"]) == ("finished", 0, 0)
+    assert office.requests() == 0
+
     # another endpoint, or another replicate, is another question
     with simulated("--job", JOB, "--seed", 5, cwd=office.cwd) as url:
         office.generate("elsewhere", url=url)

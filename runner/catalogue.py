@@ -57,4 +57,4 @@ def _listed(name: str, row: Mapping[str, Any]) -> Listed | None:
 
 def _context(row: Mapping[str, Any]) -> int | None:
     tokens = row.get("max_input_tokens") or row.get("max_tokens")
-    return int(tokens) if isinstance(tokens, int | float) else None
+    return int(tokens) if isinstance(tokens, int | float) and tokens else None

@@ -122,7 +122,7 @@ def prune(
     cache_dir: Path | None,
     as_json: bool,
 ) -> int:
-    """Remove entries by age, by model, or until the cache is small enough."""
+    """Remove entries by age, by model, or to a size."""
     from runner.errors import UsageError
     from store.cache import Pruned
     from store.cache import prune as remove

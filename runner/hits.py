@@ -15,7 +15,7 @@ from runner.cache import ResponseCache
 from runner.clients.client import Received
 from runner.growth import Ended
 from runner.plan import stage_of, task_of
-from runner.reply import ParseFailure
+from runner.reply import ParseFailure, Reply
 from runner.task import Answer, Task
 from runner.wire import Skeleton, skeleton
 from store.events import AttemptAnswered, AttemptStarted, Entry, TaskCompleted
@@ -84,7 +84,12 @@ class Hits:
         parts, reply = self._parts, received.reply
         parsed = stage_of(parts.job, row.stage).parse(parts.dataset, task, reply)
         failure = parsed if isinstance(parsed, ParseFailure) else None
-        if failure is not None and parts.reask and not reply.is_truncated:
+        if (
+            failure is not None
+            and parts.reask
+            and isinstance(reply, Reply)
+            and not reply.is_truncated
+        ):
             return None
         attempt = row.attempts + 1
         usage = reply.usage
@@ -104,6 +109,7 @@ class Hits:
             tokens_in=usage.tokens_in if usage else None,
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
+            tokens_cache_write=usage.tokens_cache_write if usage else None,
             cost_usd=0.0,
             cached=True,
             headers=received.headers,

@@ -13,9 +13,9 @@ from runner.cache import ResponseCache, cache_path, response_cache
 from runner.clients.client import Received
 from runner.clients.options import ClientOptions
 from runner.options import RunOptions, options_from
-from runner.reply import Reply
+from runner.reply import Reply, Usage, Vectors
 from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
 from store import cache as file
 from store.clock import SystemClock
 
@@ -68,6 +68,22 @@ def test_what_is_kept_is_there_when_the_run_has_ended(tmp_path: Path) -> None:
         assert (group.entries, group.hits) == (600, 600)
         assert group.endpoint == "http://x/v1"
         assert told == []
+
+    asyncio.run(main())
+
+
+def test_vectors_come_back_as_they_were(tmp_path: Path) -> None:
+    async def main() -> None:
+        vectors = Vectors.of(
+            [[0.5, -2.0], [1.0, 0.25]], Usage(tokens_in=4, tokens_out=0)
+        )
+        form, body = encode_answer(vectors)
+        received = Received(body=body, form=form, reply=vectors)
+        async with _open(_options(tmp_path), []) as cache:
+            assert cache is not None
+            cache.keep(_task("k"), "1", received)
+            await cache.flush()
+            assert await cache.find([(_task("k"), "1")]) == [received]
 
     asyncio.run(main())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,15 @@ from runner.cache_key import Origin, cache_key, origin_of
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
 from runner.errors import UsageError
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.request import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Part,
+    Request,
+    RerankRequest,
+    Schema,
+)
 from runner.wire import skeleton
 
 REQUEST = ChatRequest(
@@ -26,7 +35,10 @@ REQUEST = ChatRequest(
 )
 ORIGIN = Origin(model="m", endpoint="http://x/v1", structured=True)
 
-OTHER_REQUESTS = {
+EMBED = EmbedRequest(texts=("a", "b"), dimensions=8, purpose="query")
+RERANK = RerankRequest(query="q", documents=("a", "b"), top_n=1)
+
+OTHER_CHATS: dict[str, tuple[object, ...]] = {
     "messages": (
         REQUEST.messages[:1],
         REQUEST.messages[::-1],
@@ -41,7 +53,20 @@ OTHER_REQUESTS = {
         Schema(name="s", json='{"type":"array"}'),
     ),
 }
-OTHER_ORIGINS = {
+OTHERS: dict[Request, dict[str, tuple[object, ...]]] = {
+    REQUEST: OTHER_CHATS,
+    EMBED: {
+        "texts": (("a",), ("b", "a"), ("a", "b", ""), ("ab",)),
+        "dimensions": (None, 9),
+        "purpose": (None, "document"),
+    },
+    RERANK: {
+        "query": ("", "a"),
+        "documents": (("b", "a"), ("a",), ("q", "b")),
+        "top_n": (None, 2),
+    },
+}
+OTHER_ORIGINS: dict[str, tuple[Any, ...]] = {
     "model": ("n", "openai/m", ""),
     "endpoint": ("https://x/v1", "http://x:81/v1"),
     "structured": (False,),
@@ -50,7 +75,7 @@ OTHER_ORIGINS = {
 
 
 def _key(
-    request: ChatRequest = REQUEST, origin: Origin = ORIGIN, replicate: int = 1
+    request: Request = REQUEST, origin: Origin = ORIGIN, replicate: int = 1
 ) -> bytes:
     sha256 = skeleton(request, origin.model).sha256
     return cache_key(origin, request_sha256=sha256, replicate=replicate)
@@ -58,11 +83,15 @@ def _key(
 
 def test_every_field_of_request_and_origin_changes_the_key() -> None:
     # a field that is added must be thought of here
-    assert {field.name for field in fields(ChatRequest)} == set(OTHER_REQUESTS)
+    assert {type(request) for request in OTHERS} == set(get_args(Request))
     assert {field.name for field in fields(Origin)} == set(OTHER_ORIGINS)
-    keys = [_key()]
-    for name, values in OTHER_REQUESTS.items():
-        keys += [_key(replace(REQUEST, **{name: value})) for value in values]
+    keys = []
+    for request, others in OTHERS.items():
+        assert {field.name for field in fields(request)} == set(others)
+        keys.append(_key(request))
+        for name, values in others.items():
+            changed: Any = [{name: value} for value in values]
+            keys += [_key(replace(request, **change)) for change in changed]
     for name, values in OTHER_ORIGINS.items():
         keys += [_key(origin=replace(ORIGIN, **{name: value})) for value in values]
     keys += [_key(replicate=2), _key(replicate=11)]

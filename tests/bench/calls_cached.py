@@ -52,7 +52,7 @@ def _run(cwd: Path, corpus: list[str], url: str, run: str) -> float:
         [
             *(SIFTLOG, "generate", "paper-investigation", *corpus),
             *("--model=x", f"--base-url={url}", f"--run-id={run}"),
-            *("--cache", "--cache-dir=caches"),
+            *("--cache", "--cache-dir=caches", "--price=0.15,0.60"),
         ],
         cwd=cwd,
         stderr=subprocess.DEVNULL,

@@ -42,6 +42,7 @@ class AttemptCounts:
 
     started: int
     answered: int
+    cached: int  #: of the answered ones, those that the response cache answered
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -119,7 +120,7 @@ class Status:
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
     reasked: Mapping[str, int]  #: answers refused and asked again, by reason
-    tokens_in: int
+    tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
@@ -215,6 +216,7 @@ def status(conn: sqlite3.Connection) -> Status:
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
+            cached=counters.get("answers_cached", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),

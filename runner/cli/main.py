@@ -58,6 +58,10 @@ VERBS = {
         "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
     ),
     "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
+    "models": Verb(
+        "runner.cli.models", "models", "List models, their prices and clients."
+    ),
     "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
     "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
 }

@@ -86,6 +86,7 @@ class _Meter:
         if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{_duration(left / rate)} left")
         counts = {
+            "from the cache": figures.cached,
             "in flight": figures.in_flight,
             "waiting": figures.waiting,
             "failed": self._failed_before + figures.tasks_failed,

@@ -41,6 +41,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "attempts": {
             "started": status.attempts.started,
             "answered": status.attempts.answered,
+            "cached": status.attempts.cached,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
@@ -84,6 +85,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    found = f" ({attempts.cached:,} of them from the response cache)"
+    cached = found if attempts.cached else ""
     is_live = shown["state"] in {
         "live",
         "quiet",
@@ -103,8 +106,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{tasks.skipped:,} skipped, {tasks.open:,} open"
         ),
         (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered, "
-            f"{attempts.failed:,} failed, {attempts.unknown:,} unknown"
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "

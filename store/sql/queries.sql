@@ -304,6 +304,8 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: model_calls
+SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs
 SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes

@@ -212,6 +212,7 @@ class _Course:
                 if reask is not None:
                     self.states[at] = TaskState.QUEUED
                 latency = self.draw(st.sampled_from([0.0, 0.4, 12.5, 91_000.0]))
+                cached = self.draw(st.sampled_from([False, False, True]))
                 return [
                     reply(
                         number,
@@ -221,6 +222,7 @@ class _Course:
                         possible_usd=possible if cost is None else None,
                         reask=reask,
                         latency_ms=latency,
+                        cached=cached,
                     )
                 ]
             case "retry":

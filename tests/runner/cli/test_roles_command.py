@@ -52,7 +52,7 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
         "[models.j]\nconcurrency = 3\n"
     )
     ledger = panel / "ledger.jsonl"
-    faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 30)
+    faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 150)
     with simulated(*faults, "--ledger", ledger, cwd=panel) as url:
         words = (
             "run",

@@ -1,0 +1,121 @@
+"""What `estimate --from RUN` does and shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any, Final
+
+from runner.cli import session
+from runner.options import read_toml
+from runner.registry import load_job
+from runner.rehearsal import Rehearsal, rehearse
+from store.runs import resolve
+from store.views import open_reader, run_started
+
+SCHEMA: Final = 1
+"""Version of the object; a field that changes its meaning raises it."""
+
+FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
+"""What is typed here counts for every model, whatever the run's file says of one."""
+
+
+def rehearsed(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
+    """The run played again under the options that were typed, over its own.
+
+    A limit of inf lifts the run's own.
+    """
+    folder = resolve(given["runs_dir"], run_name)
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        file = read_toml(folder.config) if folder.config.exists() else {}
+        subjects = tuple(first.models["subject"])
+        models = tuple(given["model"]) or subjects
+        fixed = {"replicates": first.replicates}
+        then = session.engine_options({}, file, model=subjects, **fixed)
+        now = session.engine_options(
+            _finite(given), _under(file, given, models), model=models, **fixed
+        )
+        stages = tuple(stage.name for stage in load_job(first.job).stages)
+        return rehearse(reader, stages, then=then, now=now)
+
+
+def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value == inf else value for name, value in given.items()}
+
+
+def _under(
+    file: Mapping[str, Any], given: Mapping[str, Any], models: tuple[str, ...]
+) -> dict[str, Any]:
+    """The run's configuration as far as it is not tried otherwise."""
+    typed = {name for name in FOR_ALL if given.get(name) is not None}
+    own = {
+        model: {k: v for k, v in values.items() if k not in typed}
+        for model, values in file.get("models", {}).items()
+        if model in models
+    }
+    return {**{k: v for k, v in file.items() if k not in typed}, "models": own}
+
+
+def as_json(rehearsal: Rehearsal) -> dict[str, Any]:
+    """The object that programs read."""
+    outcome = rehearsal.outcome
+    return {
+        "from": rehearsal.run_id,
+        "seconds": round(outcome.seconds, 3),
+        "hours": round(outcome.seconds / 3600, 4),
+        "cost_usd": rehearsal.cost_usd,
+        "models": {
+            model: {
+                "calls": sums.calls,
+                "answered": sums.answered,
+                "refused": sums.refused,
+                "failed_tasks": sums.failed,
+                "tokens_in": sums.tokens_in,
+                "tokens_out": sums.tokens_out,
+                "tokens_cached": sums.tokens_cached,
+                "cost_usd": rehearsal.costs_usd[model],
+            }
+            for model, sums in outcome.models.items()
+        },
+        "most_in_flight": outcome.most_in_flight,
+        "tasks": rehearsal.census.tasks,
+        "stopped": outcome.stopped,
+        "assumes": list(rehearsal.assumes),
+        "schema": SCHEMA,
+    }
+
+
+def as_text(rehearsal: Rehearsal) -> str:
+    """The lines that people read."""
+    outcome = rehearsal.outcome
+    lines = [
+        f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
+        (
+            f"takes      {duration(outcome.seconds)}, at most "
+            f"{outcome.most_in_flight:,} calls at a time"
+        ),
+        f"costs      {dollars(rehearsal.cost_usd)}",
+    ]
+    for model, sums in outcome.models.items():
+        lines.append(
+            f"  {model}: {sums.calls:,} calls, {sums.refused:,} of them refused, "
+            f"{sums.failed:,} tasks failed; {sums.tokens_in:,} tokens in, "
+            f"{sums.tokens_out:,} out, {dollars(rehearsal.costs_usd[model])}"
+        )
+    if outcome.stopped is not None:
+        lines.append(f"stops      {outcome.stopped}")
+    lines += [f"assumes    {said}" for said in rehearsal.assumes]
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def dollars(usd: float | None) -> str:
+    """Money; an unknown price is never zero."""
+    return "$? (price unknown)" if usd is None else f"${usd:,.2f}"

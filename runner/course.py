@@ -34,7 +34,7 @@ MARGIN: Final = 1.2
 """Of tokens reserved for a prompt over those that it has (bytes by three: 1.05 for
 papers, 1.4 for prose)."""
 BOUND: Final = 0.98
-"""Of the limit set by hand: what is found above it is that limit, not the endpoint's."""
+"""Of the limit set by hand: what is found above it is that limit itself."""
 REFUSALS: Final = 200
 """Failures that are looked at for what a refusal is like."""
 

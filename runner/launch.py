@@ -26,6 +26,7 @@ from runner.clients.options import ClientOptions, Timeouts
 from runner.clients.secret import Secret
 from runner.driver import Driver, Outcome
 from runner.errors import RunnerError, UsageError
+from runner.forecast import expected
 from runner.growth import Growth, Start
 from runner.job import Job
 from runner.limiter import Endpoint, Limits
@@ -37,6 +38,7 @@ from runner.work import Work
 from store.clock import Clock
 from store.events import (
     AttemptsAbandoned,
+    Expected,
     RunDrained,
     RunFinished,
     RunResumed,
@@ -89,6 +91,7 @@ async def create(
     clock: Clock,
     *,
     imported: bool = False,
+    expects: Expected | None = None,
 ) -> AsyncIterator[SqliteLog]:
     """A new run's log with its first event; the folder must not hold a run yet."""
     if folder.log.exists():
@@ -118,6 +121,7 @@ async def create(
                 inputs=work.inputs,
                 siftlog_version=version("siftlog"),
                 imported=imported,
+                expected=expects,
             )
         )
         yield log
@@ -143,7 +147,8 @@ async def start(
 ) -> Ended:
     """Run a new run until it ends or is interrupted."""
     clients = open_clients(work.job, options, shell)
-    async with create(folder, work, options, shell.clock) as log:
+    expects = expected(work, options, shell.runs_dir, shell.clock)
+    async with create(folder, work, options, shell.clock, expects=expects) as log:
         return await _drive(
             folder, log, work, options, shell, clients=clients, must_catch_up=False
         )

@@ -1,4 +1,4 @@
-"""A what-if on a recorded run, from its log and the options to try: hours and dollars."""
+"""A what-if on a recorded run, from its log and the options to try."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from store.errors import NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
+from store.outlook import Outlook, SoFar, outlook
 from store.projections import load_run_state
 from store.reading import recorded_rows
 from store.statements import SQL
@@ -67,6 +68,17 @@ class ErrorCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCount:
+    """Tokens of one stage and model over all its answers."""
+
+    stage: str
+    model: str
+    completed: int  #: tasks
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSeen:
     """What held one model back when last observed, learned limits included."""
 
@@ -116,6 +128,7 @@ class Status:
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
+    outlook: Outlook | None  #: None: there was no estimate, or not all is planned
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
@@ -172,6 +185,12 @@ def status(conn: sqlite3.Connection) -> Status:
         reasons[what][reason] = n
     answered = counters.get("attempts_answered", 0)
     is_priced = answered > 0 and not counters.get("answers_unpriced")
+    so_far = SoFar(
+        calls=answered,
+        tokens_in=counters.get("tokens_in", 0),
+        tokens_out=counters.get("tokens_out", 0),
+        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+    )
     return Status(
         run_id=run_id,
         job=first.job,
@@ -204,10 +223,10 @@ def status(conn: sqlite3.Connection) -> Status:
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
         reasked=reasons["re-ask"],
-        tokens_in=counters.get("tokens_in", 0),
-        tokens_out=counters.get("tokens_out", 0),
+        tokens_in=so_far.tokens_in,
+        tokens_out=so_far.tokens_out,
         tokens_cached=counters.get("tokens_cached", 0),
-        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+        cost_usd=so_far.cost_usd,
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
         scorings=tuple(scoring.number for scoring in scorings(conn)),
@@ -223,6 +242,9 @@ def status(conn: sqlite3.Connection) -> Status:
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
         ),
         why=run.phase_why,
+        outlook=outlook(first.expected, run.consumed, lanes, so_far)
+        if first.expected is not None and run.exhausted
+        else None,
     )
 
 
@@ -249,6 +271,22 @@ def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
         LaneCounts(stage=stage, model=model, states=states)
         for (stage, model), states in lanes.items()
     )
+
+
+def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
+    """Tokens by stage and model."""
+    return [
+        UsageCount(
+            stage=stage,
+            model=model,
+            completed=completed,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        for stage, model, completed, tokens_in, tokens_out in conn.execute(
+            SQL["usage"]
+        ).fetchall()
+    ]
 
 
 def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:

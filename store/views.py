@@ -20,6 +20,7 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.outlook import Outlook, Prospect
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
@@ -32,10 +33,12 @@ from store.status import (
     LimitsSeen,
     Status,
     TaskCounts,
+    UsageCount,
     error_counts,
     run_started,
     scorings,
     status,
+    usage_counts,
 )
 from store.task import TaskRow
 
@@ -46,9 +49,12 @@ __all__ = [
     "Heartbeat",
     "LaneCounts",
     "LimitsSeen",
+    "Outlook",
+    "Prospect",
     "Reader",
     "Status",
     "TaskCounts",
+    "UsageCount",
     "attempts",
     "count_tasks",
     "error_counts",
@@ -64,6 +70,7 @@ __all__ = [
     "status",
     "task_events",
     "tasks",
+    "usage_counts",
 ]
 
 EVERYTHING = Query()

@@ -8,12 +8,13 @@ import click
 
 from runner.cli import choices
 from runner.cli.calls import ANY_SETTING
-from runner.cli.speech import DONE, record, text
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB", required=False)
 @click.option("--from", "run_name", metavar="RUN", help="What if RUN had other limits?")
+@click.option("--budget", type=float, metavar="USD", help="Would this much do?")
+@click.option("--count-tokens", is_flag=True, help="By litellm's tokenizer: slower.")
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
@@ -24,27 +25,20 @@ def estimate(
     /,
     job_name: str | None,
     run_name: str | None,
-    as_json: bool,
     **given: Any,
 ) -> int:
     """Say what JOB would take before any call: calls, tokens, dollars, hours.
 
-    It takes the options of siftlog run. With --from RUN the calls of a recorded run are
-    played again, on its own latencies, under the limits that are given here.
+    It takes the options of siftlog run. With --from RUN a recorded run is played again
+    on its own latencies, under the limits that are given here; inf lifts one.
     """
-    from runner.cli import rehearsing
+    from runner.cli import estimated, rehearsing
     from runner.errors import UsageError
 
-    if (job_name is None) == (run_name is None):
-        raise UsageError("Name a job, or a recorded run with --from RUN.")
     if run_name is not None:
-        rehearsal = rehearsing.rehearsed(run_name, given)
-        shown = rehearsing.as_json(rehearsal)
-        said = rehearsing.as_text(rehearsal)
-    else:
-        raise NotImplementedError
-    if as_json:
-        record(shown)
-    else:
-        text(said)
-    return DONE
+        if job_name is not None or ctx.args:
+            raise UsageError("--from RUN says it all: leave the job and its settings.")
+        return rehearsing.rehearsed(run_name, given)
+    if job_name is None:
+        raise UsageError("Name a job, or a recorded run with --from RUN.")
+    return estimated.estimated(ctx.args, job_name, given)

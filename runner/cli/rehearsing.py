@@ -7,6 +7,8 @@ from math import inf
 from typing import Any, Final
 
 from runner.cli import session
+from runner.cli.figures import dollars, duration
+from runner.cli.speech import DONE, record, text
 from runner.options import read_toml
 from runner.registry import load_job
 from runner.rehearsal import Rehearsal, rehearse
@@ -20,11 +22,20 @@ FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
 """What is typed here counts for every model, whatever the run's file says of one."""
 
 
-def rehearsed(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
-    """The run played again under the options that were typed, over its own.
+def rehearsed(run_name: str, given: Mapping[str, Any]) -> int:
+    """Play a run again under the options that were typed, and print how it goes.
 
-    A limit of inf lifts the run's own.
+    They count over the run's own; a limit of inf lifts it.
     """
+    found = _rehearsal(run_name, given)
+    if given["as_json"]:
+        record(_as_json(found))
+    else:
+        text(_as_text(found))
+    return DONE
+
+
+def _rehearsal(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
@@ -57,8 +68,7 @@ def _under(
     return {**{k: v for k, v in file.items() if k not in typed}, "models": own}
 
 
-def as_json(rehearsal: Rehearsal) -> dict[str, Any]:
-    """The object that programs read."""
+def _as_json(rehearsal: Rehearsal) -> dict[str, Any]:
     outcome = rehearsal.outcome
     return {
         "from": rehearsal.run_id,
@@ -86,8 +96,7 @@ def as_json(rehearsal: Rehearsal) -> dict[str, Any]:
     }
 
 
-def as_text(rehearsal: Rehearsal) -> str:
-    """The lines that people read."""
+def _as_text(rehearsal: Rehearsal) -> str:
     outcome = rehearsal.outcome
     lines = [
         f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
@@ -107,15 +116,3 @@ def as_text(rehearsal: Rehearsal) -> str:
         lines.append(f"stops      {outcome.stopped}")
     lines += [f"assumes    {said}" for said in rehearsal.assumes]
     return "\n".join(lines)
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def dollars(usd: float | None) -> str:
-    """Money; an unknown price is never zero."""
-    return "$? (price unknown)" if usd is None else f"${usd:,.2f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runner.cli.outlook import outlook_json, outlook_lines
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
@@ -74,6 +75,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
+        "estimate": status.outlook and outlook_json(status.outlook),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
         "why": status.why,
@@ -106,6 +108,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
         ),
     ]
+    if status.outlook is not None:
+        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:

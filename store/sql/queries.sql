@@ -297,6 +297,9 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: usage
+SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+GROUP BY stage, model ORDER BY stage, model;
 -- name: error_classes
 SELECT class, stage, model, n, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;

@@ -58,6 +58,7 @@ NOTHING: Final = Span(low=0.0, expected=0.0, high=0.0)
 TOKENIZERS: Final = (0.9, 1.0, 1.25)
 """Tokens of a prompt by those that are counted here: models' tokenizers differ by so
 much, the rule of `runner.tokens` by a few percent in sum."""
+ALL: Final = (1.0, 1.0, 1.0)
 FOLLOWED: Final = (0.5, 1.0, 1.5)
 """Follow-ups by those of the baseline: models recall less, or more, than a search."""
 TERSE: Final = 0.5
@@ -173,12 +174,12 @@ def _askers(plan: Plan, place: Place) -> dict[str, int]:
 def _figures(
     plan: Plan, sample: Sample, place: Place, model: str, times: int
 ) -> Figures:
-    fewer, usual, more = (1.0, 1.0, 1.0) if place.is_first else FOLLOWED
+    found = ALL if place.is_first else FOLLOWED
 
     def sums(amount: Callable[[Use], float]) -> Span:
         return _extrapolated(
             [amount(grown.get(place, Use())) for grown in sample.tried], sample.items
-        ).times(fewer * times, usual * times, more * times)
+        ).times(*(times * share for share in found))
 
     calls = sums(lambda use: use.calls)
     if place.is_first:

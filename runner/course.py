@@ -18,6 +18,8 @@ import msgspec
 
 from runner import errors as e
 from runner.bucket import MINUTE_S
+from runner.prices import Price, cost_pico
+from runner.reply import Usage
 from runner.retry import RULES
 from runner.told import NOTHING, Quota, Told, told
 from runner.whatif import Attempt, Ceiling, Item, Trial
@@ -62,6 +64,7 @@ class RecordedItems:
     model: str  #: whose attempts are taken
     name: str  #: what it is called in the what-if
     stages: Sequence[str]
+    price: Price | None  #: of what it is called
     max_tokens: Mapping[str, int]  #: of a reply, by stage
     census: Census
     drops_refusals: bool  #: a ceiling makes its own
@@ -109,7 +112,7 @@ class RecordedItems:
         lenders = self._lenders.setdefault(
             (row.stage, row.model), deque(maxlen=LENDERS)
         )
-        ended = _attempts(course.attempts)
+        ended = _attempts(course.attempts, self.price)
         if self.drops_refusals:
             ended = tuple(a for a in ended if not isinstance(a.error, e.RateLimited))
         if row.state.is_open or not ended:
@@ -169,7 +172,7 @@ def output_limits(
     return found
 
 
-def _attempts(ended: Sequence[Ended]) -> tuple[Attempt, ...]:
+def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...]:
     """The attempts that brought the reply that counts; those of a retried task last."""
     kept: list[Ended] = []
     for each in ended:
@@ -177,7 +180,7 @@ def _attempts(ended: Sequence[Ended]) -> tuple[Attempt, ...]:
             kept.clear()
         kept.append(each)
     return tuple(
-        _attempt(each, error)
+        _attempt(each, error, price)
         for each in kept
         if not isinstance(error := _error(each), _MENDED)
     )
@@ -195,18 +198,26 @@ def _error(ended: Ended) -> e.AttemptError | None:
     return error("as recorded", retry_after_s=outcome.retry_after_s)
 
 
-def _attempt(ended: Ended, error: e.AttemptError | None) -> Attempt:
+def _attempt(
+    ended: Ended, error: e.AttemptError | None, price: Price | None
+) -> Attempt:
     outcome = ended.outcome
     took_s = (outcome.latency_ms or 0.0) / 1e3
     if ended.took_us is not None:
         took_s = ended.took_us / 1e6
     if not isinstance(outcome, AttemptAnswered):
         return Attempt(took_s=took_s, error=error)
-    return Attempt(
-        took_s=took_s,
+    usage = Usage(
         tokens_in=outcome.tokens_in or 0,
         tokens_out=outcome.tokens_out or 0,
         tokens_cached=outcome.tokens_cached or 0,
+    )
+    return Attempt(
+        took_s=took_s,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        tokens_cached=usage.tokens_cached,
+        cost_pico=None if price is None else cost_pico(price, usage),
         told=_told(outcome.headers),
     )
 

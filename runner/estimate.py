@@ -198,7 +198,7 @@ def _figures(
         calls=calls,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        usd=None if price is None else _usd(price, tokens_in, tokens_out),
+        usd=None if price is None else _usd(price, calls, tokens_in, tokens_out),
         call_s=calls.times(*BEFORE_S) + tokens_out.times(*PER_TOKEN_S),
     )
 
@@ -222,16 +222,26 @@ def _extrapolated(values: Sequence[float], items: int) -> Span:
     )
 
 
-def _usd(price: Price, tokens_in: Span, tokens_out: Span) -> Span:
-    def cost(given: float, taken: float) -> float:
-        usage = Usage(tokens_in=round(given), tokens_out=round(taken))
-        return cost_pico(price, usage) / PICO_PER_USD
+def _usd(price: Price, calls: Span, tokens_in: Span, tokens_out: Span) -> Span:
+    """What tokens cost in calls of the mean length: long prompts may cost more each."""
 
-    worst = worst_pico(price, round(tokens_in.high), round(tokens_out.high))
+    def usd(figure: Callable[[Span], float], pico: Callable[[int, int], int]) -> float:
+        given, taken = figure(tokens_in), figure(tokens_out)
+        prompt = max(1, round(given / max(1.0, figure(calls))))
+        of_prompt = pico(prompt, 0)
+        of_token = pico(prompt, 1) - of_prompt
+        return (of_prompt / prompt * given + of_token * taken) / PICO_PER_USD
+
+    def usual(given: int, taken: int) -> int:
+        return cost_pico(price, Usage(tokens_in=given, tokens_out=taken))
+
+    def worst(given: int, taken: int) -> int:
+        return worst_pico(price, given, taken)
+
     return Span(
-        low=cost(tokens_in.low, tokens_out.low),
-        expected=cost(tokens_in.expected, tokens_out.expected),
-        high=worst / PICO_PER_USD,
+        low=usd(lambda span: span.low, usual),
+        expected=usd(lambda span: span.expected, usual),
+        high=usd(lambda span: span.high, worst),
     )
 
 

@@ -11,9 +11,8 @@ from runner.course import Census, RecordedItems, found_ceiling, output_limits
 from runner.errors import UsageError
 from runner.limiter import Endpoint, Limits
 from runner.options import RunOptions
-from runner.prices import cost_pico, price_of
-from runner.reply import Usage
-from runner.whatif import ASSUMED, Asked, Ceiling, Outcome, Sums, what_if
+from runner.prices import price_of
+from runner.whatif import ASSUMED, Asked, Ceiling, Outcome, what_if
 from store.task import PICO_PER_USD
 from store.views import run_started, status
 
@@ -97,6 +96,7 @@ def rehearse(
                     model=like,
                     name=model,
                     stages=stages,
+                    price=price_of(model, now),
                     max_tokens=output,
                     census=census,
                     drops_refusals=found.get(like) is not None,
@@ -108,7 +108,10 @@ def rehearse(
     return Rehearsal(
         run_id=first.run_id,
         outcome=outcome,
-        costs_usd={m: _cost_usd(m, sums, now) for m, sums in outcome.models.items()},
+        costs_usd={
+            model: None if sums.unpriced else sums.cost_pico / PICO_PER_USD
+            for model, sums in outcome.models.items()
+        },
         census=census,
         assumes=(*_assumed(source, census), *_allowed(ceilings), *ASSUMED),
     )
@@ -123,18 +126,6 @@ def _allowed(ceilings: Mapping[str, Ceiling | None]) -> list[str]:
         "refused then"
         for name, ceiling in ceilings.items()
     ]
-
-
-def _cost_usd(model: str, sums: Sums, options: RunOptions) -> float | None:
-    price = price_of(model, options)
-    if price is None:
-        return None
-    usage = Usage(
-        tokens_in=sums.tokens_in,
-        tokens_out=sums.tokens_out,
-        tokens_cached=sums.tokens_cached,
-    )
-    return cost_pico(price, usage) / PICO_PER_USD
 
 
 def _assumed(source: Mapping[str, str], census: Census) -> list[str]:

@@ -37,7 +37,7 @@ class Use:
     most_out: float = 0.0  #: as much as the requests allow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A stage, by whether its tasks are planned first or follow."""
 
@@ -208,7 +208,7 @@ class _Offline:
         reply = Reply(text=self._job.baseline(request))
         parse = stage_of(self._job, spec.stage).parse
         self.calls += 1
-        use = uses.setdefault(Place(spec.stage, is_first), Use())
+        use = uses.setdefault(Place(stage=spec.stage, is_first=is_first), Use())
         use.calls += 1
         use.tokens_in += prompt_tokens(request, self._count)
         use.tokens_out += min(self._count(reply.text) + 1, request.max_tokens)

@@ -46,6 +46,7 @@ class Attempt:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    cost_pico: int | None = 0  #: None: its price is unknown
     told: Told = NOTHING  #: limits in the reply's headers
 
     @property
@@ -125,6 +126,8 @@ class Sums:
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    cost_pico: int = 0
+    unpriced: int = 0  #: answers whose price is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +321,8 @@ class _Simulation:
         sums.tokens_in += attempt.tokens_in
         sums.tokens_out += attempt.tokens_out
         sums.tokens_cached += attempt.tokens_cached
+        sums.cost_pico += attempt.cost_pico or 0
+        sums.unpriced += attempt.cost_pico is None
         used = attempt.tokens or None
         self._scheduler.received(work, self._now, used=used, told=attempt.told)
         if going.has_more:

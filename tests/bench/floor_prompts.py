@@ -2,9 +2,10 @@
 
 Each floor is a script of its own, run by `calls_per_second.py`:
 
-    python -m tests.bench.floor_socket BASE_URL CALLS CONCURRENCY
+    python -m tests.bench.floor_socket BASE_URL CALLS CONCURRENCY [LATENCY_S]
 
-It prints one JSON object, `{"calls_per_s": ..., "cpu_ms": ...}`.
+It prints one JSON object, `{"calls_per_s": ..., "cpu_ms": ...}`, with `steady_per_s`
+where the server's latency is given.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from tests.bench.steady import steady_per_s
 
 SENTENCE = "Carriers of the variant needed a lower dose than the other patients did. "
 
@@ -25,15 +27,17 @@ class Work:
     url: str
     calls: int
     concurrency: int
+    latency_s: float  #: of the server; 0: none to speak of
 
 
 def work() -> Work:
     """The arguments of the script."""
-    base_url, calls, concurrency = sys.argv[1:4]
+    base_url, calls, concurrency, *latency_s = sys.argv[1:]
     return Work(
         url=f"{base_url}/chat/completions",
         calls=int(calls),
         concurrency=int(concurrency),
+        latency_s=float(*latency_s or (0.0,)),
     )
 
 
@@ -52,13 +56,33 @@ def body(number: int) -> dict[str, object]:
     }
 
 
-def timed(calls: int) -> Callable[[], None]:
-    """Start the watch; the function returned stops it and prints the figures."""
-    began, cpu = time.perf_counter(), time.process_time()
+def timed(todo: Work) -> Watch:
+    """Start the watch."""
+    return Watch(todo)
 
-    def stop() -> None:
-        seconds, busy = time.perf_counter() - began, time.process_time() - cpu
-        figures = {"calls_per_s": calls / seconds, "cpu_ms": busy / calls * 1000}
+
+class Watch:
+    """Times the calls of a floor, and prints the figures when it is stopped."""
+
+    def __init__(self, todo: Work) -> None:
+        self._todo = todo
+        self._answered_s: list[float] = []
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    def answered(self) -> None:
+        """A call was answered; to be told where the server has a latency."""
+        self._answered_s.append(time.perf_counter())
+
+    def stop(self) -> None:
+        """All calls were answered."""
+        seconds = time.perf_counter() - self._began
+        busy = time.process_time() - self._cpu
+        figures = {
+            "calls_per_s": self._todo.calls / seconds,
+            "cpu_ms": busy / self._todo.calls * 1000,
+        }
+        if self._todo.latency_s:
+            figures["steady_per_s"] = steady_per_s(
+                self._answered_s, self._todo.latency_s
+            )
         print(json.dumps(figures))
-
-    return stop

@@ -1,112 +1,75 @@
-"""An estimate from work and options: for the verb, and for a run's first event.
+"""What a request would come to, in figures, before anybody asks for it.
 
-The verb looks at the whole plan and at what earlier runs know. A run that starts looks
-at the beginning of its plan and at no more items than it can try in an instant.
+Read from the projections alone: it costs the same for ten tasks and ten million, but
+for a filter, whose tasks are counted. Money is told only where every answer so far has
+a price.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from runner.estimate import Estimate, Plan, Span, estimate
-from runner.history import usual_replies
-from runner.limiter import Limits
-from runner.options import RunOptions
-from runner.plan import Roles
-from runner.prices import price_of
-from runner.sample import draw
-from runner.tokens import CountTokens, text_tokens
-from runner.work import Work
-from store.clock import Clock
-from store.events import Expected
-
-ITEMS: Final = 64
-"""Items that are tried: two standard errors are then a quarter of their spread."""
-CALLS: Final = 4000
-"""Baseline answers, at most, before a person who waits: papers take 1 ms each."""
-AT_START_S: Final = 0.15
-"""For trying items before a run's first event: some ten papers of 60 KB."""
-AMONG_AT_START: Final = 4096
-LARGEST_AT_START: Final = 16
-OFFLINE: Final = ("baseline/", "recorded:")
-"""How names of models begin that no endpoint serves."""
+from runner.effects import check_name, finals
+from runner.scheduler import is_within
+from store.task import TaskState
+from store.views import Lane, Status, count_by_lane, mean_costs, status
 
 
-def forecast(
-    work: Work, options: RunOptions, runs_dir: Path, *, count: CountTokens = text_tokens
-) -> Estimate:
-    """What a run would take, from a sample of its whole plan and from earlier runs."""
-    sample = draw(
-        work.job,
-        work.dataset,
-        items=ITEMS,
-        goes_on=lambda calls: calls < CALLS,
-        model=options.model[0],
-        count=count,
-    )
-    return estimate(_plan(work, options, runs_dir), sample)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The tasks and calls that a request is about, and the money."""
+
+    tasks: int
+    in_flight: int  #: calls of theirs under way
+    usd: float | None = None  #: what asking the tasks again would cost; None: unknown
+    spent_usd: float | None = None  #: so far; None: unknown
+    budget_left_usd: float | None = None  #: None: no budget, or unknown
 
 
-def expected(
-    work: Work, options: RunOptions, runs_dir: Path, clock: Clock
-) -> Expected | None:
-    """What a run remembers as its estimate; None where nothing that costs is asked.
+def of_open(
+    reader: sqlite3.Connection, stage: str | None = None, model: str | None = None
+) -> Forecast:
+    """The open tasks of a stage, a model, or the run.
 
-    How many items it is made of depends on what the machine can try in an instant.
+    Raises:
+        Refused: there are no tasks of such a name.
     """
-    end = clock.monotonic() + AT_START_S
-    plan = _plan(work, options, runs_dir)
-    if plan.offline.issuperset(plan.limits):
+    run = status(reader)
+    check_name("stage", stage, sorted({lane.stage for lane in run.lanes}))
+    check_name("model", model, sorted({lane.model for lane in run.lanes}))
+    lanes = [lane for lane in run.lanes if is_within(lane.key, (stage, model))]
+    return Forecast(
+        tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
+        in_flight=sum(lane.states.get(TaskState.RUNNING, 0) for lane in lanes),
+        **_money(run),
+    )
+
+
+def of_retry(reader: sqlite3.Connection, expression: str) -> Forecast:
+    """The final tasks that a filter names, at what such tasks have cost so far.
+
+    Raises:
+        QueryError: the filter cannot be read.
+    """
+    counts = count_by_lane(reader, finals(expression))
+    run = status(reader)
+    return Forecast(
+        tasks=sum(counts.values()),
+        in_flight=0,
+        usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
+        **_money(run),
+    )
+
+
+def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | None:
+    """The tasks at their lanes' means; None: a lane has completed none so far."""
+    if not counts.keys() <= means.keys():
         return None
-    sample = draw(
-        work.job,
-        work.dataset,
-        items=ITEMS,
-        goes_on=lambda _: clock.monotonic() < end,
-        among=AMONG_AT_START,
-        largest=LARGEST_AT_START,
-        model=options.model[0],
-    )
-    if not sample.tried:
-        return None
-    total = estimate(plan, sample).total
-
-    def each(span: Span) -> tuple[float, float, float]:
-        low, middle, high = (
-            float(f"{figure / sample.specs:.4g}")
-            for figure in (span.low, span.expected, span.high)
-        )
-        return low, middle, high
-
-    return Expected(
-        tried=len(sample.tried),
-        first=list(sample.first_calls),
-        calls=each(total.calls),
-        tokens_in=each(total.tokens_in),
-        tokens_out=each(total.tokens_out),
-        cost_usd=None if total.usd is None else each(total.usd),
-    )
+    return sum(n * means[lane] for lane, n in sorted(counts.items()))
 
 
-def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
-    roles = Roles(models={"subject": options.model}, replicates=options.replicates)
-    models = [model for served in roles.models.values() for model in served]
-    return Plan(
-        job=work.job,
-        roles=roles,
-        limits={model: _limits(options, model) for model in models},
-        prices={model: price_of(model, options) for model in models},
-        usual_out=usual_replies(runs_dir, work.job.name),
-        offline=frozenset(model for model in models if model.startswith(OFFLINE)),
-    )
-
-
-def _limits(options: RunOptions, model: str) -> Limits:
-    own = options.of(model)
-    return Limits(
-        concurrency=own.concurrency or options.concurrency,
-        rpm=own.rpm,
-        tpm=own.tpm,
-        weight=own.weight,
-    )
+def _money(run: Status) -> dict[str, float | None]:
+    """What is spent, and what the budget leaves."""
+    return {"spent_usd": run.cost_usd, "budget_left_usd": None}

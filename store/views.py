@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from store.codec import unpack
 from store.connect import Reader, open_reader
@@ -21,9 +22,11 @@ from store.events import (
     Recorded,
 )
 from store.outlook import Outlook, Prospect
+from store.pauses import Pause
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
+from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
@@ -40,7 +43,7 @@ from store.status import (
     status,
     usage_counts,
 )
-from store.task import TaskRow
+from store.task import PICO_PER_USD, TaskRow
 
 __all__ = [
     "AttemptCounts",
@@ -50,23 +53,28 @@ __all__ = [
     "LaneCounts",
     "LimitsSeen",
     "Outlook",
+    "Pause",
     "Prospect",
     "Reader",
+    "Spending",
     "Status",
     "TaskCounts",
     "UsageCount",
     "attempts",
+    "count_by_lane",
     "count_tasks",
     "error_counts",
     "events",
     "families",
     "last_seq",
+    "mean_costs",
     "open_reader",
     "parts",
     "payload",
     "reply",
     "run_started",
     "scorings",
+    "spending",
     "status",
     "task_events",
     "tasks",
@@ -74,6 +82,9 @@ __all__ = [
 ]
 
 EVERYTHING = Query()
+
+Lane: TypeAlias = tuple[str, str]
+"""A stage and a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +116,25 @@ def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
     statement = SQL["tasks_count"].format(query.condition())
     (count,) = conn.execute(statement, query.parameters()).fetchone()
     return int(count)
+
+
+def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[Lane, int]:
+    """How many tasks a filter lets through, by stage and model."""
+    statement = SQL["tasks_by_lane"].format(query.condition())
+    rows = conn.execute(statement, query.parameters()).fetchall()
+    return {(stage, model): n for stage, model, n in rows}
+
+
+def mean_costs(conn: sqlite3.Connection) -> dict[Lane, float]:
+    """Dollars that a completed task has cost so far, by stage and model.
+
+    Failed attempts and re-asks are in it; answers without a price count as free, so
+    it says something only where all of them have one (`Status.cost_usd`).
+    """
+    return {
+        (stage, model): cost_pico / n / PICO_PER_USD
+        for stage, model, cost_pico, n in conn.execute(SQL["lane_costs"]).fetchall()
+    }
 
 
 def events(

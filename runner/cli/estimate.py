@@ -13,7 +13,6 @@ from runner.cli.calls import ANY_SETTING
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB", required=False)
 @click.option("--from", "run_name", metavar="RUN", help="What if RUN had other limits?")
-@click.option("--budget", type=float, metavar="USD", help="Would this much do?")
 @click.option("--count-tokens", is_flag=True, help="By litellm's tokenizer: slower.")
 @choices.who_answers
 @choices.engine_options

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from runner.cli import session
-from runner.cli.figures import dollars, duration, number
+from runner.cli.figures import cost, duration, number
 from runner.cli.speech import DONE, record, text
 from runner.estimate import BEFORE_S, Estimate, Figures, Span, verdict
-from runner.forecast import forecast
+from runner.preview import preview
 from runner.registry import load_job
 from runner.tokens import CountTokens, text_tokens
 from runner.work import load_work
@@ -26,13 +26,12 @@ def estimated(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> 
     work = load_work(job, session.with_sample(job, settings))
     options = session.engine_options(given, file)
     count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
-    found = forecast(work, options, given["runs_dir"], count=count)
-    budget = given.get("budget")
+    found = preview(work, options, given["runs_dir"], count=count)
     assumes = _assumed(found, counts=count is not text_tokens)
     if given["as_json"]:
-        record(_as_json(job.name, found, budget, assumes))
+        record(_as_json(job.name, found, options.budget, assumes))
     else:
-        text(_as_text(job.name, found, budget, assumes))
+        text(_as_text(job.name, found, options.budget, assumes))
     return DONE
 
 
@@ -146,7 +145,7 @@ def _lines(figures: Figures) -> list[str]:
         f"calls       {_span_text(figures.calls, number)}",
         f"tokens in   {_span_text(figures.tokens_in, number)}",
         f"tokens out  {_span_text(figures.tokens_out, number)}",
-        f"dollars     {dollars(None) if usd is None else _span_text(usd, dollars)}",
+        f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from store.spending import dollars
+
 _UNITS_S: Final = (("s", 1.0, 120.0), ("min", 60.0, 7200.0))
 """Unit, its length, and up to what it suits; beyond stand hours."""
 
@@ -21,8 +23,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def dollars(usd: float | None) -> str:
+def cost(usd: float | None) -> str:
     """Money; an unknown price is never zero."""
-    if usd is None:
-        return "$? (price unknown)"
-    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+    return "? (a price is unknown)" if usd is None else dollars(usd)

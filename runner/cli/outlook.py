@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runner.cli.figures import dollars, number
+from runner.cli.figures import cost, number
 from store.views import Outlook, Prospect
 
 
@@ -24,7 +24,7 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
 def outlook_lines(outlook: Outlook) -> list[str]:
     """The estimate in dollars, or in calls and tokens where a price is unknown."""
     if outlook.cost_usd is not None:
-        return [_prospect_text(outlook.cost_usd, outlook.done, dollars)]
+        return [_prospect_text(outlook.cost_usd, outlook.done, cost)]
     return [
         f"{_prospect_text(prospect, outlook.done, number)} {what}"
         for what, prospect in (

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any, Final
 
 from runner.cli import session
-from runner.cli.figures import dollars, duration
+from runner.cli.figures import cost, duration
 from runner.cli.speech import DONE, record, text
-from runner.options import read_toml
+from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
 from runner.rehearsal import Rehearsal, rehearse
 from store.runs import resolve
@@ -60,6 +60,8 @@ def _under(
 ) -> dict[str, Any]:
     """The run's configuration as far as it is not tried otherwise."""
     typed = {name for name in FOR_ALL if given.get(name) is not None}
+    if given.get("price") is not None:
+        typed.update(PRICE_FIELDS)
     own = {
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
@@ -104,13 +106,13 @@ def _as_text(rehearsal: Rehearsal) -> str:
             f"takes      {duration(outcome.seconds)}, at most "
             f"{outcome.most_in_flight:,} calls at a time"
         ),
-        f"costs      {dollars(rehearsal.cost_usd)}",
+        f"costs      {cost(rehearsal.cost_usd)}",
     ]
     for model, sums in outcome.models.items():
         lines.append(
             f"  {model}: {sums.calls:,} calls, {sums.refused:,} of them refused, "
             f"{sums.failed:,} tasks failed; {sums.tokens_in:,} tokens in, "
-            f"{sums.tokens_out:,} out, {dollars(rehearsal.costs_usd[model])}"
+            f"{sums.tokens_out:,} out, {cost(rehearsal.costs_usd[model])}"
         )
     if outcome.stopped is not None:
         lines.append(f"stops      {outcome.stopped}")

@@ -122,8 +122,7 @@ def _allowed(ceilings: Mapping[str, Ceiling | None]) -> list[str]:
         f"{name} allows {ceiling.per_second * MINUTE_S:,.0f} requests a minute, as the "
         "run found"
         if ceiling is not None
-        else f"{name} has no limit that the run did not meet, and refuses what it "
-        "refused then"
+        else f"{name} has no limits but those that the run met"
         for name, ceiling in ceilings.items()
     ]
 

@@ -61,10 +61,10 @@ class RecordedItems:
     """The items that one model was asked first, as that model or as another."""
 
     connection: sqlite3.Connection
-    model: str  #: whose attempts are taken
-    name: str  #: what it is called in the what-if
+    model: str  #: whose first-stage tasks are taken
+    names: Mapping[str, str]  #: what recorded models are called in the what-if
     stages: Sequence[str]
-    price: Price | None  #: of what it is called
+    prices: Mapping[str, Price | None]  #: by what they are called
     max_tokens: Mapping[str, int]  #: of a reply, by stage
     census: Census
     drops_refusals: bool  #: a ceiling makes its own
@@ -112,7 +112,8 @@ class RecordedItems:
         lenders = self._lenders.setdefault(
             (row.stage, row.model), deque(maxlen=LENDERS)
         )
-        ended = _attempts(course.attempts, self.price)
+        model = self.names[row.model]
+        ended = _attempts(course.attempts, self.prices[model])
         if self.drops_refusals:
             ended = tuple(a for a in ended if not isinstance(a.error, e.RateLimited))
         if row.state.is_open or not ended:
@@ -125,7 +126,7 @@ class RecordedItems:
         tokens = max(attempt.tokens_in for attempt in ended)
         trial = Trial(
             stage=row.stage,
-            model=self.name if row.model == self.model else row.model,
+            model=model,
             attempts=ended,
             worst_tokens=round(MARGIN * tokens) + self.max_tokens.get(row.stage, 0),
         )
@@ -211,6 +212,7 @@ def _attempt(
         tokens_in=outcome.tokens_in or 0,
         tokens_out=outcome.tokens_out or 0,
         tokens_cached=outcome.tokens_cached or 0,
+        tokens_cache_write=outcome.tokens_cache_write or 0,
     )
     return Attempt(
         took_s=took_s,

@@ -163,12 +163,12 @@ def _places(tried: Iterable[Grown]) -> list[Place]:
 
 def _askers(plan: Plan, place: Place) -> dict[str, int]:
     """Who is asked the calls of a place, and how often each."""
-    stage = stage_of(plan.job, place.stage)
-    replicates = plan.roles.replicates
-    if not place.is_first and stage.role != "subject":
-        # what follows a subject's answer is asked once for each subject
-        replicates *= len(plan.roles.models["subject"])
-    return dict.fromkeys(plan.roles.of(stage), replicates)
+    stage, root = (stage_of(plan.job, name) for name in (place.stage, place.root))
+    times = plan.roles.replicates
+    if stage.role != root.role:
+        # another role is asked anew in the family of each model of the first
+        times *= len(plan.roles.of(root))
+    return dict.fromkeys(plan.roles.of(stage), times)
 
 
 def _figures(

@@ -13,8 +13,8 @@ from runner.estimate import Estimate, Plan, Span, estimate
 from runner.history import usual_replies
 from runner.limiter import Limits
 from runner.options import RunOptions
-from runner.plan import Roles
 from runner.prices import price_of
+from runner.roles import assigned
 from runner.sample import draw
 from runner.tokens import CountTokens, text_tokens
 from runner.work import Work
@@ -25,8 +25,8 @@ ITEMS: Final = 64
 """Items that are tried: two standard errors are then a quarter of their spread."""
 CALLS: Final = 4000
 """Baseline answers, at most, before a person who waits: papers take 1 ms each."""
-AT_START_S: Final = 0.15
-"""For trying items before a run's first event: some ten papers of 60 KB."""
+AT_START_S: Final = 0.1
+"""For trying items before a run's first event: some six papers of 60 KB."""
 AMONG_AT_START: Final = 4096
 LARGEST_AT_START: Final = 16
 OFFLINE: Final = ("baseline/", "recorded:")
@@ -90,19 +90,20 @@ def expected(
 
 
 def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
-    roles = Roles(models={"subject": options.model}, replicates=options.replicates)
-    models = [model for served in roles.models.values() for model in served]
+    roles = assigned(work.job, options)
+    models = roles.all_models
     return Plan(
         job=work.job,
         roles=roles,
-        limits={model: _limits(options, model) for model in models},
+        limits={model: limits_of(options, model) for model in models},
         prices={model: price_of(model, options) for model in models},
         usual_out=usual_replies(runs_dir, work.job.name),
         offline=frozenset(model for model in models if model.startswith(OFFLINE)),
     )
 
 
-def _limits(options: RunOptions, model: str) -> Limits:
+def limits_of(options: RunOptions, model: str) -> Limits:
+    """What a person set for one model."""
     own = options.of(model)
     return Limits(
         concurrency=own.concurrency or options.concurrency,

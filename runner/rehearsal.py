@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.bucket import MINUTE_S
 from runner.course import Census, RecordedItems, found_ceiling, output_limits
 from runner.errors import UsageError
-from runner.limiter import Endpoint, Limits
+from runner.job import Job
+from runner.limiter import Endpoint
 from runner.options import RunOptions
+from runner.preview import limits_of
 from runner.prices import price_of
+from runner.roles import assigned
 from runner.whatif import ASSUMED, Asked, Ceiling, Outcome, what_if
 from store.task import PICO_PER_USD
 from store.views import run_started, status
@@ -36,21 +39,17 @@ class Rehearsal:
 
 
 def rehearse(
-    connection: sqlite3.Connection,
-    stages: tuple[str, ...],
-    *,
-    then: RunOptions,
-    now: RunOptions,
+    connection: sqlite3.Connection, job: Job, *, then: RunOptions, now: RunOptions
 ) -> Rehearsal:
     """Play a recorded run again with other options, its attempts as they were.
 
-    A model that the run did not ask goes like the first that it did.
+    A model that the run did not ask goes like the first that it asked in that role.
 
     Args:
         connection: a reader of the run.
-        stages: of its job, in order.
+        job: whose run it is.
         then: the options that it ran with.
-        now: models, limits, deadline and seed to try.
+        now: models, limits, prices, deadline and seed to try.
 
     Raises:
         UsageError: the run has nothing to go by.
@@ -61,46 +60,41 @@ def rehearse(
             f"Run {first.run_id} made no calls: a what-if needs a run whose calls "
             "were recorded; siftlog estimate JOB needs none."
         )
-    recorded = [m for models in first.models.values() for m in models]
-    subjects = first.models["subject"]
-    source = {m: m if m in recorded else subjects[0] for m in now.model}
-    source |= {m: m for m in recorded if m not in subjects}
-    census = Census()
+    casting = _cast(first.models, assigned(job, now).models)
+    prices = {model: price_of(model, now) for model in casting.like}
+    stages = [stage.name for stage in job.stages]
+    output = output_limits(connection, stages)
     found = {
         seen.model: found_ceiling(connection, seen, then.of(seen.model).rpm)
         for seen in stands.limits
     }
+    census = Census()
     endpoints: dict[str, tuple[Endpoint, Ceiling | None]] = {}
-    output = output_limits(connection, stages)
     asked = []
-    for model, like in source.items():
+    for model, like in casting.like.items():
         own = now.of(model)
         name = own.base_url or model
         endpoint, ceiling = endpoints.setdefault(
             name, (Endpoint(name), found.get(like))
         )
+        items = RecordedItems(
+            connection=connection,
+            model=like,
+            names={**casting.names, like: model},
+            stages=stages,
+            prices=prices,
+            max_tokens=output,
+            census=census,
+            drops_refusals=found.get(like) is not None,
+        )
         asked.append(
             Asked(
                 model=model,
                 stages=stages,
-                limits=Limits(
-                    concurrency=own.concurrency or now.concurrency,
-                    rpm=own.rpm,
-                    tpm=own.tpm,
-                    weight=own.weight,
-                ),
+                limits=limits_of(now, model),
                 endpoint=endpoint,
                 ceiling=ceiling,
-                items=RecordedItems(
-                    connection=connection,
-                    model=like,
-                    name=model,
-                    stages=stages,
-                    price=price_of(model, now),
-                    max_tokens=output,
-                    census=census,
-                    drops_refusals=found.get(like) is not None,
-                ),
+                items=items,
             )
         )
     outcome = what_if(asked, deadline_s=now.deadline_s, seed=now.seed)
@@ -113,8 +107,29 @@ def rehearse(
             for model, sums in outcome.models.items()
         },
         census=census,
-        assumes=(*_assumed(source, census), *_allowed(ceilings), *ASSUMED),
+        assumes=(*_assumed(casting.like, census), *_allowed(ceilings), *ASSUMED),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Casting:
+    """Who plays whom."""
+
+    like: Mapping[str, str]  #: by model now: the recorded one that it goes like
+    names: Mapping[str, str]  #: by recorded model: the one that goes like it
+
+
+def _cast(
+    recorded: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> _Casting:
+    like: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for role, models in recorded.items():
+        for model in wanted[role]:
+            like[model] = model if model in models else models[0]
+        for model in models:
+            names[model] = model if model in wanted[role] else wanted[role][0]
+    return _Casting(like=like, names=names)
 
 
 def _allowed(ceilings: Mapping[str, Ceiling | None]) -> list[str]:

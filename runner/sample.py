@@ -19,7 +19,7 @@ from runner.job import Dataset, Job
 from runner.plan import stage_of
 from runner.reply import Reply
 from runner.task import Answer, Task, TaskSpec
-from runner.tokens import CountTokens, prompt_tokens, text_tokens
+from runner.tokens import CountTokens, prompt_tokens, text_tokens, worst_output
 
 SEED: Final = 20
 """Of the choice of items: the same estimate from the same data."""
@@ -39,10 +39,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A stage, by whether its tasks are planned first or follow."""
+    """A stage in a family of tasks."""
 
     stage: str
-    is_first: bool
+    root: str  #: stage of the family's first task
+    is_first: bool  #: its tasks are planned first, and follow from none
 
 
 Grown = dict[Place, Use]
@@ -188,12 +189,15 @@ class _Offline:
             if name in there:
                 continue
             there.add(name)
-            answer = self._answer(spec, uses, is_first=name in first)
+            place = Place(
+                stage=spec.stage, root=unit.specs[0].stage, is_first=name in first
+            )
+            answer = self._answer(spec, uses, place)
             queue.extend(self._follow(spec, answer, groups))
         share = unit.size / len(unit.specs)
         return {place: _scaled(use, share) for place, use in uses.items()}
 
-    def _answer(self, spec: TaskSpec, uses: Grown, *, is_first: bool) -> Answer:
+    def _answer(self, spec: TaskSpec, uses: Grown, place: Place) -> Answer:
         task = Task(
             number=1,
             stage=spec.stage,
@@ -205,14 +209,17 @@ class _Offline:
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
         request = self._job.request(self._dataset, task)
-        reply = Reply(text=self._job.baseline(request))
+        content = self._job.baseline(request)
+        reply = Reply(text=content) if isinstance(content, str) else content
         parse = stage_of(self._job, spec.stage).parse
         self.calls += 1
-        use = uses.setdefault(Place(stage=spec.stage, is_first=is_first), Use())
+        use = uses.setdefault(place, Use())
         use.calls += 1
         use.tokens_in += prompt_tokens(request, self._count)
-        use.tokens_out += min(self._count(reply.text) + 1, request.max_tokens)
-        use.most_out += request.max_tokens
+        if isinstance(reply, Reply):
+            said = self._count(reply.text) + 1
+            use.tokens_out += min(said, worst_output(request))
+        use.most_out += worst_output(request)
         return Answer(task=task, reply=reply, parsed=parse(self._dataset, task, reply))
 
     def _follow(

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
+from runner import roles
 from runner.cli import session
 from runner.cli.figures import cost, duration
 from runner.cli.speech import DONE, record, text
+from runner.errors import UsageError
 from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
 from runner.rehearsal import Rehearsal, rehearse
@@ -39,16 +41,16 @@ def _rehearsal(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        if given["replicates"] not in {None, first.replicates}:
+            raise UsageError("A what-if asks as often as its run: leave --replicates.")
         file = read_toml(folder.config) if folder.config.exists() else {}
-        subjects = tuple(first.models["subject"])
-        models = tuple(given["model"]) or subjects
-        fixed = {"replicates": first.replicates}
-        then = session.engine_options({}, file, model=subjects, **fixed)
+        recorded = roles.fixed(first.models)
+        tried = {name: given.get(name) or value for name, value in recorded.items()}
+        then = session.engine_options({}, file, **recorded)
         now = session.engine_options(
-            _finite(given), _under(file, given, models), model=models, **fixed
+            _finite(given), _under(file, given, tried), **tried
         )
-        stages = tuple(stage.name for stage in load_job(first.job).stages)
-        return rehearse(reader, stages, then=then, now=now)
+        return rehearse(reader, load_job(first.job), then=then, now=now)
 
 
 def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,16 +58,17 @@ def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _under(
-    file: Mapping[str, Any], given: Mapping[str, Any], models: tuple[str, ...]
+    file: Mapping[str, Any], given: Mapping[str, Any], tried: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The run's configuration as far as it is not tried otherwise."""
     typed = {name for name in FOR_ALL if given.get(name) is not None}
     if given.get("price") is not None:
         typed.update(PRICE_FIELDS)
+    asked = {*tried["model"], *tried.values()}
     own = {
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
-        if model in models
+        if model in asked
     }
     return {**{k: v for k, v in file.items() if k not in typed}, "models": own}
 

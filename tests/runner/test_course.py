@@ -47,9 +47,9 @@ def _items(
         items = RecordedItems(
             connection=reader,
             model="m-large",
-            name=name,
+            names={"m-large": name, "m-small": "m-small"},
             stages=("ask", "judge"),
-            price=PRICE,
+            prices={name: PRICE, "m-small": None},
             max_tokens={"ask": 100},
             census=census,
             drops_refusals=drops_refusals,
@@ -154,6 +154,7 @@ def test_a_model_may_stand_in_for_another(tmp_path: Path) -> None:
     (item,) = _items(path, name="new")[0]
     assert item.first.model == "new"
     assert item.later[0].model == "m-small"
+    assert item.later[0].attempts[0].cost_pico is None
 
 
 def _seen(rpm: float | None) -> LimitsSeen:

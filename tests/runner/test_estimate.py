@@ -26,8 +26,8 @@ from runner.prices import FREE, Price
 from runner.sample import Grown, Place, Sample, Use
 from runner.testing import ToyJob
 
-FIRST = Place(stage="read", is_first=True)
-ASKED = Place(stage="ask", is_first=False)
+FIRST = Place(stage="read", root="read", is_first=True)
+ASKED = Place(stage="ask", root="read", is_first=False)
 DEAR = Price(
     input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=2e-6
 )

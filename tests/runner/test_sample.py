@@ -16,9 +16,9 @@ from runner.sample import Place, Sample, draw
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
 
-FIRST = Place(stage="read", is_first=True)
-ASKED = Place(stage="ask", is_first=False)
-SUMMED = Place(stage="sum", is_first=False)
+FIRST = Place(stage="read", root="read", is_first=True)
+ASKED = Place(stage="ask", root="read", is_first=False)
+SUMMED = Place(stage="sum", root="read", is_first=False)
 
 
 class GatheredFirst(ToyJob):

@@ -66,13 +66,11 @@ def serving(latency_ms: int) -> Iterator[str]:
         process.stdin.close()
 
 
-def floor(
-    name: str, base_url: str, calls: int, concurrency: int, *latency_s: float
-) -> Figures:
+def floor(name: str, base_url: str, calls: int, concurrency: int) -> Figures:
     """What the script `floor_<name>.py` makes of it, in a process of its own."""
     words = [sys.executable, "-m", f"tests.bench.floor_{name}", base_url]
     done = subprocess.run(
-        [*words, *map(str, (calls, concurrency, *latency_s))],
+        [*words, str(calls), str(concurrency)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         check=True,
@@ -112,11 +110,10 @@ def _at_full_speed(
 
 
 def _at_200_ms(base_url: str, rounds: int, calls: int) -> list[Row]:
-    latency_s = 0.2
     got = _medians(
         {
-            "socket": lambda: floor("socket", base_url, calls, 256, latency_s),
-            "siftlog": lambda: siftlog(base_url, calls, 256, latency_s),
+            "socket": lambda: floor("socket", base_url, calls, 256),
+            "siftlog": lambda: siftlog(base_url, calls, 256),
         },
         rounds,
     )
@@ -129,10 +126,10 @@ def _at_200_ms(base_url: str, rounds: int, calls: int) -> list[Row]:
 
 
 def _at_2_s(base_url: str) -> list[Row]:
-    calls, concurrency, latency_s = 20_000, 1_000, 2.0
-    got = {"siftlog": siftlog(base_url, calls, concurrency, latency_s)}
+    calls, concurrency = 20_000, 1_000
+    got = {"siftlog": siftlog(base_url, calls, concurrency)}
     at = "at 2 s x 1,000 connections"
-    share = got["siftlog"].steady_per_s / (concurrency / latency_s)
+    share = got["siftlog"].steady_per_s / (concurrency / 2)
     return [
         *_orientation(got, f"{at}, from the first call on"),
         _least("latency", f"of the ideal {at}, once under way", share, 0.97),

@@ -2,10 +2,10 @@
 
 Each floor is a script of its own, run by `calls_per_second.py`:
 
-    python -m tests.bench.floor_socket BASE_URL CALLS CONCURRENCY [LATENCY_S]
+    python -m tests.bench.floor_socket BASE_URL CALLS CONCURRENCY
 
 It prints one JSON object, `{"calls_per_s": ..., "cpu_ms": ...}`, with `steady_per_s`
-where the server's latency is given.
+where it told of each answer.
 """
 
 from __future__ import annotations
@@ -27,17 +27,15 @@ class Work:
     url: str
     calls: int
     concurrency: int
-    latency_s: float  #: of the server; 0: none to speak of
 
 
 def work() -> Work:
     """The arguments of the script."""
-    base_url, calls, concurrency, *latency_s = sys.argv[1:]
+    base_url, calls, concurrency = sys.argv[1:]
     return Work(
         url=f"{base_url}/chat/completions",
         calls=int(calls),
         concurrency=int(concurrency),
-        latency_s=float(*latency_s or (0.0,)),
     )
 
 
@@ -70,7 +68,7 @@ class Watch:
         self._began, self._cpu = time.perf_counter(), time.process_time()
 
     def answered(self) -> None:
-        """A call was answered; to be told where the server has a latency."""
+        """A call was answered."""
         self._answered_s.append(time.perf_counter())
 
     def stop(self) -> None:
@@ -81,8 +79,7 @@ class Watch:
             "calls_per_s": self._todo.calls / seconds,
             "cpu_ms": busy / self._todo.calls * 1000,
         }
-        if self._todo.latency_s:
-            figures["steady_per_s"] = steady_per_s(
-                self._answered_s, self._todo.latency_s
-            )
+        if self._answered_s:
+            slots = self._todo.concurrency
+            figures["steady_per_s"] = steady_per_s(self._answered_s, slots)
         print(json.dumps(figures))

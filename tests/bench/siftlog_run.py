@@ -25,19 +25,17 @@ class Figures:
 
     calls_per_s: float
     cpu_ms: float  #: of the calling process, per call
-    steady_per_s: float = 0.0  #: calls, see `steady`; 0: the server has no latency
+    steady_per_s: float = 0.0  #: calls, see `steady`; 0: not measured
 
 
-def siftlog(
-    base_url: str, calls: int, concurrency: int, latency_s: float = 0.0
-) -> Figures:
+def siftlog(base_url: str, calls: int, concurrency: int) -> Figures:
     """Everything on: durable log, projections, limiter, parsing."""
     few_cpu_s, _ = _run(base_url, concurrency, concurrency)
     cpu_s, times = _run(base_url, calls, concurrency)
     return Figures(
         calls_per_s=calls / times.seconds,
         cpu_ms=(cpu_s - few_cpu_s) / (calls - concurrency) * 1000,
-        steady_per_s=steady_per_s(times.answered_s, latency_s) if latency_s else 0.0,
+        steady_per_s=steady_per_s(times.answered_s, concurrency),
     )
 
 

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.job import Stage
-from runner.request import ChatRequest
+from runner.reply import Vectors
+from runner.request import ChatRequest, EmbedRequest
 from runner.sample import Place, Sample, draw
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
+from runner.tokens import prompt_tokens
 
 FIRST = Place(stage="read", root="read", is_first=True)
 ASKED = Place(stage="ask", root="read", is_first=False)
@@ -111,6 +113,57 @@ def test_of_a_long_plan_some_items_are_tried_and_all_are_counted() -> None:
 def test_the_sample_is_always_the_same() -> None:
     drawn = [_drawn(Uneven(), ToySettings(items=500), items=20) for _ in range(2)]
     assert drawn[0] == drawn[1]
+
+
+class Windows(ToyJob):
+    """Each reading is followed by another of the same stage, *words* times."""
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        name, _, step = group[0].task.key.partition("+")
+        if int(step or 0) < dataset.words:
+            yield TaskSpec(stage="read", key=f"{name}+{int(step or 0) + 1}")
+
+
+def test_what_follows_in_the_same_stage_is_told_from_what_came_first() -> None:
+    sample = _drawn(Windows(), ToySettings(items=3, words=4))
+    again = Place(stage="read", root="read", is_first=False)
+    assert [grown[FIRST].calls for grown in sample.tried] == [1, 1, 1]
+    assert [grown[again].calls for grown in sample.tried] == [4, 4, 4]
+
+
+class Embedding(ToyJob):
+    """Readings are vectors of texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = (Stage(name="read", parse=self._length, role="embed"),)
+
+    @staticmethod
+    def _length(dataset: ToySettings, task: Task, reply: Vectors) -> int:
+        del dataset, task
+        return len(reply.packed)
+
+    def request(self, dataset: ToySettings, task: Task) -> EmbedRequest:  # type: ignore[override]
+        del dataset
+        return EmbedRequest(texts=(task.key, "one two"))
+
+    def baseline(self, request: EmbedRequest) -> Vectors:  # type: ignore[override]
+        return Vectors.of([[1.0]] * len(request.texts))
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        del dataset
+        assert group[0].parsed == 2
+        return iter(())
+
+
+def test_vectors_take_tokens_in_and_none_out() -> None:
+    (grown,) = _drawn(Embedding(), ToySettings(items=1)).tried
+    assert grown[FIRST].tokens_in == prompt_tokens(EmbedRequest(texts=("i0", "a b")))
+    assert grown[FIRST].tokens_out == grown[FIRST].most_out == 0
 
 
 def test_a_sample_ends_when_told_but_not_before_one_item() -> None:

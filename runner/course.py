@@ -219,9 +219,17 @@ def _attempt(
         tokens_in=usage.tokens_in,
         tokens_out=usage.tokens_out,
         tokens_cached=usage.tokens_cached,
-        cost_pico=None if price is None else cost_pico(price, usage),
+        cost_pico=_cost_pico(outcome, price, usage),
         told=_told(outcome.headers),
     )
+
+
+def _cost_pico(
+    outcome: AttemptAnswered, price: Price | None, usage: Usage
+) -> int | None:
+    if outcome.cached:
+        return 0
+    return None if price is None else cost_pico(price, usage)
 
 
 def _told(headers: Mapping[str, str] | None) -> Told:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from runner.bounds import worst_output
 from runner.job import Dataset, Job
 from runner.plan import stage_of
 from runner.reply import Reply
 from runner.task import Answer, Task, TaskSpec
-from runner.tokens import CountTokens, prompt_tokens, text_tokens, worst_output
+from runner.tokens import CountTokens, prompt_tokens, text_tokens
 
 SEED: Final = 20
 """Of the choice of items: the same estimate from the same data."""

@@ -35,6 +35,7 @@ from runner.job import Job
 from runner.limiter import Endpoint, Limits
 from runner.listen import Listener, waiting
 from runner.options import RunOptions, write_toml
+from runner.preview import expected
 from runner.prices import Price, prices_of
 from runner.roles import assigned, remarks
 from runner.scheduler import Scheduler
@@ -43,6 +44,7 @@ from runner.work import Work
 from store.clock import Clock
 from store.estimates import liveness
 from store.events import (
+    Expected,
     RunResumed,
     RunStarted,
 )
@@ -94,6 +96,7 @@ async def create(
     clock: Clock,
     *,
     imported: bool = False,
+    expects: Expected | None = None,
 ) -> AsyncIterator[SqliteLog]:
     """A new run's log with its first event; the folder must not hold a run yet."""
     if folder.log.exists():
@@ -127,6 +130,7 @@ async def create(
                 inputs=work.inputs,
                 siftlog_version=version("siftlog"),
                 imported=imported,
+                expected=expects,
                 budget_usd=options.budget,
             )
         )
@@ -154,9 +158,10 @@ async def start(
     """Run a new run until it ends or is interrupted."""
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
+    expects = expected(work, options, shell.runs_dir, shell.clock)
     for said in remarks(work.job, options):
         shell.tell(said)
-    async with create(folder, work, options, shell.clock) as log:
+    async with create(folder, work, options, shell.clock, expects=expects) as log:
         return await _drive(
             folder,
             log,

@@ -1,0 +1,224 @@
+"""What must hold after any course of things, asked of the events and of the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from runner.bucket import MINUTE_S
+from runner.wire import decode_reply
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    PlannedTask,
+    Recorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+    TasksReopened,
+)
+from store.task import TaskRow, TaskState
+from tests.simulation.broken import Broken
+from tests.simulation.disk import Disk
+from tests.simulation.oracle import Final, expected
+from tests.simulation.provider import Line, Provider
+from tests.simulation.scenario import Scenario
+
+IDLE, STARTED, SENT, ANSWERED, ENDING, FINAL = (
+    "idle",
+    "started",
+    "sent",
+    "answered",
+    "ending",
+    "final",
+)
+
+
+async def check(scenario: Scenario, disk: Disk, provider: Provider) -> None:
+    """All invariants of a run that is over.
+
+    Raises:
+        Broken: one does not hold.
+    """
+    events = await disk.recorded()
+    rows = await disk.rows()
+    _Course(events, provider.ledger).follow()
+    limits(scenario, provider.ledger)
+    difference = await disk.difference()
+    if difference is not None:
+        raise Broken("the folded state equals the live state", difference)
+    log = disk.open()
+    replies = {
+        row.task: stored
+        for row in rows
+        if row.reply_seq is not None
+        and (stored := await log.reply(row.task)) is not None
+    }
+    disk.end(is_crash=False)
+    texts = {
+        task: decode_reply(stored.answered.form, stored.body).text
+        for task, stored in replies.items()
+    }
+    answers(scenario, provider, rows, texts)
+
+
+class _Course:
+    """Each task's way through the events, with what the provider saw of it."""
+
+    def __init__(self, events: Sequence[Recorded], ledger: Sequence[Line]) -> None:
+        self._events = events
+        self._ledger = ledger
+        self._phase: dict[int, str] = defaultdict(lambda: IDLE)
+        self._attempt: Counter[int] = Counter()
+
+    def follow(self) -> None:
+        """Replay both, in the order in which they became durable or arrived."""
+        lines = iter(self._ledger)
+        line = next(lines, None)
+        for recorded in self._events:
+            while line is not None and line.seq < recorded.seq:
+                self._sent(line)
+                line = next(lines, None)
+            self._moved(recorded)
+        while line is not None:
+            self._sent(line)
+            line = next(lines, None)
+        for task, phase in self._phase.items():
+            if phase != FINAL:
+                raise Broken("each task is final exactly once", f"{task} is {phase}")
+
+    def _sent(self, line: Line) -> None:
+        phase = self._phase[line.task]
+        if phase != STARTED:
+            raise Broken(
+                "an answered attempt is never sent again"
+                if phase in {ANSWERED, ENDING, FINAL, SENT}
+                else "an attempt is durable before it is sent",
+                f"task {line.task} was {phase} when a request arrived at "
+                f"{line.at_s:.4f} s",
+            )
+        self._phase[line.task] = SENT
+
+    def _moved(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case AttemptStarted(task=task, attempt=attempt):
+                self._move(recorded, task, (IDLE,), STARTED)
+                self._attempt[task] += 1
+                if attempt != self._attempt[task]:
+                    raise Broken(
+                        "attempts are numbered one after another",
+                        f"task {task}: {attempt} after {self._attempt[task] - 1}",
+                    )
+            case AttemptAnswered(task=task, reask=None):
+                self._move(recorded, task, (SENT,), ANSWERED)
+            case AttemptAnswered(task=task):
+                self._move(recorded, task, (SENT,), IDLE)
+            case AttemptFailed(task=task, retry_in_s=None):
+                self._move(recorded, task, (SENT,), ENDING)
+            case AttemptFailed(task=task):
+                self._move(recorded, task, (SENT,), IDLE)
+            case TaskCompleted(task=task):
+                self._move(recorded, task, (ANSWERED, ENDING), FINAL)
+            case TaskFailed(task=task):
+                self._move(recorded, task, (ENDING,), FINAL)
+            case TaskSkipped(task=task):
+                self._move(recorded, task, (IDLE,), FINAL)
+            case AttemptsAbandoned(attempts=attempts):
+                for task, _ in attempts:
+                    self._move(recorded, task, (STARTED, SENT), IDLE)
+            case TasksReopened(tasks=tasks):
+                for task in tasks:
+                    # one that was planned as skipped was final without an event
+                    self._move(recorded, task, (FINAL, IDLE), IDLE)
+            case _:
+                pass
+
+    def _move(
+        self, recorded: Recorded, task: int, allowed: tuple[str, ...], to: str
+    ) -> None:
+        phase = self._phase[task]
+        if phase not in allowed:
+            raise Broken(
+                "each task is final exactly once"
+                if phase == FINAL
+                else "no answer is forgotten",
+                f"{recorded.kind} (event {recorded.seq}) of task {task}, "
+                f"which was {phase}",
+            )
+        self._phase[task] = to
+
+
+def limits(scenario: Scenario, ledger: Iterable[Line]) -> None:
+    """Limits set by hand, by the provider's count, in each process's time."""
+    by_lane: dict[str, list[Line]] = defaultdict(list)
+    for line in ledger:
+        by_lane[line.asked[2]].append(line)
+    for lane in scenario.lanes:
+        for _process, lines in groupby(by_lane[lane.model], lambda x: x.process):
+            mine = list(lines)
+            most = max(line.in_flight for line in mine)
+            if most > lane.limits.concurrency:
+                raise Broken(
+                    "limits set by hand are never passed",
+                    f"{most} calls of {lane.model} at a time, "
+                    f"{lane.limits.concurrency} allowed",
+                )
+            ones = [(line.at_s, 1.0) for line in mine]
+            _window(f"requests of {lane.model}", ones, lane.limits.rpm)
+            tokens = [(line.at_s, float(line.tokens)) for line in mine]
+            _window(f"tokens of {lane.model}", tokens, lane.limits.tpm)
+
+
+def _window(
+    what: str, spent: Sequence[tuple[float, float]], per_minute: float | None
+) -> None:
+    """Look at every minute that begins with a request."""
+    if per_minute is None:
+        return
+    total, first = 0.0, 0
+    for at_s, amount in spent:
+        total += amount
+        while spent[first][0] <= at_s - MINUTE_S:
+            total -= spent[first][1]
+            first += 1
+        if total > per_minute:
+            raise Broken(
+                "limits set by hand are never passed",
+                f"{total:.0f} {what} in the minute before {at_s:.2f} s, "
+                f"{per_minute:.0f} allowed",
+            )
+
+
+def answers(
+    scenario: Scenario,
+    provider: Provider,
+    rows: Iterable[TaskRow],
+    texts: dict[int, str],
+) -> None:
+    """The final answers are those of a run that nothing befell."""
+    found = {
+        (row.stage, row.key, row.model, row.replicate): Final(
+            state=row.state,
+            text=texts[row.task] if row.state is TaskState.COMPLETED else None,
+            reason=row.reason,
+            error=row.error if row.state is TaskState.FAILED else None,
+        )
+        for row in rows
+    }
+    if scenario.is_mild:
+        wanted = expected(scenario)
+        if found != wanted:
+            different = [
+                f"{asked}: {found.get(asked)}, not {wanted.get(asked)}"
+                for asked in sorted(found.keys() | wanted.keys())
+                if found.get(asked) != wanted.get(asked)
+            ]
+            raise Broken("the answers are those of an undisturbed run", different[0])
+        return
+    for asked, final in found.items():
+        said = {provider.says.reply(asked, turn).text for turn in range(3)}
+        if final.text is not None and final.text not in said:
+            raise Broken("the answers are those of an undisturbed run", f"{asked}")

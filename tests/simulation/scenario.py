@@ -1,0 +1,169 @@
+"""What a seed stands for: the job, the limits, the weather, and who interferes when.
+
+Everything that can differ from run to run is drawn here, before anything happens, so
+that a failing seed can be read as a value.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.limiter import Limits
+
+FAULTS = (
+    "429",
+    "5xx",
+    "529",
+    "hang",
+    "drop before the work",
+    "drop after the work",
+    "malformed",
+    "slow",
+)
+WEATHER = ("429", "529", "outage", "wrong key", "hang")
+CRASH, STOP, DRAIN, RETRY = "crash", "stop", "drain", "retry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A model under test."""
+
+    model: str
+    endpoint: str
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What an endpoint allows, by its own count."""
+
+    rps: float | None
+    tpm: float | None
+    slots: int | None
+    tells: bool  #: limits in every reply's headers
+    waits: str  #: how a 429 tells its wait: "ms", "s", or "" for not at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """A time in which all calls of an endpoint fare alike."""
+
+    endpoint: str
+    kind: str  #: one of `WEATHER`
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Somebody interferes: a power cut, a signal, a command."""
+
+    after: int  #: steps since the act before it
+    kind: str  #: CRASH, STOP, DRAIN or RETRY
+    chance: float  #: in [0, 1): which tasks, how long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One simulated run from its first process to its last."""
+
+    seed: int
+    items: int
+    words: int
+    replicates: int
+    reask: int
+    lanes: tuple[Lane, ...]
+    rules: Mapping[str, Rules]  #: by endpoint
+    latency_s: tuple[float, float]
+    faults: Mapping[str, float]  #: share of calls, by fault
+    weather: tuple[Weather, ...]
+    is_mild: bool  #: no task meets so many faults that it has to fail
+    timeout_s: float
+    deadline_s: float
+    grace_s: float
+    disk_s: tuple[float, float]  #: one turn of the log's thread takes so long
+    acts: tuple[Act, ...]
+    holds: float  #: share of resumes that hold unknown calls for a person
+
+
+def scenario_of(seed: int) -> Scenario:
+    """The scenario of a seed."""
+    chance = random.Random(f"scenario {seed}")
+    endpoints = ["north", "south"][: chance.choice((1, 1, 1, 2))]
+    lanes = tuple(
+        Lane(
+            model=f"m{number}",
+            endpoint=chance.choice(endpoints),
+            limits=Limits(
+                concurrency=chance.choice((1, 2, 3, 4, 8, 16)),
+                rpm=chance.choice((None, None, None, 30.0, 120.0, 600.0)),
+                tpm=chance.choice((None, None, None, 3_000.0, 20_000.0)),
+                weight=chance.choice((1.0, 1.0, 0.5, 3.0)),
+            ),
+        )
+        for number in range(chance.choice((1, 1, 2, 3)))
+    )
+    slowness = chance.choice((0.001, 0.1, 0.1, 1.0))
+    return Scenario(
+        seed=seed,
+        items=chance.randint(1, 7 if len(lanes) == 1 else 4),
+        words=chance.randint(0, 3),
+        replicates=chance.choice((1, 1, 1, 2)),
+        reask=chance.choice((0, 0, 1, 2)),
+        lanes=lanes,
+        rules={endpoint: _rules(chance) for endpoint in endpoints},
+        latency_s=(slowness, slowness * chance.choice((1, 3, 30))),
+        faults=_faults(chance),
+        weather=tuple(
+            _weather(chance, chance.choice(endpoints))
+            for _ in range(chance.choice((0, 0, 1, 2)))
+        ),
+        is_mild=chance.random() < 0.7,
+        timeout_s=chance.choice((5.0, 60.0)),
+        deadline_s=chance.choice((60.0, 3600.0)),
+        grace_s=chance.choice((0.5, 5.0, 30.0)),
+        disk_s=chance.choice(((1e-5, 1e-4), (1e-4, 0.02), (0.01, 0.5), (1e-5, 2.0))),
+        acts=_acts(chance),
+        holds=chance.choice((0.0, 0.0, 0.3)),
+    )
+
+
+def _rules(chance: random.Random) -> Rules:
+    return Rules(
+        rps=chance.choice((None, None, None, 1.0, 10.0)),
+        tpm=chance.choice((None, None, None, None, 5_000.0)),
+        slots=chance.choice((None, None, None, 2, 6)),
+        tells=chance.random() < 0.4,
+        waits=chance.choice(("ms", "s", "")),
+    )
+
+
+def _faults(chance: random.Random) -> Mapping[str, float]:
+    weight = chance.choice((0.0, 0.02, 0.1, 0.3))
+    return {kind: weight * chance.random() / 2 for kind in FAULTS}
+
+
+def _weather(chance: random.Random, endpoint: str) -> Weather:
+    begin_s = chance.choice((0.0, chance.uniform(0, 3), chance.uniform(0, 60)))
+    lasts_s = chance.choice((1.0, 20.0, 200.0, 2_000.0, 5_000.0))
+    return Weather(
+        endpoint=endpoint,
+        kind=chance.choice(WEATHER),
+        begin_s=begin_s,
+        end_s=begin_s + lasts_s,
+    )
+
+
+def _acts(chance: random.Random) -> tuple[Act, ...]:
+    kinds = (CRASH, CRASH, CRASH, STOP, DRAIN, RETRY, RETRY)
+    # most of a run's steps lie far from its start, so gaps are drawn by their size
+    return tuple(
+        Act(
+            after=round(10 ** chance.uniform(0, 3)),
+            kind=chance.choice(kinds),
+            chance=chance.random(),
+        )
+        for _ in range(chance.choice((0, 1, 2, 3, 4, 6)))
+    )

@@ -1,0 +1,222 @@
+"""A whole run: its processes one after another, and who interferes.
+
+A crash cancels everything that a process is doing, but only after its log and its
+connections are dead: what runs while it unwinds reaches nobody, as after a kill -9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.simulation.ahead import LogAhead
+from tests.simulation.broken import Broken
+from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
+from tests.simulation.invariants import check
+from tests.simulation.loop import SimulatedClock, SimulatedLoop
+from tests.simulation.process import Process
+from tests.simulation.provider import Provider
+from tests.simulation.scenario import (
+    CRASH,
+    DRAIN,
+    RETRY,
+    STOP,
+    Act,
+    Scenario,
+    scenario_of,
+)
+
+MOST_STEPS = 300_000
+MOST_SECONDS = 3 * 86_400
+"""A virtual weekend: far more than the longest weather and all that may be tried."""
+MOST_PROCESSES = 2_000
+"""A wrong key ends a process at once; somebody looks again a little later."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What happened in one simulated run."""
+
+    seed: int
+    steps: int = 0
+    processes: int = 0
+    tasks: int = 0
+    attempts: int = 0
+    events: int = 0
+    virtual_s: float = 0.0
+    acts: Counter[str] = field(default_factory=Counter)
+    fates: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+class World:
+    """One seed from beginning to end."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        folder: Path | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Keep the log in *folder*, or in memory; *say* gets a line a step."""
+        self._scenario = scenario
+        self._folder = folder
+        self._tell = say
+        self._chance = random.Random(f"world {scenario.seed}")
+        self.report = Report(seed=scenario.seed)
+        self._acts = list(reversed(scenario.acts))
+        self._next_act = self._acts[-1].after if self._acts else None
+        self._process: Process | None = None
+        self._task: asyncio.Task[str] | None = None
+        self._crashed = False
+        self._is_over = False
+        self.loop: SimulatedLoop
+        self.disk: Disk
+        self.provider: Provider
+
+    def run(self) -> Report:
+        """Run it.
+
+        Raises:
+            Broken: an invariant was violated.
+        """
+        with asyncio.Runner(loop_factory=self._make_loop) as runner:
+            try:
+                runner.run(self._live())
+            except RuntimeError as error:
+                if "wake-up was lost" not in str(error):
+                    raise
+                raise Broken("nothing waits for ever", str(error)) from error
+            finally:
+                self._is_over = True
+        return self.report
+
+    def _make_loop(self) -> SimulatedLoop:
+        self.loop = SimulatedLoop(self._turn)
+        return self.loop
+
+    def _say(self, what: str) -> None:
+        if self._tell is not None:
+            now = self.loop.virtual_now
+            self._tell(f"{now:12.4f} s  step {self.report.steps:6d}  {what}")
+
+    # -- the course of things --------------------------------------------------
+
+    async def _live(self) -> None:
+        clock = SimulatedClock(self.loop)
+        scenario = self._scenario
+        self.disk = (
+            MemoryDisk(clock)
+            if self._folder is None
+            else SqliteDisk(self._folder, clock)
+        )
+        self.provider = Provider(
+            scenario, clock, random.Random(f"provider {scenario.seed}")
+        )
+        holds = False
+        while True:
+            outcome = await self._one_process(clock, holds=holds)
+            self.report.outcomes[outcome] += 1
+            self._say(f"process {self.report.processes} ended: {outcome}")
+            if outcome == "finished" and not self._is_asked_again():
+                break
+            if self.report.processes > MOST_PROCESSES:
+                raise Broken("nothing waits for ever", "one process after another")
+            # whoever resumes it takes a while
+            await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
+            holds = outcome != "held" and self._chance.random() < scenario.holds
+        self.report.virtual_s = self.loop.virtual_now
+        await check(scenario, self.disk, self.provider)
+
+    async def _one_process(self, clock: SimulatedClock, *, holds: bool) -> str:
+        report = self.report
+        report.processes += 1
+        log = LogAhead(
+            self.disk,
+            self.loop,
+            random.Random(f"disk {self._scenario.seed} {report.processes}"),
+            self._scenario.disk_s,
+            None if self._tell is None else self._say,
+        )
+        self._process = process = Process(
+            number=report.processes,
+            scenario=self._scenario,
+            log=log,
+            disk=self.disk,
+            provider=self.provider,
+            clock=clock,
+            holds=holds,
+        )
+        self._crashed = False
+        self._say(f"process {process.number} begins")
+        ended: list[str | Exception] = []
+        async with asyncio.TaskGroup() as group:
+            self._task = group.create_task(_outcome(process, ended))
+        self._task = self._process = None
+        self.disk.end(is_crash=self._crashed)
+        if self._crashed:
+            return CRASH
+        if log.refused is not None:
+            raise log.refused
+        outcome = ended[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _is_asked_again(self) -> bool:
+        """Whether somebody wants a retry of the run that is over."""
+        while self._acts and self._acts[-1].kind != RETRY:
+            self._acts.pop()
+        self._next_act = self.report.steps if self._acts else None
+        return bool(self._acts)
+
+    # -- interference ----------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Before each turn of the loop: the next act, if it is due."""
+        if self._is_over:
+            return
+        report = self.report
+        report.steps += 1
+        if report.steps > MOST_STEPS:
+            raise Broken("nothing waits for ever", f"{report.steps} steps")
+        if self.loop.virtual_now > MOST_SECONDS:
+            raise Broken("nothing waits for ever", f"{self.loop.virtual_now:.0f} s")
+        if self._next_act is None or report.steps < self._next_act:
+            return
+        if self._process is None or self._crashed:
+            return  # between two processes; it meets the next one
+        act = self._acts.pop()
+        self._next_act = report.steps + self._acts[-1].after if self._acts else None
+        report.acts[act.kind] += 1
+        self._say(f"--- {act.kind}")
+        self._do(act, self._process)
+
+    def _do(self, act: Act, process: Process) -> None:
+        if act.kind == CRASH:
+            self._crash(process)
+        elif act.kind == STOP:
+            process.stop()
+        elif act.kind == DRAIN:
+            process.drain()
+        elif act.kind == RETRY:
+            process.retry(act.chance)
+
+    def _crash(self, process: Process) -> None:
+        assert self._task is not None
+        self._crashed = True
+        process.log.die()
+        self._task.cancel()
+
+
+async def _outcome(process: Process, ended: list[str | Exception]) -> None:
+    """Keep how a process ended: an error of its is no error of the world's."""
+    try:
+        ended.append(await process.run())
+    except Exception as error:  # noqa: BLE001 - raised again, unless it had crashed
+        ended.append(error)

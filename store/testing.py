@@ -10,7 +10,8 @@ import asyncio
 import copy
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import fields
+from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,8 @@ from store.task import TaskDraft, TaskRow, TaskState, task_row
 
 #: 2026-01-01 00:00 UTC: where a fake clock starts.
 START_US = 1_767_225_600_000_000
+
+_COLUMNS = attrgetter(*(field.name for field in fields(TaskDraft)))
 
 
 class FakeClock:
@@ -169,7 +172,7 @@ class MemoryLog:
 
     def _select(self, wanted: Callable[[TaskDraft], bool]) -> Iterator[TaskRow]:
         return (
-            task_row(astuple(draft))
+            task_row(_COLUMNS(draft))
             for _task, draft in sorted(self._tasks.items())
             if wanted(draft)
         )

@@ -47,6 +47,7 @@ class LogAhead:
         self._waiting: list[_Waiting] = []
         self._free_at = 0.0
         self._is_dead = False
+        self.longest_s = 0.0  #: that anybody waited for an append
         self.refused: IllegalMove | None = None  #: a unit that nobody waits for
 
     @property
@@ -61,7 +62,7 @@ class LogAhead:
 
     def _turn(self) -> float:
         """When the thread will have done one more thing."""
-        self._free_at = max(self._loop.virtual_now, self._free_at)
+        self._free_at = max(self._loop.time(), self._free_at)
         self._free_at += self._chance.uniform(*self._turn_s)
         return self._free_at
 
@@ -70,8 +71,11 @@ class LogAhead:
     async def append(self, *entries: Entry | Event) -> int:
         """Record *entries* as one unit; return the last one's seq once durable."""
         durable: asyncio.Future[int] = self._loop.create_future()
+        asked_s = self._loop.time()
         self._put(entries, durable)
-        return await durable
+        seq = await durable
+        self.longest_s = max(self.longest_s, self._loop.time() - asked_s)
+        return seq
 
     def append_nowait(self, *entries: Entry | Event) -> None:
         """Record *entries* with the next commit, without waiting for it."""

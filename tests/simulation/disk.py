@@ -7,7 +7,6 @@ and that a crash loses what still waits for one is the business of
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -147,13 +146,15 @@ class _Inline(WriterThread):
         self._connection = conn
 
     async def run(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        **kwargs: Any,
+        self, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
         """Call *function* with the connection."""
         return function(self._conn, *args, **kwargs)
+
+    def leave(self) -> None:
+        """Close the connection, as the end of a process does."""
+        self._conn.close()
+        self._connection = None
 
 
 class SqliteDisk:
@@ -169,21 +170,21 @@ class SqliteDisk:
         self._epoch = 0
         self._path = folder / "0" / "log.db"
         self._path.parent.mkdir()
-        self._log: SqliteLog | None = None
+        self._lock = WriterLock(self._path.with_suffix(".lock"))
         self._writer: Writer
-        self._conn: sqlite3.Connection
-        self._lock: WriterLock
+        self._thread: _Inline
         self.seq = 0
 
     def open(self) -> Log:
         """Open it as a new process does."""
         self._lock = WriterLock(self._path.with_suffix(".lock"))
         self._lock.acquire()
-        self._conn = connect(self._path)
+        conn = connect(self._path)
+        self._thread = _Inline(conn)
         now_us = self._clock.now_us()
         if not self._epoch:
             opening.create(
-                self._conn,
+                conn,
                 self._path,
                 run_id="simulated",
                 owner="simulated",
@@ -191,15 +192,15 @@ class SqliteDisk:
                 now_us=now_us,
             )
         opened = opening.open_for_writing(
-            self._conn, self._path, owner="simulated", now_us=now_us
+            conn, self._path, owner="simulated", now_us=now_us
         )
         self._epoch = opened.epoch
-        self._writer = Writer(self._conn, epoch=opened.epoch, position=opened.position)
+        self._writer = Writer(conn, epoch=opened.epoch, position=opened.position)
         return SqliteLog(
             self._path,
             clock=self._clock,
             lock=self._lock,
-            thread=_Inline(self._conn),
+            thread=self._thread,
             opened=opened,
             writer=self._writer,
         )
@@ -221,7 +222,7 @@ class SqliteDisk:
             self._path.parent.mkdir()
             for name in ("log.db", "log.db-wal"):
                 shutil.copy2(path.with_name(name), self._path.with_name(name))
-        self._conn.close()
+        self._thread.leave()
         self._lock.release()
 
     async def recorded(self) -> list[Recorded]:

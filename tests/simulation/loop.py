@@ -15,20 +15,40 @@ from runner.testing import START_US, VirtualLoop
 
 
 class SimulatedLoop(VirtualLoop):
-    """Tells `on_turn` before each turn, which may end processes in it."""
+    """Tells of each turn, and of each sleep, before it comes."""
 
-    def __init__(self, on_turn: Callable[[], None]) -> None:
-        self.on_turn = on_turn
+    def __init__(
+        self, on_turn: Callable[[], None], on_sleep: Callable[[float], None]
+    ) -> None:
+        """*on_turn* may end processes; *on_sleep* is told until when."""
+        self._now = 0.0
+        self._on_turn = on_turn
+        self._on_sleep = on_sleep
         self.dozing: list[tuple[float, int, asyncio.Future[None]]] = []
         super().__init__()
 
+    def time(self) -> float:
+        """Virtual seconds."""
+        return self._now
+
+    @property
+    def virtual_now(self) -> float:
+        """The same."""
+        return self._now
+
+    @virtual_now.setter
+    def virtual_now(self, when: float) -> None:
+        if when > self._now:
+            self._on_sleep(when)
+            self._now = when
+
     def _run_once(self) -> None:
-        self.on_turn()
-        while self.dozing and self.dozing[0][0] <= self.virtual_now:
+        self._on_turn()
+        while self.dozing and self.dozing[0][0] <= self._now:
             _when, _order, woken = heapq.heappop(self.dozing)
             if not woken.done():
                 woken.set_result(None)
-        super()._run_once()  # type: ignore[misc] - asyncio's own, one turn of the loop
+        super()._run_once()
 
 
 class SimulatedClock:

@@ -37,6 +37,21 @@ from tests.simulation.provider import Provider, SimulatedClient
 from tests.simulation.scenario import Scenario
 
 
+class _Driver(Driver):
+    """Knows whether it still decides."""
+
+    is_deciding = False
+
+    async def _dispatch(
+        self, calls: asyncio.TaskGroup, plan: asyncio.Task[None]
+    ) -> None:
+        self.is_deciding = True
+        try:
+            await super()._dispatch(calls, plan)
+        finally:
+            self.is_deciding = False
+
+
 class Process:
     """What a crash takes away; the disk and the provider stay."""
 
@@ -53,7 +68,7 @@ class Process:
     ) -> None:
         self.number = number
         self.log = log
-        self.driver: Driver | None = None
+        self.driver: _Driver | None = None
         self.is_stopped = False
         self._reopened = 0
         self._scenario = scenario
@@ -87,6 +102,13 @@ class Process:
         if self.driver is not None:
             self.driver.drain()
 
+    def due(self, now: float) -> float | None:
+        """When the scheduler wants to be asked next, if it says so."""
+        if self.driver is None or not self.driver.is_deciding:
+            return None
+        step = self.scheduler.step(now)
+        return now if step.start or step.load else step.wake_at
+
     async def run(self) -> str:
         """From taking the run up to the last event."""
         scenario, log = self._scenario, self.log
@@ -98,7 +120,7 @@ class Process:
         settings = ToySettings(items=scenario.items, words=scenario.words)
         models = tuple(lane.model for lane in scenario.lanes)
         planning = await log.planning()
-        self.driver = Driver(
+        self.driver = _Driver(
             Parts(
                 job=job,
                 dataset=settings,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from runner import errors as e
@@ -65,11 +65,16 @@ class Provider:
     """All endpoints of one simulated run."""
 
     def __init__(
-        self, scenario: Scenario, clock: SimulatedClock, chance: random.Random
+        self,
+        scenario: Scenario,
+        clock: SimulatedClock,
+        chance: random.Random,
+        say: Callable[[str], None] | None,
     ) -> None:
         self._scenario = scenario
         self._clock = clock
         self._chance = chance
+        self._say = say
         self.says = Says(seed=scenario.seed)
         self.ledger: list[Line] = []
         self.fates: Counter[str] = Counter()
@@ -128,6 +133,8 @@ class Provider:
         rules = self._scenario.rules[line.endpoint]
         line.fate, wait_s = self._fate(line, used)
         self.fates[line.fate] += 1
+        if self._say is not None:
+            self._say(f"request for {line.task} {line.asked}: {line.fate}")
         if line.fate in WORKED:
             line.tokens = used
         headers = self._limits[line.endpoint].headers(line.at_s)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from store.events import Recorded
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
@@ -20,6 +20,7 @@ from tests.simulation.invariants import check
 from tests.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider
+from tests.simulation.report import Report
 from tests.simulation.scenario import (
     CRASH,
     DRAIN,
@@ -27,30 +28,14 @@ from tests.simulation.scenario import (
     STOP,
     Act,
     Scenario,
-    scenario_of,
 )
 
+ROUNDING_S = 1e-6
 MOST_STEPS = 300_000
 MOST_SECONDS = 3 * 86_400
 """A virtual weekend: far more than the longest weather and all that may be tried."""
 MOST_PROCESSES = 2_000
 """A wrong key ends a process at once; somebody looks again a little later."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Report:
-    """What happened in one simulated run."""
-
-    seed: int
-    steps: int = 0
-    processes: int = 0
-    tasks: int = 0
-    attempts: int = 0
-    events: int = 0
-    virtual_s: float = 0.0
-    acts: Counter[str] = field(default_factory=Counter)
-    fates: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[str] = field(default_factory=Counter)
 
 
 class World:
@@ -68,15 +53,18 @@ class World:
         self._folder = folder
         self._tell = say
         self._chance = random.Random(f"world {scenario.seed}")
-        self.report = Report(seed=scenario.seed)
+        self.report = Report()
         self._acts = list(reversed(scenario.acts))
         self._next_act = self._acts[-1].after if self._acts else None
         self._process: Process | None = None
         self._task: asyncio.Task[str] | None = None
         self._crashed = False
         self._is_over = False
+        self._unseen: object = None
+        self._gate_s: list[float] = []  #: by process, the longest wait for the disk
         self.loop: SimulatedLoop
         self.disk: Disk
+        self.events: list[Recorded] = []  #: once it is over
         self.provider: Provider
 
     def run(self) -> Report:
@@ -94,15 +82,32 @@ class World:
                 raise Broken("nothing waits for ever", str(error)) from error
             finally:
                 self._is_over = True
+                self._account()
+        if self._unseen is not None:
+            raise Broken("no error goes unseen", repr(self._unseen))
         return self.report
 
     def _make_loop(self) -> SimulatedLoop:
-        self.loop = SimulatedLoop(self._turn)
+        self.loop = SimulatedLoop(self._turn, self._sleep)
+        self.loop.set_exception_handler(self._note)
         return self.loop
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that asyncio would only print."""
+        del loop
+        self._unseen = self._unseen or context.get("exception") or context["message"]
+
+    def _account(self) -> None:
+        report = self.report
+        report.runs = 1
+        report.virtual_s = self.loop.time()
+        report.attempts = len(self.provider.ledger)
+        report.fates = self.provider.fates
+        report.events = self.disk.seq
 
     def _say(self, what: str) -> None:
         if self._tell is not None:
-            now = self.loop.virtual_now
+            now = self.loop.time()
             self._tell(f"{now:12.4f} s  step {self.report.steps:6d}  {what}")
 
     # -- the course of things --------------------------------------------------
@@ -116,12 +121,15 @@ class World:
             else SqliteDisk(self._folder, clock)
         )
         self.provider = Provider(
-            scenario, clock, random.Random(f"provider {scenario.seed}")
+            scenario,
+            clock,
+            random.Random(f"provider {scenario.seed}"),
+            None if self._tell is None else self._say,
         )
         holds = False
         while True:
             outcome = await self._one_process(clock, holds=holds)
-            self.report.outcomes[outcome] += 1
+            self.report.ends[outcome] += 1
             self._say(f"process {self.report.processes} ended: {outcome}")
             if outcome == "finished" and not self._is_asked_again():
                 break
@@ -130,8 +138,8 @@ class World:
             # whoever resumes it takes a while
             await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
             holds = outcome != "held" and self._chance.random() < scenario.holds
-        self.report.virtual_s = self.loop.virtual_now
-        await check(scenario, self.disk, self.provider)
+        self.events = await self.disk.recorded()
+        await check(scenario, self.disk, self.provider, self.events, self._gate_s)
 
     async def _one_process(self, clock: SimulatedClock, *, holds: bool) -> str:
         report = self.report
@@ -158,6 +166,7 @@ class World:
         async with asyncio.TaskGroup() as group:
             self._task = group.create_task(_outcome(process, ended))
         self._task = self._process = None
+        self._gate_s.append(log.longest_s)
         self.disk.end(is_crash=self._crashed)
         if self._crashed:
             return CRASH
@@ -185,8 +194,8 @@ class World:
         report.steps += 1
         if report.steps > MOST_STEPS:
             raise Broken("nothing waits for ever", f"{report.steps} steps")
-        if self.loop.virtual_now > MOST_SECONDS:
-            raise Broken("nothing waits for ever", f"{self.loop.virtual_now:.0f} s")
+        if self.loop.time() > MOST_SECONDS:
+            raise Broken("nothing waits for ever", f"{self.loop.time():.0f} s")
         if self._next_act is None or report.steps < self._next_act:
             return
         if self._process is None or self._crashed:
@@ -196,6 +205,17 @@ class World:
         report.acts[act.kind] += 1
         self._say(f"--- {act.kind}")
         self._do(act, self._process)
+
+    def _sleep(self, until: float) -> None:
+        """Nothing happens before *until*: nothing may be due before it."""
+        if self._process is None or self._crashed or self._is_over:
+            return
+        due = self._process.due(self.loop.time())
+        if due is not None and due < until - ROUNDING_S:
+            raise Broken(
+                "nothing waits for ever",
+                f"a wake-up was lost: due at {due:.6f} s, asleep until {until:.6f} s",
+            )
 
     def _do(self, act: Act, process: Process) -> None:
         if act.kind == CRASH:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
+from store.clock import Clock
 from store.errors import LogClosed
 from store.events import (
     AttemptAnswered,
@@ -81,7 +82,7 @@ class MemoryLog:
 
     epoch = 1
 
-    def __init__(self, clock: FakeClock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or FakeClock()
         self.heartbeats = 0
         self._run = RunState()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from store.errors import IllegalMove, LogClosed
 from store.events import NAMES, Entry, Event, Recorded
-from store.log import Log, LogStatistics, Planning, StoredReply
+from store.log import LogStatistics, Planning, StoredReply
 from store.task import TaskRow
 from tests.simulation.disk import Disk
 from tests.simulation.loop import SimulatedLoop

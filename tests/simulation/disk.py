@@ -145,9 +145,7 @@ class _Inline(WriterThread):
         super().__init__(lambda: conn)
         self._connection = conn
 
-    async def run(
-        self, function: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
+    async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call *function* with the connection."""
         return function(self._conn, *args, **kwargs)
 

@@ -13,13 +13,13 @@ from store.events import (
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
-    PlannedTask,
     Recorded,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
     TasksReopened,
 )
+from store.fold import touched
 from store.task import TaskRow, TaskState
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk
@@ -27,14 +27,24 @@ from tests.simulation.oracle import Final, expected
 from tests.simulation.provider import Line, Provider
 from tests.simulation.scenario import Scenario
 
-IDLE, STARTED, SENT, ANSWERED, ENDING, FINAL = (
-    "idle",
-    "started",
-    "sent",
-    "answered",
-    "ending",
-    "final",
-)
+IDLE, STARTED, SENT, ANSWERED = "idle", "started", "sent", "answered"
+ENDING, FINAL = "ending", "final"
+
+MOVES: dict[tuple[type, bool], tuple[tuple[str, ...], str]] = {
+    (AttemptStarted, False): ((IDLE,), STARTED),
+    (AttemptAnswered, False): ((SENT,), ANSWERED),
+    (AttemptAnswered, True): ((SENT,), IDLE),
+    (AttemptFailed, False): ((SENT,), ENDING),
+    (AttemptFailed, True): ((SENT,), IDLE),
+    (TaskCompleted, False): ((ANSWERED, ENDING), FINAL),
+    (TaskFailed, False): ((ENDING,), FINAL),
+    (TaskSkipped, False): ((IDLE,), FINAL),
+    (AttemptsAbandoned, False): ((STARTED, SENT), IDLE),
+    (TasksReopened, False): ((FINAL,), IDLE),
+}
+"""By event, and whether it says that the task is asked again: from where to where.
+
+Stricter than the log's own table, which knows nothing of what was sent."""
 
 
 async def check(
@@ -42,7 +52,9 @@ async def check(
     disk: Disk,
     provider: Provider,
     events: Sequence[Recorded],
+    *,
     gate_s: Sequence[float],
+    ends: Sequence[str],
 ) -> None:
     """All invariants of a run that is over.
 
@@ -53,12 +65,14 @@ async def check(
         events: all that was recorded.
         gate_s: for each process how long a call at most waited for the log between
             the limiter's gate and the wire.
+        ends: for each process how it ended.
 
     Raises:
         Broken: one does not hold.
     """
     rows = await disk.rows()
     _Course(events, provider.ledger).follow()
+    deliveries(events, provider.ledger, ends)
     limits(scenario, provider.ledger, gate_s)
     difference = await disk.difference()
     if difference is not None:
@@ -116,57 +130,56 @@ class _Course:
         self._phase[line.task] = SENT
 
     def _moved(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case AttemptStarted(task=task, attempt=attempt):
-                self._move(recorded, task, (IDLE,), STARTED)
-                self._attempt[task] += 1
-                if attempt != self._attempt[task]:
-                    raise Broken(
-                        "attempts are numbered one after another",
-                        f"task {task}: {attempt} after {self._attempt[task] - 1}",
-                    )
-            case AttemptAnswered(task=task, reask=None):
-                self._move(recorded, task, (SENT,), ANSWERED)
-            case AttemptAnswered(task=task):
-                self._move(recorded, task, (SENT,), IDLE)
-            case AttemptFailed(task=task, retry_in_s=None):
-                self._move(recorded, task, (SENT,), ENDING)
-            case AttemptFailed(task=task):
-                self._move(recorded, task, (SENT,), IDLE)
-            case TaskCompleted(task=task):
-                self._move(recorded, task, (ANSWERED, ENDING), FINAL)
-            case TaskFailed(task=task):
-                self._move(recorded, task, (ENDING,), FINAL)
-            case TaskSkipped(task=task):
-                self._move(recorded, task, (IDLE,), FINAL)
-            case AttemptsAbandoned(attempts=attempts):
-                for task, _ in attempts:
-                    self._move(recorded, task, (STARTED, SENT), IDLE)
-            case TasksReopened(tasks=tasks):
-                for task in tasks:
-                    # one that was planned as skipped was final without an event
-                    self._move(recorded, task, (FINAL, IDLE), IDLE)
-            case _:
-                pass
-
-    def _move(
-        self, recorded: Recorded, task: int, allowed: tuple[str, ...], to: str
-    ) -> None:
-        phase = self._phase[task]
-        if phase not in allowed:
-            raise Broken(
-                "each task is final exactly once"
-                if phase == FINAL
-                else "no answer is forgotten",
-                f"{recorded.kind} (event {recorded.seq}) of task {task}, "
-                f"which was {phase}",
-            )
-        self._phase[task] = to
+        event = recorded.event
+        again = (
+            getattr(event, "reask", None) is not None
+            or getattr(event, "retry_in_s", None) is not None
+        )
+        if (type(event), again) not in MOVES:
+            return
+        allowed, to = MOVES[type(event), again]
+        for task in touched(event):
+            phase = self._phase[task]
+            if phase not in allowed:
+                raise Broken(
+                    "each task is final exactly once"
+                    if phase == FINAL
+                    else "no answer is forgotten",
+                    f"{recorded.kind} (event {recorded.seq}) of task {task}, "
+                    f"which was {phase}",
+                )
+            self._phase[task] = to
+        if isinstance(event, AttemptStarted):
+            self._attempt[event.task] += 1
+            if event.attempt != self._attempt[event.task]:
+                raise Broken(
+                    "attempts are numbered one after another",
+                    f"task {event.task}: {event.attempt}, where "
+                    f"{self._attempt[event.task]} was next",
+                )
 
 
-def limits(
-    scenario: Scenario, ledger: Iterable[Line], gate_s: Sequence[float]
+def deliveries(
+    events: Iterable[Recorded], ledger: Iterable[Line], ends: Sequence[str]
 ) -> None:
+    """What a process was given it wrote down, if it came to write."""
+    delivered = Counter(line.process for line in ledger if line.is_delivered)
+    answered = Counter(
+        recorded.epoch
+        for recorded in events
+        if isinstance(recorded.event, AttemptAnswered)
+    )
+    for process, end in enumerate(ends, 1):
+        lost = delivered[process] - answered[process]
+        if lost < 0 or (lost and end != "crash"):
+            raise Broken(
+                "no answer is forgotten",
+                f"process {process} ({end}) took {delivered[process]} answers and "
+                f"recorded {answered[process]}",
+            )
+
+
+def limits(scenario: Scenario, ledger: Iterable[Line], gate_s: Sequence[float]) -> None:
     """Limits set by hand, by the provider's count, in each process's time.
 
     What passed the gate in 60 s arrives in less where the log was slow for a moment, so

@@ -57,7 +57,9 @@ class _Part:
             for number, spec in enumerate(specs[stage.name]):
                 asked = (stage.name, spec.key, self._model, self._replicate)
                 answer, found[asked] = self._end(spec, asked)
-                groups[spec.group if stage.gathers else str(number)].append(answer)
+                groups[(spec.group or "") if stage.gathers else str(number)].append(
+                    answer
+                )
             for group in groups.values():
                 if not stage.follows or not _counts(group, gathers=stage.gathers):
                     continue

@@ -65,6 +65,7 @@ class Process:
         provider: Provider,
         clock: SimulatedClock,
         holds: bool,
+        rereads: bool,
     ) -> None:
         self.number = number
         self.log = log
@@ -76,6 +77,7 @@ class Process:
         self._provider = provider
         self._clock = clock
         self._holds = holds
+        self._rereads = rereads
         self._commands: asyncio.Queue[float] = asyncio.Queue()
         endpoints = {name: Endpoint(name) for name in scenario.rules}
         stages = [stage.name for stage in VariedJob().stages]
@@ -86,6 +88,9 @@ class Process:
             ],
             deadline_s=1e9 if scenario.is_mild else scenario.deadline_s,
         )
+        for lane in self.scheduler._lanes.values():
+            lane.window = scenario.sizes.window
+            lane.most_unsettled = scenario.sizes.unsettled
 
     def retry(self, chance: float) -> None:
         """Somebody asks for some of the final tasks once more."""
@@ -131,7 +136,7 @@ class Process:
                         provider=self._provider,
                         endpoint=lane.endpoint,
                         process=self.number,
-                        durable=self._disk,
+                        disk=self._disk,
                     )
                     for lane in scenario.lanes
                 },
@@ -143,7 +148,7 @@ class Process:
                     roles=Roles(
                         models={"subject": models}, replicates=scenario.replicates
                     ),
-                    start=Start(planning=planning, must_catch_up=False),
+                    start=Start(planning=planning, must_catch_up=self._rereads),
                 ),
                 tell=lambda _: None,
                 seed=scenario.seed + self.number,
@@ -160,9 +165,7 @@ class Process:
         unknown = await self.log.in_flight()
         if unknown:
             await self._check_unknown([task for task, _ in unknown])
-            await self.log.append(
-                AttemptsAbandoned(attempts=unknown, hold=self._holds)
-            )
+            await self.log.append(AttemptsAbandoned(attempts=unknown, hold=self._holds))
         await self.log.append(
             RunResumed(code_sha256="", settings="", unknown=len(unknown))
         )
@@ -230,7 +233,7 @@ class Process:
         return "reopened" if outcome == "finished" else outcome
 
     def _check_reservations(self, unknown: int, *, is_cut: bool) -> None:
-        """What is still held belongs to calls that were cut off, and to nothing else."""
+        """What is still held belongs to calls that were cut off."""
         if self.is_stopped:
             return  # some were cut off before they had begun
         lanes = self.scheduler.statistics()

@@ -22,6 +22,7 @@ from runner.simulate.limits import Limits as ServerLimits
 from runner.simulate.limits import retry_after
 from runner.simulate.options import SimulateOptions
 from runner.wire import OPENAI_CHAT, decode_reply, encode_reply
+from tests.simulation.disk import Disk
 from tests.simulation.loop import SimulatedClock
 from tests.simulation.says import REFUSALS, Identity, Says
 from tests.simulation.scenario import Rules, Scenario
@@ -96,7 +97,9 @@ class Provider:
         for task in tasks:
             self._met.pop(task, None)
 
-    async def serve(self, call: Call, endpoint: str, process: int, seq: int) -> Received:
+    async def serve(
+        self, call: Call, endpoint: str, process: int, seq: int
+    ) -> Received:
         """One request from its arrival to what its client sees."""
         task = call.task
         asked = (task.stage, task.key, task.model, task.replicate)
@@ -139,13 +142,12 @@ class Provider:
             line.tokens = used
         headers = self._limits[line.endpoint].headers(line.at_s)
         latency_s = self._chance.uniform(*self._scenario.latency_s)
-        match line.fate:
-            case "hang" | "slow":
-                await asyncio.sleep(self._scenario.timeout_s)
-                raise e.Timeout(f"no reply in {self._scenario.timeout_s} s")
-            case "drop before the work" | "outage":
-                await asyncio.sleep(latency_s / 10)
-                raise e.ConnectionLost("closed by the other side")
+        if line.fate in {"hang", "slow"}:
+            await asyncio.sleep(self._scenario.timeout_s)
+            raise e.Timeout(f"no reply in {self._scenario.timeout_s} s")
+        if line.fate in {"drop before the work", "outage"}:
+            await asyncio.sleep(latency_s / 10)
+            raise e.ConnectionLost("closed by the other side")
         await asyncio.sleep(latency_s)
         if line.fate == "drop after the work":
             raise e.ConnectionLost("closed in the middle of the reply")
@@ -238,12 +240,12 @@ class SimulatedClient:
     provider: Provider
     endpoint: str
     process: int
-    durable: object  #: has `seq`
+    disk: Disk
 
     async def call(self, call: Call) -> Received:
         """Send one attempt."""
         return await self.provider.serve(
-            call, self.endpoint, self.process, self.durable.seq
+            call, self.endpoint, self.process, self.disk.seq
         )
 
     def statistics(self) -> ClientStatistics:

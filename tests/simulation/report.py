@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Self
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class Report:
     fates: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)  #: of processes
 
-    def __iadd__(self, other: Report) -> Report:
+    def __iadd__(self, other: Report) -> Self:
         """Count *other* in."""
         self.runs += other.runs
         self.processes += other.processes

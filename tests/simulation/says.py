@@ -47,7 +47,7 @@ class Says:
         return chance.pick(tuple(REFUSALS))
 
     def reply(self, asked: Identity, turn: int) -> Reply:
-        """The answer to the task asked for the first time (0), or once again (1, ...)."""
+        """The answer to the task; *turn* says how often it was asked before."""
         chance = Chance("said", self.seed, *asked, turn)
         if chance.unit() < UNREADABLE:
             ended = "length" if chance.unit() < CUT else "stop"

@@ -66,6 +66,16 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much the engine takes at a time: so little that small runs meet the edges."""
+
+    window: int  #: tasks loaded a model and stage
+    unsettled: int  #: outcomes waiting for the log, a model
+    page: int  #: tasks read at a time
+    block: int  #: tasks planned at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One simulated run from its first process to its last."""
 
@@ -86,6 +96,8 @@ class Scenario:
     disk_s: tuple[float, float]  #: one turn of the log's thread takes so long
     acts: tuple[Act, ...]
     holds: float  #: share of resumes that hold unknown calls for a person
+    rereads: float  #: share of resumes that derive the whole plan again
+    sizes: Sizes
 
 
 def scenario_of(seed: int) -> Scenario:
@@ -127,6 +139,13 @@ def scenario_of(seed: int) -> Scenario:
         disk_s=chance.choice(((1e-5, 1e-4), (1e-4, 0.02), (0.01, 0.5), (1e-5, 2.0))),
         acts=_acts(chance),
         holds=chance.choice((0.0, 0.0, 0.3)),
+        rereads=chance.choice((0.0, 0.0, 0.5)),
+        sizes=Sizes(
+            window=chance.choice((2, 5, 64)),
+            unsettled=chance.choice((1, 3, 66)),
+            page=chance.choice((1, 3, 500)),
+            block=chance.choice((1, 4, 1000)),
+        ),
     )
 
 

@@ -24,7 +24,6 @@ PARTS, SEEDS = (10, 1_000) if PROVE else (3, 100)
 REAL_SEEDS = 100 if PROVE else 8
 
 
-
 @pytest.mark.timeout(3600 if PROVE else 120)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_promise_holds_whatever_happens(part: int) -> None:
@@ -93,7 +92,8 @@ def test_a_seed_takes_the_same_course_in_every_process() -> None:
     )
     found = subprocess.run(
         [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ
+        | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runner import growth, plan
 from store.events import Recorded
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
@@ -28,6 +30,7 @@ from tests.simulation.scenario import (
     STOP,
     Act,
     Scenario,
+    Sizes,
 )
 
 ROUNDING_S = 1e-6
@@ -57,11 +60,12 @@ class World:
         self._acts = list(reversed(scenario.acts))
         self._next_act = self._acts[-1].after if self._acts else None
         self._process: Process | None = None
-        self._task: asyncio.Task[str] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._crashed = False
         self._is_over = False
         self._unseen: object = None
         self._gate_s: list[float] = []  #: by process, the longest wait for the disk
+        self._ends: list[str] = []  #: by process
         self.loop: SimulatedLoop
         self.disk: Disk
         self.events: list[Recorded] = []  #: once it is over
@@ -73,7 +77,10 @@ class World:
         Raises:
             Broken: an invariant was violated.
         """
-        with asyncio.Runner(loop_factory=self._make_loop) as runner:
+        with (
+            _sizes(self._scenario.sizes),
+            asyncio.Runner(loop_factory=self._make_loop) as runner,
+        ):
             try:
                 runner.run(self._live())
             except RuntimeError as error:
@@ -126,10 +133,11 @@ class World:
             random.Random(f"provider {scenario.seed}"),
             None if self._tell is None else self._say,
         )
-        holds = False
+        holds = rereads = False
         while True:
-            outcome = await self._one_process(clock, holds=holds)
+            outcome = await self._one_process(clock, holds=holds, rereads=rereads)
             self.report.ends[outcome] += 1
+            self._ends.append(outcome)
             self._say(f"process {self.report.processes} ended: {outcome}")
             if outcome == "finished" and not self._is_asked_again():
                 break
@@ -138,10 +146,20 @@ class World:
             # whoever resumes it takes a while
             await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
             holds = outcome != "held" and self._chance.random() < scenario.holds
+            rereads = self._chance.random() < scenario.rereads
         self.events = await self.disk.recorded()
-        await check(scenario, self.disk, self.provider, self.events, self._gate_s)
+        await check(
+            scenario,
+            self.disk,
+            self.provider,
+            self.events,
+            gate_s=self._gate_s,
+            ends=self._ends,
+        )
 
-    async def _one_process(self, clock: SimulatedClock, *, holds: bool) -> str:
+    async def _one_process(
+        self, clock: SimulatedClock, *, holds: bool, rereads: bool
+    ) -> str:
         report = self.report
         report.processes += 1
         log = LogAhead(
@@ -159,6 +177,7 @@ class World:
             provider=self.provider,
             clock=clock,
             holds=holds,
+            rereads=rereads,
         )
         self._crashed = False
         self._say(f"process {process.number} begins")
@@ -232,6 +251,17 @@ class World:
         self._crashed = True
         process.log.die()
         self._task.cancel()
+
+
+@contextmanager
+def _sizes(sizes: Sizes) -> Iterator[None]:
+    """The engine's constants for the time of one run."""
+    before = growth.PAGE, plan.BLOCK
+    growth.PAGE, plan.BLOCK = sizes.page, sizes.block
+    try:
+        yield
+    finally:
+        growth.PAGE, plan.BLOCK = before
 
 
 async def _outcome(process: Process, ended: list[str | Exception]) -> None:

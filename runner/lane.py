@@ -55,6 +55,7 @@ class Queue:
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
+        self.is_reopened = False  #: tasks were reopened meanwhile: the page is stale
 
 
 class Lane:

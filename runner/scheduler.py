@@ -96,9 +96,10 @@ class Scheduler:
         queue.loading = False
         queue.is_dry = len(works) + held < load.limit and not queue.asked_again
         queue.asked_again = False
-        if last is not None:
-            queue.cursor = last
-        lane.held += held
+        if not queue.is_reopened:
+            queue.cursor = queue.cursor if last is None else last
+            lane.held += held
+        queue.is_reopened = False
         for work, due in works:
             if work.number in lane.known:
                 continue
@@ -121,6 +122,7 @@ class Scheduler:
             lane.held = 0
             for queue in lane.queues.values():
                 queue.cursor = 0
+                queue.is_reopened = queue.loading
                 self.planned(queue.stage, lane.model)
 
     def received(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.simulation.report import Report
 from tests.simulation.scenario import scenario_of
 from tests.simulation.world import World
 
+SHOWN = 10
+"""Broken seeds that are told one by one."""
 UNSEEN = "no error comes out of the engine"
 
 
@@ -35,17 +38,21 @@ def main() -> int:
         seeds = range(given.seed, given.seed + 1)
     clock = SystemClock()
     began = clock.monotonic()
-    total, broken = Report(), 0
+    total, broken = Report(), Counter[str]()
     for seed in seeds:
         try:
             total += replay(
                 seed, sqlite=given.sqlite, say=print if given.trace else None
             )
         except Broken as error:
-            broken += 1
-            print(f"seed {seed}: {error}\n    {command(seed, sqlite=given.sqlite)}")
+            broken[error.invariant] += 1
+            if broken.total() <= SHOWN:
+                print(f"seed {seed}: {error}")
+                print(f"    {command(seed, sqlite=given.sqlite)}")
     print(total.table(clock.monotonic() - began))
-    print(f"{'broken':22}{broken}")
+    print(f"{'broken':22}{broken.total()}")
+    for invariant, n in broken.most_common():
+        print(f"  {invariant}: {n}")
     return 1 if broken else 0
 
 

@@ -45,7 +45,7 @@ class LogAhead:
         self._turn_s = turn_s
         self._say = say
         self._waiting: list[_Waiting] = []
-        self._free_at = 0.0
+        self._free_at = self._heard_at = 0.0
         self._is_dead = False
         self.longest_s = 0.0  #: that anybody waited for an append
         self.refused: IllegalMove | None = None  #: a unit that nobody waits for
@@ -62,9 +62,16 @@ class LogAhead:
 
     def _turn(self) -> float:
         """When the thread will have done one more thing."""
-        self._free_at = max(self._loop.time(), self._free_at)
-        self._free_at += self._chance.uniform(*self._turn_s)
+        self._free_at = max(self._loop.time(), self._free_at) + self._draw()
         return self._free_at
+
+    def _told(self) -> float:
+        """When the loop hears of what the thread has done just now, in its turn."""
+        self._heard_at = max(self._loop.time(), self._heard_at) + self._draw()
+        return self._heard_at
+
+    def _draw(self) -> float:
+        return self._chance.uniform(*self._turn_s)
 
     # -- appending -------------------------------------------------------------
 
@@ -97,7 +104,7 @@ class LogAhead:
         outcomes = self._disk.commit([unit.entries for unit in batch])
         if self._say is not None:
             self._say(f"durable to {self._disk.seq}: {_names(batch)}")
-        self._loop.call_at(self._turn(), self._acknowledge, batch, outcomes)
+        self._loop.call_at(self._told(), self._acknowledge, batch, outcomes)
 
     def _acknowledge(
         self, batch: list[_Waiting], outcomes: list[int | IllegalMove]
@@ -119,17 +126,23 @@ class LogAhead:
     # -- reading ---------------------------------------------------------------
 
     async def _read(self, reading: Coroutine[Any, Any, _T]) -> _T:
+        """What stands in the log at the thread's turn, told a little later."""
         if self._is_dead:
             reading.close()
             raise LogClosed("the process is gone")
-        turn: asyncio.Future[None] = self._loop.create_future()
-        self._loop.call_at(self._turn(), _wake, turn)
         try:
-            await turn
+            await self._at(self._turn())
         except BaseException:
             reading.close()
             raise
-        return await reading
+        found = await reading
+        await self._at(self._told())
+        return found
+
+    async def _at(self, when: float) -> None:
+        due: asyncio.Future[None] = self._loop.create_future()
+        self._loop.call_at(when, _wake, due)
+        await due
 
     async def planning(self) -> Planning:
         """How far the plan has come."""
@@ -214,9 +227,9 @@ class LogAhead:
         await self.last_seq()
 
 
-def _wake(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)
+def _wake(due: asyncio.Future[None]) -> None:
+    if not due.done():
+        due.set_result(None)
 
 
 def _names(batch: list[_Waiting]) -> str:

@@ -8,53 +8,24 @@ from itertools import groupby
 
 from runner.bucket import MINUTE_S
 from runner.wire import decode_reply
-from store.events import (
-    AttemptAnswered,
-    AttemptFailed,
-    AttemptsAbandoned,
-    AttemptStarted,
-    Recorded,
-    TaskCompleted,
-    TaskFailed,
-    TaskSkipped,
-    TasksReopened,
-)
-from store.fold import touched
+from store.events import AttemptAnswered, Recorded
 from store.task import TaskRow, TaskState
 from tests.simulation.broken import Broken
+from tests.simulation.course import Course
 from tests.simulation.disk import Disk
 from tests.simulation.oracle import Final, expected
+from tests.simulation.past import Past
 from tests.simulation.provider import Line, Provider
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import CRASH, Scenario
 
-IDLE, STARTED, SENT, ANSWERED = "idle", "started", "sent", "answered"
-ENDING, FINAL = "ending", "final"
-
-MOVES: dict[tuple[type, bool], tuple[tuple[str, ...], str]] = {
-    (AttemptStarted, False): ((IDLE,), STARTED),
-    (AttemptAnswered, False): ((SENT,), ANSWERED),
-    (AttemptAnswered, True): ((SENT,), IDLE),
-    (AttemptFailed, False): ((SENT,), ENDING),
-    (AttemptFailed, True): ((SENT,), IDLE),
-    (TaskCompleted, False): ((ANSWERED, ENDING), FINAL),
-    (TaskFailed, False): ((ENDING,), FINAL),
-    (TaskSkipped, False): ((IDLE,), FINAL),
-    (AttemptsAbandoned, False): ((STARTED, SENT), IDLE),
-    (TasksReopened, False): ((FINAL,), IDLE),
-}
-"""By event, and whether it says that the task is asked again: from where to where.
-
-Stricter than the log's own table, which knows nothing of what was sent."""
-
+ROUNDING_S = 1e-6
 
 async def check(
     scenario: Scenario,
     disk: Disk,
     provider: Provider,
     events: Sequence[Recorded],
-    *,
-    gate_s: Sequence[float],
-    ends: Sequence[str],
+    past: Sequence[Past],
 ) -> None:
     """All invariants of a run that is over.
 
@@ -63,17 +34,16 @@ async def check(
         disk: its log.
         provider: its endpoints.
         events: all that was recorded.
-        gate_s: for each process how long a call at most waited for the log between
-            the limiter's gate and the wire.
-        ends: for each process how it ended.
+        past: its processes.
 
     Raises:
         Broken: one does not hold.
     """
     rows = await disk.rows()
-    _Course(events, provider.ledger).follow()
-    deliveries(events, provider.ledger, ends)
-    limits(scenario, provider.ledger, gate_s)
+    Course(past, reask=scenario.reask).follow(events, provider.ledger)
+    deliveries(events, provider.ledger, past)
+    limits(scenario, provider.ledger, past)
+    waits(provider.ledger, past)
     difference = await disk.difference()
     if difference is not None:
         raise Broken("the folded state equals the live state", difference)
@@ -92,75 +62,8 @@ async def check(
     answers(scenario, provider, rows, texts)
 
 
-class _Course:
-    """Each task's way through the events, with what the provider saw of it."""
-
-    def __init__(self, events: Sequence[Recorded], ledger: Sequence[Line]) -> None:
-        self._events = events
-        self._ledger = ledger
-        self._phase: dict[int, str] = defaultdict(lambda: IDLE)
-        self._attempt: Counter[int] = Counter()
-
-    def follow(self) -> None:
-        """Replay both, in the order in which they became durable or arrived."""
-        lines = iter(self._ledger)
-        line = next(lines, None)
-        for recorded in self._events:
-            while line is not None and line.seq < recorded.seq:
-                self._sent(line)
-                line = next(lines, None)
-            self._moved(recorded)
-        while line is not None:
-            self._sent(line)
-            line = next(lines, None)
-        for task, phase in self._phase.items():
-            if phase != FINAL:
-                raise Broken("each task is final exactly once", f"{task} is {phase}")
-
-    def _sent(self, line: Line) -> None:
-        phase = self._phase[line.task]
-        if phase != STARTED:
-            raise Broken(
-                "an answered attempt is never sent again"
-                if phase in {ANSWERED, ENDING, FINAL, SENT}
-                else "an attempt is durable before it is sent",
-                f"task {line.task} was {phase} when a request arrived at "
-                f"{line.at_s:.4f} s",
-            )
-        self._phase[line.task] = SENT
-
-    def _moved(self, recorded: Recorded) -> None:
-        event = recorded.event
-        again = (
-            getattr(event, "reask", None) is not None
-            or getattr(event, "retry_in_s", None) is not None
-        )
-        if (type(event), again) not in MOVES:
-            return
-        allowed, to = MOVES[type(event), again]
-        for task in touched(event):
-            phase = self._phase[task]
-            if phase not in allowed:
-                raise Broken(
-                    "each task is final exactly once"
-                    if phase == FINAL
-                    else "no answer is forgotten",
-                    f"{recorded.kind} (event {recorded.seq}) of task {task}, "
-                    f"which was {phase}",
-                )
-            self._phase[task] = to
-        if isinstance(event, AttemptStarted):
-            self._attempt[event.task] += 1
-            if event.attempt != self._attempt[event.task]:
-                raise Broken(
-                    "attempts are numbered one after another",
-                    f"task {event.task}: {event.attempt}, where "
-                    f"{self._attempt[event.task]} was next",
-                )
-
-
 def deliveries(
-    events: Iterable[Recorded], ledger: Iterable[Line], ends: Sequence[str]
+    events: Iterable[Recorded], ledger: Iterable[Line], past: Sequence[Past]
 ) -> None:
     """What a process was given it wrote down, if it came to write."""
     delivered = Counter(line.process for line in ledger if line.is_delivered)
@@ -169,17 +72,17 @@ def deliveries(
         for recorded in events
         if isinstance(recorded.event, AttemptAnswered)
     )
-    for process, end in enumerate(ends, 1):
+    for process, its in enumerate(past, 1):
         lost = delivered[process] - answered[process]
-        if lost < 0 or (lost and end != "crash"):
+        if lost < 0 or (lost and its.end != CRASH):
             raise Broken(
                 "no answer is forgotten",
-                f"process {process} ({end}) took {delivered[process]} answers and "
+                f"process {process} ({its.end}) took {delivered[process]} answers and "
                 f"recorded {answered[process]}",
             )
 
 
-def limits(scenario: Scenario, ledger: Iterable[Line], gate_s: Sequence[float]) -> None:
+def limits(scenario: Scenario, ledger: Iterable[Line], past: Sequence[Past]) -> None:
     """Limits set by hand, by the provider's count, in each process's time.
 
     What passed the gate in 60 s arrives in less where the log was slow for a moment, so
@@ -198,7 +101,7 @@ def limits(scenario: Scenario, ledger: Iterable[Line], gate_s: Sequence[float]) 
                     f"{most} calls of {lane.model} at a time, "
                     f"{lane.limits.concurrency} allowed",
                 )
-            minute_s = MINUTE_S - gate_s[process - 1]
+            minute_s = MINUTE_S - past[process - 1].gate_s
             ones = [(line.at_s, 1.0) for line in mine]
             _window(f"requests of {lane.model}", ones, lane.limits.rpm, minute_s)
             tokens = [(line.at_s, float(line.tokens)) for line in mine]
@@ -228,6 +131,25 @@ def _window(
             )
 
 
+def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
+    """Who was asked to wait sends nothing to that endpoint meanwhile."""
+    waiting: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    for line in ledger:
+        there = line.process, line.endpoint
+        gate_s = past[line.process - 1].gate_s
+        for told in waiting[there]:
+            assert told.wait_s is not None
+            resume_s = told.told_at_s + told.wait_s
+            if told.told_at_s + gate_s < line.at_s < resume_s - ROUNDING_S:
+                raise Broken(
+                    "a wait that was asked for is kept",
+                    f"{line.endpoint} asked for {told.wait_s} s at "
+                    f"{told.told_at_s:.4f} s, next request at {line.at_s:.4f} s",
+                )
+        if line.wait_s is not None:
+            waiting[there].append(line)
+
+
 def answers(
     scenario: Scenario,
     provider: Provider,
@@ -235,6 +157,7 @@ def answers(
     texts: dict[int, str],
 ) -> None:
     """The final answers are those of a run that nothing befell."""
+    rows = list(rows)
     found = {
         (row.stage, row.key, row.model, row.replicate): Final(
             state=row.state,
@@ -244,6 +167,8 @@ def answers(
         )
         for row in rows
     }
+    if len(found) != len(rows):
+        raise Broken("the answers are those of an undisturbed run", "a task is double")
     if scenario.is_mild:
         wanted = expected(scenario)
         if found != wanted:

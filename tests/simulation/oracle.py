@@ -78,7 +78,7 @@ class _Part:
         if spec.skip is not None:
             final = Final(state=TaskState.SKIPPED, reason=spec.skip)
             return Answer(task=task, skip=spec.skip), final
-        error = self._says.refusal(asked)
+        error = self._says.refusal(asked, 0)
         if error is not None:
             final = Final(state=TaskState.FAILED, error=error)
             return Answer(task=task, error=error), final
@@ -97,9 +97,10 @@ class _Part:
             reply = self._says.reply(asked, turn)
             parsed = stage.parse(self._data, task, reply)
             is_final = not isinstance(parsed, ParseFailure) or reply.is_truncated
-            if is_final or turn == self._reask:
-                return reply, parsed
             turn += 1
+            if is_final or turn > self._reask or self._says.refusal(asked, turn):
+                # what asking again does not better, stands
+                return reply, parsed
 
 
 def _counts(group: list[Answer], *, gathers: bool) -> bool:

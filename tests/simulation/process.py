@@ -71,7 +71,8 @@ class Process:
         self.log = log
         self.driver: _Driver | None = None
         self.is_stopped = False
-        self._reopened = 0
+        self.drained_at_s: float | None = None
+        self._is_reopening = False
         self._scenario = scenario
         self._disk = disk
         self._provider = provider
@@ -99,12 +100,14 @@ class Process:
     def stop(self) -> None:
         """The second signal."""
         if self.driver is not None:
+            self.drain()
             self.is_stopped = True
             self.driver.stop()
 
     def drain(self) -> None:
         """The first signal."""
         if self.driver is not None:
+            self.drained_at_s = self.drained_at_s or self._clock.monotonic()
             self.driver.drain()
 
     def due(self, now: float) -> float | None:
@@ -180,9 +183,12 @@ class Process:
                     f"{lane.limits.concurrency} slots",
                 )
 
-    async def _listen(self, driver: Driver) -> None:
+    async def _listen(self, driver: _Driver) -> None:
         while True:
-            await self._obey(await self._commands.get())
+            chance = await self._commands.get()
+            self._is_reopening = True
+            await self._obey(chance)
+            self._is_reopening = not driver.is_deciding
             driver.reopened()
 
     async def _obey(self, chance: float) -> None:
@@ -196,7 +202,6 @@ class Process:
         if not tasks:
             return
         self._provider.forgive(tasks)
-        self._reopened += len(tasks)
         command = f"c{self._disk.seq}"
         await self.log.append(
             CommandAccepted(
@@ -211,9 +216,10 @@ class Process:
         unknown = len(await self.log.in_flight())
         self._check_reservations(unknown, is_cut=outcome == "drained")
         planned = (await self.log.planning()).tasks
-        states = Counter(
-            row.state for row in await self.log.tasks(range(1, planned + 1))
-        )
+        rows = await self.log.tasks(range(1, planned + 1))
+        states = Counter(row.state for row in rows)
+        if outcome == "held" and not any(row.is_held for row in rows):
+            raise Broken("a run ends when nothing is left to do", "nothing is held")
         left = sum(n for state, n in states.items() if state.is_open)
         if outcome == "finished" and not left:
             await self.log.append(
@@ -224,7 +230,7 @@ class Process:
                 )
             )
             return outcome
-        if outcome == "finished" and not self._reopened:
+        if outcome == "finished" and not self._is_reopening:
             raise Broken(
                 "a run ends when nothing is left to do",
                 f"it ended with {left} tasks open: {dict(states)}",

@@ -55,11 +55,14 @@ class Line:
     task: int
     asked: Identity
     endpoint: str
+    turn: int  #: how often the task was asked before, by the dialogue
     seq: int  #: what was durable when it arrived
     in_flight: int  #: of its model and process, this one included
     fate: str = "answered"
     tokens: int = 0  #: used, if the work was done
     is_delivered: bool = False  #: a living process took the reply
+    told_at_s: float = 0.0  #: when a living process was refused
+    wait_s: float | None = None  #: how long it was then asked to wait, if it was
 
 
 class Provider:
@@ -109,6 +112,7 @@ class Provider:
             process=process,
             task=task.number,
             asked=asked,
+            turn=(len(call.request.messages) - 1) // 2,
             endpoint=endpoint,
             seq=seq,
             in_flight=self._open[process, task.model],
@@ -116,9 +120,8 @@ class Provider:
         self.ledger.append(line)
         self._working[endpoint] += 1
         try:
-            turn = (len(call.request.messages) - 1) // 2
             usage = self._usage(call.request)
-            reply = replace(self.says.reply(asked, turn), usage=usage)
+            reply = replace(self.says.reply(asked, line.turn), usage=usage)
             return await self._befall(line, reply, usage.tokens_in + usage.tokens_out)
         finally:
             self._open[process, task.model] -= 1
@@ -171,8 +174,12 @@ class Provider:
     def _refusal(
         self, line: Line, status: int, headers: dict[str, str], body: bytes
     ) -> e.AttemptError:
-        now_us = self._clock.now_us()
-        return refusal(line.endpoint, status, headers, body, now_us=now_us)
+        error = refusal(
+            line.endpoint, status, headers, body, now_us=self._clock.now_us()
+        )
+        line.told_at_s = self._clock.monotonic()
+        line.wait_s = error.retry_after_s
+        return error
 
     # -- fates -----------------------------------------------------------------
 
@@ -182,7 +189,7 @@ class Provider:
         for fate in self._threats(line):
             if self._may_befall(line.task, fate):
                 return fate, wait_s
-        refused = self.says.refusal(line.asked)
+        refused = self.says.refusal(line.asked, line.turn)
         if refused is not None:
             return refused, 0.0
         slots = self._scenario.rules[line.endpoint].slots

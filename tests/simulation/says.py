@@ -16,7 +16,10 @@ Identity: TypeAlias = tuple[str, str, str, int]
 
 REFUSED = 0.04
 """Share of tasks that no attempt will ever get an answer to."""
-UNREADABLE = 0.15
+UNREADABLE = (0.05, 0.15, 0.5)
+"""Share of the replies that cannot be read, by seed."""
+TOO_LONG = 0.1
+"""Share of the dialogues that do not fit when a task is asked again."""
 CUT = 0.3
 """Share of the unreadable replies that ended at their limit."""
 REFUSALS = {
@@ -39,17 +42,17 @@ class Says:
 
     seed: int
 
-    def refusal(self, asked: Identity) -> str | None:
-        """The error class that every attempt of this task ends in, if one does."""
-        chance = Chance("refused", self.seed, *asked)
-        if chance.unit() >= REFUSED:
-            return None
-        return chance.pick(tuple(REFUSALS))
+    def refusal(self, asked: Identity, turn: int) -> str | None:
+        """The error class that every attempt at this request ends in, if one does."""
+        chance = Chance("refused", self.seed, *asked, turn)
+        if turn:
+            return "ContextTooLong" if chance.unit() < TOO_LONG else None
+        return chance.pick(tuple(REFUSALS)) if chance.unit() < REFUSED else None
 
     def reply(self, asked: Identity, turn: int) -> Reply:
         """The answer to the task; *turn* says how often it was asked before."""
         chance = Chance("said", self.seed, *asked, turn)
-        if chance.unit() < UNREADABLE:
+        if chance.unit() < UNREADABLE[self.seed % len(UNREADABLE)]:
             ended = "length" if chance.unit() < CUT else "stop"
             return Reply(text="", finish_reason=ended)
         text = f"{chance.below(1 << 30):x}"

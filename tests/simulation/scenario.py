@@ -110,7 +110,7 @@ def scenario_of(seed: int) -> Scenario:
             endpoint=chance.choice(endpoints),
             limits=Limits(
                 concurrency=chance.choice((1, 2, 3, 4, 8, 16)),
-                rpm=chance.choice((None, None, None, 30.0, 120.0, 600.0)),
+                rpm=chance.choice((None, None, None, None, 6.0, 20.0, 120.0, 600.0)),
                 tpm=chance.choice((None, None, None, 3_000.0, 20_000.0)),
                 weight=chance.choice((1.0, 1.0, 0.5, 3.0)),
             ),

@@ -20,6 +20,7 @@ from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.invariants import check
 from tests.simulation.loop import SimulatedClock, SimulatedLoop
+from tests.simulation.past import Past
 from tests.simulation.process import Process
 from tests.simulation.provider import Provider
 from tests.simulation.report import Report
@@ -64,8 +65,7 @@ class World:
         self._crashed = False
         self._is_over = False
         self._unseen: object = None
-        self._gate_s: list[float] = []  #: by process, the longest wait for the disk
-        self._ends: list[str] = []  #: by process
+        self._past: list[Past] = []
         self.loop: SimulatedLoop
         self.disk: Disk
         self.events: list[Recorded] = []  #: once it is over
@@ -137,7 +137,6 @@ class World:
         while True:
             outcome = await self._one_process(clock, holds=holds, rereads=rereads)
             self.report.ends[outcome] += 1
-            self._ends.append(outcome)
             self._say(f"process {self.report.processes} ended: {outcome}")
             if outcome == "finished" and not self._is_asked_again():
                 break
@@ -148,14 +147,7 @@ class World:
             holds = outcome != "held" and self._chance.random() < scenario.holds
             rereads = self._chance.random() < scenario.rereads
         self.events = await self.disk.recorded()
-        await check(
-            scenario,
-            self.disk,
-            self.provider,
-            self.events,
-            gate_s=self._gate_s,
-            ends=self._ends,
-        )
+        await check(scenario, self.disk, self.provider, self.events, self._past)
 
     async def _one_process(
         self, clock: SimulatedClock, *, holds: bool, rereads: bool
@@ -185,15 +177,20 @@ class World:
         async with asyncio.TaskGroup() as group:
             self._task = group.create_task(_outcome(process, ended))
         self._task = self._process = None
-        self._gate_s.append(log.longest_s)
         self.disk.end(is_crash=self._crashed)
-        if self._crashed:
-            return CRASH
         if log.refused is not None:
             raise log.refused
-        outcome = ended[0]
+        outcome = CRASH if self._crashed else ended[0]
         if isinstance(outcome, Exception):
             raise outcome
+        self._past.append(
+            Past(
+                end=outcome,
+                holds=holds,
+                gate_s=log.longest_s,
+                drained_at_s=process.drained_at_s,
+            )
+        )
         return outcome
 
     def _is_asked_again(self) -> bool:

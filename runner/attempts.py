@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runner import errors as e
 from runner.clients.client import Call, ModelClient, Received
@@ -20,9 +20,11 @@ from runner.growth import Growth
 from runner.job import Dataset, Job
 from runner.lane import Work
 from runner.plan import task_of
+from runner.prices import Price, cost_pico, worst_pico
 from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message
+from runner.retry import may_be_billed
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
 from runner.told import told
@@ -38,7 +40,11 @@ from store.events import (
     TaskFailed,
 )
 from store.log import Log
-from store.task import TaskRow
+from store.task import TaskRow, usd
+
+BYTES_PER_TOKEN = 3
+MESSAGE_TOKENS = 8
+"""Around a message: OpenAI counts 3, and 3 for the reply that is to follow."""
 
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
@@ -60,6 +66,8 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
+    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    """By model; None, or none at all: unknown."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,18 +114,11 @@ class Attempts:
         """Take a task in, for as long as it is not settled."""
         if row.task in self._items:
             return self._items[row.task].work
-        task = task_of(row)
-        is_counted = self._scheduler.counts_tokens(row.model)
-        work = Work(
-            number=row.task,
-            stage=row.stage,
-            model=row.model,
-            tries=row.tries,
-            tokens=worst_tokens(self._request(task)) if is_counted else 0,
-        )
-        item = _Item(work=work, row=row, task=task, attempt=row.attempts)
+        work = Work(number=row.task, stage=row.stage, model=row.model, tries=row.tries)
+        item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
         if self._parts.reask and row.reply_seq is not None:
             await self._take_up_dialogue(item)
+        self._weigh(item)
         self._items[row.task] = item
         return work
 
@@ -131,20 +132,40 @@ class Attempts:
                 failure = ParseFailure(reason=answered.reask or "")
                 item.refuse(answered.attempt, reply, failure)
 
-    def _request(self, task: Task) -> ChatRequest:
-        return self._parts.job.request(self._parts.dataset, task)
+    def _price(self, work: Work) -> Price | None:
+        return self._parts.prices.get(work.model)
+
+    def _weigh(self, item: _Item) -> None:
+        """Say what the next attempt takes of limits and budget at worst."""
+        work = item.work
+        price = self._price(work)
+        is_paid = price is not None and not price.is_free
+        if not is_paid and not self._scheduler.counts_tokens(work.model):
+            return
+        request = self._request(item)
+        prompt = worst_prompt(request)
+        work.tokens = prompt + request.max_tokens
+        if price is not None:
+            work.worst_pico = worst_pico(price, prompt, request.max_tokens)
+
+    def _request(self, item: _Item) -> ChatRequest:
+        request = self._parts.job.request(self._parts.dataset, item.task)
+        if item.extra:
+            request = replace(request, messages=request.messages + item.extra)
+        return request
 
     async def perform(self, work: Work) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
-        request = self._request(item.task)
-        if item.extra:
-            request = replace(request, messages=request.messages + item.extra)
+        request = self._request(item)
         payload, blobs, digest = skeleton(request, work.model)
         item.attempt += 1
         self.counts["started"] += 1
         started = AttemptStarted(
-            task=work.number, attempt=item.attempt, request_sha256=digest
+            task=work.number,
+            attempt=item.attempt,
+            request_sha256=digest,
+            worst_usd=usd(work.reserved_pico) if self._price(work) else None,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         began = self._clock.monotonic()
@@ -181,6 +202,7 @@ class Attempts:
             status=error.status,
             retry_after_s=error.retry_after_s,
             retry_in_s=decision.retry_in_s,
+            possible_usd=usd(work.reserved_pico) if may_be_billed(error) else 0.0,
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
@@ -199,10 +221,15 @@ class Attempts:
         self.counts["answered"] += 1
         usage = reply.usage
         used = usage.tokens_in + usage.tokens_out if usage is not None else None
+        price = self._price(work)
+        cost = None if work.reserved_pico else 0
+        if price is not None and usage is not None:
+            cost = cost_pico(price, usage)
         self._scheduler.received(
             work,
             self._clock.monotonic(),
             used=used,
+            cost_pico=cost,
             told=told(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
@@ -216,6 +243,8 @@ class Attempts:
             tokens_in=usage.tokens_in if usage else None,
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
+            cost_usd=usd(cost) if price is not None and cost is not None else None,
+            possible_usd=usd(work.reserved_pico) if cost is None else None,
             headers=dict(received.headers) if received.headers else None,
         )
         try:
@@ -233,6 +262,7 @@ class Attempts:
             asked = replace(answered, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
+            self._weigh(item)
             self._scheduler.again(work)
             self._wake()
             return
@@ -262,7 +292,15 @@ class Attempts:
         self.counts["tasks_failed"] += answer.error is not None
 
 
-def worst_tokens(request: ChatRequest) -> int:
-    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
-    prompt = sum(len(m.text.encode()) for m in request.messages)
-    return prompt // 3 + 1 + request.max_tokens
+def worst_prompt(request: ChatRequest) -> int:
+    """Tokens of a prompt at worst: one is seldom shorter than three bytes.
+
+    Providers add a few to each message, and read a schema as part of the prompt.
+    """
+    texts = [part.text for message in request.messages for part in message.parts]
+    if request.schema is not None:
+        texts.append(request.schema.json)
+    size = sum(
+        len(t) if t.isascii() else len(t.encode(errors="replace")) for t in texts
+    )
+    return size // BYTES_PER_TOKEN + MESSAGE_TOKENS * len(request.messages) + 1

@@ -11,13 +11,18 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
+from runner.broke import why_broke
+from runner.budget import BudgetStatistics
 from runner.lane import Work
-from runner.scheduler import Load
+from runner.limiter import Limits
+from runner.scheduler import Load, Scope, is_within
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
+from store.task import pico
+from store.views import Pause
 
 HEARTBEAT_S = 1.0
-Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "held"]
+Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,8 @@ class DriverStatistics:
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    budget: BudgetStatistics  #: of the whole run, earlier processes included
+    pauses: tuple[Pause, ...]
 
 
 class Driver:
@@ -45,6 +52,7 @@ class Driver:
         self._frees_held = parts.frees_held
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
+        self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
@@ -64,10 +72,52 @@ class Driver:
         self._stopping = True
         self._wake.set()
 
+    def pause(self, pause: Pause) -> None:
+        """Start nothing of what it names; calls in flight finish."""
+        self._pauses[pause.scope] = pause
+        self._scheduler.pause(*pause.scope)
+
+    def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        scope = stage, model
+        lifted = [p for p in self._pauses.values() if is_within(p.scope, scope)]
+        for pause in lifted:
+            del self._pauses[pause.scope]
+        self._scheduler.lift(*scope)
+        self._wake.set()
+        return tuple(lifted)
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._scheduler.limits(model)
+
+    def set_limits(self, model: str, limits: Limits) -> None:
+        """Go by other limits of a person's from now on."""
+        self._scheduler.set_limits(model, limits, self._clock.monotonic())
+        self._wake.set()
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether spending has a cap."""
+        return self._scheduler.budget.statistics().cap_pico is not None
+
+    def add_budget(self, usd: float) -> None:
+        """Raise the cap by so many dollars; only where there is one."""
+        self._scheduler.budget.add(pico(usd))
+        self._wake.set()
+
     @property
     def stopped(self) -> str | None:
         """Why an endpoint is out, where that is what is left."""
         return self._scheduler.stopped
+
+    @property
+    def broke(self) -> str | None:
+        """Why the budget stops the run, where that is what is left."""
+        work = self._scheduler.unaffordable
+        if work is None:
+            return None
+        return why_broke(work, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -87,6 +137,8 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
+        if self._scheduler.unaffordable is not None:
+            return "budget"
         return "held" if self._scheduler.held else "finished"
 
     async def _dispatch(
@@ -240,4 +292,6 @@ class Driver:
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            budget=self._scheduler.budget.statistics(),
+            pauses=tuple(self._pauses.values()),
         )

@@ -55,11 +55,15 @@ class AttemptError(RunnerError):
         retry_after_s: float | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        was_sent: bool = True,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
         self.body = body  #: what came back, if anything; kept in the log
+        self.was_sent = (
+            was_sent  #: False: no connection was made, nothing can be billed
+        )
         self.headers = headers  #: those that matter, lower case; they tell of limits
 
 

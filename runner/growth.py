@@ -74,7 +74,7 @@ class Growth:
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
         """Plan what is not planned yet; yield each (stage, model) that got tasks."""
-        async for pair in self._finish_reading():
+        async for pair in self.finish_reading():
             yield pair
         async for pair in self._grow_first_stage():
             yield pair
@@ -224,7 +224,7 @@ class Growth:
 
     # -- after a crash, or a change of code ------------------------------------
 
-    async def _finish_reading(self) -> AsyncIterator[tuple[str, str]]:
+    async def finish_reading(self) -> AsyncIterator[tuple[str, str]]:
         """Read the answers that were stored but not parsed when a writer died."""
         before = await self._log.last_seq()
         after = 0

@@ -7,7 +7,7 @@ Plain state with the questions that it answers; what is done with it stands in
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
@@ -26,8 +26,11 @@ class Work:
     model: str
     tries: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
+    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
+    is_ended: bool = False  #: the attempt has ended and is not settled yet
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
@@ -56,6 +59,18 @@ class Queue:
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
         self.is_reopened = False  #: tasks were reopened meanwhile: the page is stale
+        self.is_paused = False
+
+    def grew(self) -> None:
+        """Tasks were added to the log: there is something to read again."""
+        self.is_dry = False
+        self.asked_again = self.loading
+
+    def reopened(self) -> None:
+        """Tasks anywhere may be open again: read from the start."""
+        self.cursor = 0
+        self.is_reopened = self.loading
+        self.grew()
 
 
 class Lane:
@@ -66,6 +81,7 @@ class Lane:
     ) -> None:
         self.model = model
         self.endpoint = endpoint
+        self.limits = limits  #: set by hand
         self.limiter = Limiter(limits, endpoint)
         #: later stages first
         self.queues = {stage: Queue(stage) for stage in reversed(stages)}
@@ -73,15 +89,34 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
-        self.turn_s = 1.0 / limits.weight
+        self.is_behind = False  #: a page showed a reopened task that is not settled
+        self.is_broke = False  #: the budget has no room for its next task
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
-        self.window = max(64, 2 * limits.concurrency)
-        self.most_unsettled = 2 * limits.concurrency + 64
+
+    def set_limits(self, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on."""
+        self.limits = limits
+        self.limiter.set(limits, now)
+
+    @property
+    def turn_s(self) -> float:
+        """What one start takes of the lane's share, in virtual time."""
+        return 1.0 / self.limits.weight
+
+    @property
+    def window(self) -> int:
+        """Tasks of one stage that are loaded, at most."""
+        return max(64, 2 * self.limits.concurrency)
+
+    @property
+    def most_unsettled(self) -> int:
+        """Outcomes that may wait for the disk before starts do."""
+        return 2 * self.limits.concurrency + 64
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        queue = next((q for q in self.queues.values() if q.ready), None)
+        queue = self.next_queue
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
@@ -91,6 +126,33 @@ class Lane:
             # loaded before the endpoint told that tokens matter
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
+
+    @property
+    def next_queue(self) -> Queue | None:
+        """The queue whose first task is next."""
+        able = (q for q in self.queues.values() if q.ready and not q.is_paused)
+        return next(able, None)
+
+    @property
+    def next_worst_pico(self) -> int:
+        """What the next task may cost; 0 without one."""
+        queue = self.next_queue
+        return 0 if queue is None else queue.ready[0].worst_pico
+
+    def restart_clocks(self, stages: Collection[str]) -> None:
+        """Do not count the time for which loaded tasks of *stages* were held back."""
+        waiting = (work for _, _, work in self.waiting)
+        ready = (work for queue in self.queues.values() for work in queue.ready)
+        for work in (*waiting, *ready):
+            if work.stage in stages:
+                work.since = None
+
+    def read_again(self) -> None:
+        """Read every page from the start."""
+        self.held = 0
+        self.is_behind = False
+        for queue in self.queues.values():
+            queue.reopened()
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""
@@ -107,6 +169,12 @@ class Lane:
     def is_still(self) -> bool:
         """Whether nothing is under way, whatever may wait."""
         return self.in_flight == 0 and self.unsettled == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether only money can move it on: nothing is under way, nor on its way."""
+        is_loading = any(queue.loading for queue in self.queues.values())
+        return self.is_broke and self.is_still and not is_loading
 
     @property
     def is_empty(self) -> bool:

@@ -66,13 +66,21 @@ class _Gate:
 
     def __init__(self, by_hand: float | None, burst_s: float) -> None:
         self._by_hand = by_hand
+        self._told: float | None = None
         self._burst_s = burst_s
         self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
+
+    def set(self, by_hand: float | None) -> None:
+        """Go by another limit of a person's, or by none."""
+        self._by_hand = by_hand
+        known = [limit for limit in (by_hand, self._told) if limit is not None]
+        self.bucket = MinuteBucket(min(known), self._burst_s) if known else None
 
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         if quota is None:
             return
+        self._told = quota.per_minute
         limit = min(quota.per_minute, self._by_hand or quota.per_minute)
         if self.bucket is not None and self.bucket.per_minute == limit:
             return
@@ -91,6 +99,13 @@ class Limiter:
         self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
         self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
         self._in_flight = 0
+
+    def set(self, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's; what the endpoint told still holds."""
+        del now
+        self._slots.set_ceiling(limits.concurrency)
+        self._requests.set(limits.rpm)
+        self._tokens.set(limits.tpm)
 
     @property
     def has_slot(self) -> bool:

@@ -11,14 +11,30 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from runner.errors import UsageError
 
 BASELINE = "baseline/lexical"
+PRICE_FIELDS = (
+    "usd_per_mtok_in",
+    "usd_per_mtok_out",
+    "usd_per_mtok_cached",
+    "usd_per_mtok_cache_write",
+)
+"""Of a model's table, dollars a million tokens; the first two make a price."""
+
+NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
 
 
 class ModelOptions(BaseModel):
@@ -32,6 +48,18 @@ class ModelOptions(BaseModel):
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
     weight: float = Field(1.0, gt=0, description="share of an endpoint used by several")
+    usd_per_mtok_in: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_out: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_cached: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _whole_price(self) -> Self:
+        """Half a price is none: what is missing would be asked of another table."""
+        given = self.model_fields_set
+        if given.intersection(PRICE_FIELDS) and not given.issuperset(PRICE_FIELDS[:2]):
+            raise ValueError("give usd_per_mtok_in and usd_per_mtok_out together")
+        return self
 
 
 class RunOptions(BaseModel):
@@ -54,7 +82,13 @@ class RunOptions(BaseModel):
     unknown: Literal["retry", "hold"] = Field(
         "retry", description="what to do with attempts that a crash left unknown"
     )
+    price: tuple[float, ...] | None = Field(
+        None, description="dollars a million tokens: in, out, and if need be cached"
+    )
     allow_unknown_price: bool = False
+    budget: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="US dollars, at most"
+    )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 
@@ -62,6 +96,22 @@ class RunOptions(BaseModel):
     @classmethod
     def _one_or_more(cls, models: object) -> object:
         return (models,) if isinstance(models, str) else models
+
+    @field_validator("price", mode="before")
+    @classmethod
+    def _dollars(cls, price: Any) -> Any:  # noqa: ANN401 - whatever was written
+        """A price, typed as `0.15,0.60` or listed in a file."""
+        if price is None:
+            return None
+        words = price.split(",") if isinstance(price, str) else price
+        try:
+            numbers = tuple(map(float, words))
+        except (TypeError, ValueError):
+            raise ValueError(NO_PRICE) from None
+        is_sane = all(0 <= number < float("inf") for number in numbers)
+        if len(numbers) not in {2, 3} or not is_sane:
+            raise ValueError(NO_PRICE)
+        return numbers
 
     @field_validator("model")
     @classmethod
@@ -72,13 +122,14 @@ class RunOptions(BaseModel):
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""
         own = self.models.get(model, ModelOptions())
-        return ModelOptions(
-            base_url=own.base_url or self.base_url,
-            api_key_env=own.api_key_env or self.api_key_env,
-            concurrency=own.concurrency or self.concurrency,
-            rpm=own.rpm or self.rpm,
-            tpm=own.tpm or self.tpm,
-            weight=own.weight,
+        return own.model_copy(
+            update={
+                "base_url": own.base_url or self.base_url,
+                "api_key_env": own.api_key_env or self.api_key_env,
+                "concurrency": own.concurrency or self.concurrency,
+                "rpm": own.rpm or self.rpm,
+                "tpm": own.tpm or self.tpm,
+            }
         )
 
 
@@ -96,9 +147,8 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
                 f"There is no option {name!r}; {hint} The job's own settings stand "
                 "under [settings]."
             ) from error
-        raise UsageError(
-            f"Option {name}: {first['msg']}; see siftlog run --help."
-        ) from error
+        wrong = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
     idle = sorted(set(options.models) - set(options.model))
     if idle:
         raise UsageError(

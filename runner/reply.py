@@ -12,6 +12,7 @@ class Usage:
     tokens_in: int
     tokens_out: int
     tokens_cached: int = 0  #: part of tokens_in read from the provider's prompt cache
+    tokens_cache_write: int = 0  #: part of tokens_in written to it, at a higher price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

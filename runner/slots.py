@@ -43,6 +43,11 @@ class Slots:
         self._most = 0
         self._is_clean = True
 
+    def set_ceiling(self, ceiling: int) -> None:
+        """Never go above another ceiling from now on."""
+        self._ceiling = ceiling
+        self._limit = min(self._limit, float(ceiling))
+
     @property
     def limit(self) -> int:
         """Calls that may be in flight."""

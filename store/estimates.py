@@ -84,3 +84,6 @@ _RULES: tuple[tuple[str, Callable[[_Seen], bool]], ...] = (
     ("paused", lambda seen: seen.signs.paused_by is not None),
     ("stalled", lambda seen: seen.is_stalled),
 )
+
+STATES = (*(word for word, _ in _RULES), "live")
+"""Every word that `liveness` may say."""

@@ -42,6 +42,7 @@ class RunStarted:
     inputs: list[Input]
     siftlog_version: str
     imported: bool = False
+    budget_usd: float | None = None  #: cap of the whole run; None: no cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class RunResumed:
     code_sha256: str
     settings: str
     unknown: int  #: attempts of the earlier writer whose outcome nobody knows
+    budget_usd: float | None = None  #: cap of the whole run from here on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,7 @@ class TasksReopened:
 
     tasks: list[int]
     by: str
+    command: str | None = None  #: id of the request that this is a page of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +168,7 @@ class AttemptStarted:
     task: int
     attempt: int  #: counts from 1 in its task
     request_sha256: str
+    worst_usd: float | None = None  #: what it may cost at most; None: no known price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +186,8 @@ class AttemptAnswered:
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
-    cost_usd: float | None = None  #: None while the price is unknown
+    cost_usd: float | None = None  #: None: the price is unknown, or the usage
+    possible_usd: float | None = None  #: its worst case, where usage alone is unknown
     cached: bool = False  #: answered by siftlog's own response cache
     headers: dict[str, str] | None = None  #: only those that matter
     reask: str | None = None  #: the content was refused for this reason; asked again
@@ -202,6 +207,7 @@ class AttemptFailed:
     status: int | None = None
     retry_after_s: float | None = None  #: what the endpoint asked for
     retry_in_s: float | None = None  #: what was decided; None: no further attempt
+    possible_usd: float = 0.0  #: its worst case, if it may be billed all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +218,7 @@ class AttemptsAbandoned:
 
     attempts: list[tuple[int, int]]  #: (task, attempt), ascending
     hold: bool = False  #: True: their tasks wait for a person instead of a new attempt
+    possible_usd: float = 0.0  #: sum of their worst cases: they may be billed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

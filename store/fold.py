@@ -50,16 +50,16 @@ from store.events import (
 from store.run_state import RunState
 from store.task import (
     MOVES,
-    PICO_PER_USD,
     Move,
     TaskDraft,
     TaskState,
+    pico,
     planned_state,
 )
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
@@ -219,7 +219,7 @@ class Fold:
             case RunPaused():
                 self._paused(event)
             case CommandAccepted():
-                if event.kind == "drain":
+                if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
             case CommandRejected() | CommandApplied() | ScoringRecorded():
                 pass  # found by their marks
@@ -285,11 +285,13 @@ class Fold:
         draft.latency_ms = event.latency_ms
         draft.error = None
         cost = 0
-        if event.cost_usd is None:
-            self.counters["answers_unpriced"] += 1
-        else:
-            cost = round(event.cost_usd * PICO_PER_USD)
+        if event.cost_usd is not None:
+            cost = pico(event.cost_usd)
             draft.cost_pico = (draft.cost_pico or 0) + cost
+        elif event.possible_usd is not None:
+            self._possible(event.possible_usd)
+        else:
+            self.counters["answers_unpriced"] += 1
         counters = self.counters
         counters["attempts_answered"] += 1
         counters["cost_pico"] += cost
@@ -320,6 +322,7 @@ class Fold:
             draft.not_before_us = ts_us + round(event.retry_in_s * US_PER_S)
             minute.retried += 1
         self.counters["attempts_failed"] += 1
+        self._possible(event.possible_usd)
         key = (event.error, draft.stage, draft.model)
         seen = self.errors.get(key)
         self.errors[key] = ErrorClass(
@@ -361,6 +364,12 @@ class Fold:
             draft.sent = False
             draft.not_before_us = None
         self.counters["attempts_unknown"] += len(event.attempts)
+        self._possible(event.possible_usd)
+
+    def _possible(self, usd: float) -> None:
+        """Money that may have been spent on what never arrived."""
+        if usd:
+            self.counters["possible_pico"] += pico(usd)
 
     def _planned(
         self, seq: int, event: TasksPlanned, manifest: Sequence[PlannedTask]

@@ -15,10 +15,12 @@ from store.errors import NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
+from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import recorded_rows
+from store.spending import spending
 from store.statements import SQL
-from store.task import PICO_PER_USD, TaskState
+from store.task import TaskState, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,16 @@ class LaneCounts:
     stage: str
     model: str
     states: Mapping[TaskState, int]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its stage and model."""
+        return self.stage, self.model
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of its tasks can still get a reply."""
+        return any(n and state.is_open for state, n in self.states.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +115,7 @@ class Status:
     attempts: AttemptCounts
     lanes: tuple[LaneCounts, ...]
     limits: tuple[LimitsSeen, ...]
+    pauses: tuple[Pause, ...]
     errors: Mapping[str, int]  #: failed attempts by class
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
@@ -111,6 +124,9 @@ class Status:
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
+    possible_usd: float  #: may be billed beyond that, for what never arrived
+    budget_usd: float | None  #: cap of the whole run; None: no cap
+    model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
@@ -155,6 +171,7 @@ def status(conn: sqlite3.Connection) -> Status:
     first, started_us = _beginning(conn)
     run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
     run = load_run_state(conn)
+    held = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
     states: Counter[TaskState] = Counter()
@@ -170,8 +187,7 @@ def status(conn: sqlite3.Connection) -> Status:
     reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
         reasons[what][reason] = n
-    answered = counters.get("attempts_answered", 0)
-    is_priced = answered > 0 and not counters.get("answers_unpriced")
+    money = spending(conn)
     return Status(
         run_id=run_id,
         job=first.job,
@@ -194,12 +210,13 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
-            answered=answered,
+            answered=counters.get("attempts_answered", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),
         lanes=lanes,
         limits=_limits(conn),
+        pauses=held,
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
@@ -207,7 +224,13 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
         tokens_cached=counters.get("tokens_cached", 0),
-        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+        cost_usd=money.spent_usd,
+        possible_usd=money.possible_usd,
+        budget_usd=money.cap_usd,
+        model_cost_usd={
+            model: usd(cost)
+            for model, cost in conn.execute(SQL["model_costs"]).fetchall()
+        },
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
         scorings=tuple(scoring.number for scoring in scorings(conn)),
@@ -215,7 +238,7 @@ def status(conn: sqlite3.Connection) -> Status:
             phase=run.phase,
             phase_by=run.phase_by,
             phase_us=run.phase_us or started_us,
-            paused_by=run.paused_by,
+            paused_by=paused_by(held, (lane.key for lane in lanes if lane.is_open)),
             draining_by=run.draining_by,
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from store.codec import unpack
 from store.connect import Reader, open_reader
@@ -20,9 +21,11 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.pauses import Pause
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
+from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
@@ -37,7 +40,7 @@ from store.status import (
     scorings,
     status,
 )
-from store.task import TaskRow
+from store.task import PICO_PER_USD, TaskRow
 
 __all__ = [
     "AttemptCounts",
@@ -46,27 +49,35 @@ __all__ = [
     "Heartbeat",
     "LaneCounts",
     "LimitsSeen",
+    "Pause",
     "Reader",
+    "Spending",
     "Status",
     "TaskCounts",
     "attempts",
+    "count_by_lane",
     "count_tasks",
     "error_counts",
     "events",
     "families",
     "last_seq",
+    "mean_costs",
     "open_reader",
     "parts",
     "payload",
     "reply",
     "run_started",
     "scorings",
+    "spending",
     "status",
     "task_events",
     "tasks",
 ]
 
 EVERYTHING = Query()
+
+Lane: TypeAlias = tuple[str, str]
+"""A stage and a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +109,25 @@ def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
     statement = SQL["tasks_count"].format(query.condition())
     (count,) = conn.execute(statement, query.parameters()).fetchone()
     return int(count)
+
+
+def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[Lane, int]:
+    """How many tasks a filter lets through, by stage and model."""
+    statement = SQL["tasks_by_lane"].format(query.condition())
+    rows = conn.execute(statement, query.parameters()).fetchall()
+    return {(stage, model): n for stage, model, n in rows}
+
+
+def mean_costs(conn: sqlite3.Connection) -> dict[Lane, float]:
+    """Dollars that a completed task has cost so far, by stage and model.
+
+    Failed attempts and re-asks are in it; answers without a price count as free, so
+    it says something only where all of them have one (`Status.cost_usd`).
+    """
+    return {
+        (stage, model): cost_pico / n / PICO_PER_USD
+        for stage, model, cost_pico, n in conn.execute(SQL["lane_costs"]).fetchall()
+    }
 
 
 def events(

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from runner.errors import UsageError
+from store.estimates import STATES
 
 ALIASES = {"bench-path": "bench"}
 """Flags that users of the tools before siftlog have in their fingers."""
@@ -43,6 +44,9 @@ filter_ = click.option(
     help="Tasks to take, such as 'state:failed -model:x latency>5s'.",
 )
 run_argument = click.argument("run_name", metavar="RUN")
+detach = click.option(
+    "--detach", is_flag=True, help="Go on without the terminal; output in run.log."
+)
 sets = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the job."
 )
@@ -51,6 +55,28 @@ output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
     help="Copy the scoring's files there too.",
+)
+
+
+def asking(command: C) -> C:
+    """How something is asked of a run: on every verb of control."""
+    for decorate in reversed(_ASKING):
+        command = decorate(command)
+    return command
+
+
+_ASKING: Sequence[Callable[[Any], Any]] = (
+    click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
+    click.option(
+        "--if-state",
+        type=click.Choice(STATES),
+        help="Only if the run is in this state by then.",
+    ),
+    click.option(
+        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run's answer."
+    ),
+    runs_dir,
+    as_json,
 )
 
 
@@ -107,6 +133,8 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         type=click.Choice(["retry", "hold"]),
         help="Calls that a crash left without outcome.  [default: retry]",
     ),
+    option("--price", metavar="IN,OUT[,CACHED]", help="Dollars a million tokens."),
+    option("--budget", type=float, metavar="USD", help="What the run may cost."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
 )
 

@@ -48,8 +48,12 @@ VERBS = {
     "status": Verb("runner.cli.looking", "status", "Say how a run stands."),
     "tasks": Verb("runner.cli.looking", "tasks", "List a run's tasks."),
     "events": Verb("runner.cli.looking", "events", "List a run's events."),
+    "pause": Verb("runner.cli.control", "pause", "Start no call of a live run."),
     "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
+    "cancel": Verb("runner.cli.control", "cancel", "End a run; skip what is open."),
     "retry": Verb("runner.cli.control", "retry", "Ask final tasks again."),
+    "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
+    "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
     "export": Verb(
         "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
     ),

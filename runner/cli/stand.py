@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
+from store.spending import dollars
 from store.task import TaskState
 from store.views import LimitsSeen, Status
 
@@ -43,6 +45,8 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             "unknown": status.attempts.unknown,
         },
         "cost_usd": status.cost_usd,
+        "possible_usd": status.possible_usd,
+        "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
         "schema": SCHEMA,
         "job": status.job,
@@ -59,18 +63,12 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             }
             for lane in status.lanes
         ],
-        "limits": [
-            {
-                "model": limits.model,
-                "concurrency": limits.concurrency,
-                "rpm": limits.rpm,
-                "tpm": limits.tpm,
-            }
-            for limits in status.limits
-        ],
+        "limits": [limits_json(limits) for limits in status.limits],
+        "pauses": [asdict(pause) for pause in status.pauses],
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
+        "model_cost_usd": dict(status.model_cost_usd),
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
@@ -86,7 +84,14 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
-    is_live = shown["state"] in {"live", "quiet", "stalled", "lost", "draining"}
+    is_live = shown["state"] in {
+        "live",
+        "quiet",
+        "stalled",
+        "lost",
+        "draining",
+        "paused",
+    }
     lines = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
@@ -103,8 +108,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
-            f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
+            f"{status.tokens_out:,} out"
         ),
+        f"cost      {_cost(status)}",
     ]
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
@@ -116,8 +122,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
     lines += [
-        f"limits    {limits.model}: {_limits_text(limits)}" for limits in status.limits
+        f"limits    {limits.model}: {limits_text(limits)}" for limits in status.limits
     ]
+    lines += [f"paused    {pause}" for pause in status.pauses]
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -133,7 +140,17 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     return "\n".join(lines)
 
 
-def _limits_text(limits: LimitsSeen) -> str:
+def limits_json(limits: LimitsSeen) -> dict[str, Any]:
+    """The limits of one model for programs."""
+    return {
+        "model": limits.model,
+        "concurrency": limits.concurrency,
+        "rpm": limits.rpm,
+        "tpm": limits.tpm,
+    }
+
+
+def limits_text(limits: LimitsSeen) -> str:
     """The limits in force, as last observed."""
     said = [f"{limits.concurrency:,} calls at a time"]
     if limits.rpm is not None:
@@ -143,6 +160,15 @@ def _limits_text(limits: LimitsSeen) -> str:
     return ", ".join(said)
 
 
-def _money(cost_usd: float | None) -> str:
-    """Dollars; an unknown price is never zero."""
-    return "?" if cost_usd is None else f"${cost_usd:,.4f}"
+def _cost(status: Status) -> str:
+    """What was spent, and may be; an unknown price is never zero."""
+    cost = status.cost_usd
+    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+    if status.possible_usd:
+        said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.budget_usd is not None:
+        said.append(f"budget {dollars(status.budget_usd)}")
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
+    return ", ".join(said)

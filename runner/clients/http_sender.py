@@ -40,6 +40,9 @@ TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], .
 """From what the transport raises, httpx's wrapping taken off, to what it means here;
 the first that fits decides."""
 
+UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+"""Of these, those after which the endpoint has seen nothing."""
+
 
 class HttpSender:
     """Connections to one endpoint."""
@@ -108,7 +111,7 @@ class HttpSender:
             said = self._keys.mask(str(cause))
             message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
             # The cause is dropped: aiohttp's errors carry the request with its key.
-            raise meaning(message) from None
+            raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
 
     async def close(self) -> None:
         """Close all connections."""

@@ -286,6 +286,12 @@ SELECT created_us FROM run;
 SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
 -- name: tasks_count
 SELECT count(*) FROM tasks WHERE {};
+-- name: tasks_by_lane
+SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
+ORDER BY stage, model;
+-- name: lane_costs
+SELECT stage, model, sum(cost_pico), sum(succeeded) FROM minute
+GROUP BY stage, model HAVING sum(succeeded) > 0 ORDER BY stage, model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -297,6 +303,8 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: model_costs
+SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes
 SELECT class, stage, model, n, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;

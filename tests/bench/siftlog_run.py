@@ -45,6 +45,7 @@ def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, float]:
             *(SIFTLOG, "generate", "paper-investigation", "--json"),
             *("--base-url", base_url, "--model", "openai/bench"),
             *("--concurrency", str(concurrency)),
+            *("--price", "0.15,0.60", "--budget", "1000000"),
             *("--set", "mode=extract", "--set", "structured=off"),
             *("--set", f"bench={bench}", "--set", f"papers={papers}"),
             *("--runs-dir", folder, "--run-id", "bench"),

@@ -51,6 +51,7 @@ class Bench:
         self.answer = answer
         self.concurrency = concurrency
         self.grace_s = grace_s
+        self.raise_cap: Callable[[int], None] | None = None
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
@@ -79,6 +80,7 @@ class Bench:
                 seed=1,
                 reask=self.settings.reask,
                 grace_s=self.grace_s,
+                raise_cap=self.raise_cap,
             )
         )
 

@@ -131,13 +131,8 @@ class Course:
 
     def _remember(self, recorded: Recorded) -> None:
         match recorded.event:
-            case AttemptStarted(task=task, attempt=attempt):
-                self._attempt[task] += 1
-                if attempt != self._attempt[task]:
-                    raise Broken(
-                        "attempts are numbered one after another",
-                        f"task {task}: {attempt}, where {self._attempt[task]} was next",
-                    )
+            case AttemptStarted():
+                self._count(recorded.event)
             case AttemptAnswered(task=task, reask=str()):
                 self._refused[task] += 1
                 if self._refused[task] > self._reask:
@@ -147,13 +142,18 @@ class Course:
                 self._not_before_s[task] = failed_s + retry_in_s
             case TaskFailed(task=task) if self._refused[task]:
                 raise Broken("no answer is forgotten", f"{task} failed with a reply")
-            case AttemptsAbandoned(attempts=attempts, hold=hold):
-                for task, _attempt in attempts:
-                    self._held.discard(task)
-                    if hold:
-                        self._held.add(task)
+            case AttemptsAbandoned(attempts=attempts, hold=True):
+                self._held.update(task for task, _ in attempts)
             case TasksReopened(tasks=tasks):
-                for task in tasks:
-                    self._refused[task] = 0
+                self._refused.subtract({task: self._refused[task] for task in tasks})
             case _:
                 pass
+
+    def _count(self, started: AttemptStarted) -> None:
+        self._attempt[started.task] += 1
+        if started.attempt != self._attempt[started.task]:
+            raise Broken(
+                "attempts are numbered one after another",
+                f"task {started.task}: {started.attempt}, where "
+                f"{self._attempt[started.task]} was next",
+            )

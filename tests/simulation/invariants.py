@@ -20,6 +20,7 @@ from tests.simulation.scenario import CRASH, Scenario
 
 ROUNDING_S = 1e-6
 
+
 async def check(
     scenario: Scenario,
     disk: Disk,

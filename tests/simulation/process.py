@@ -89,9 +89,6 @@ class Process:
             ],
             deadline_s=1e9 if scenario.is_mild else scenario.deadline_s,
         )
-        for lane in self.scheduler._lanes.values():
-            lane.window = scenario.sizes.window
-            lane.most_unsettled = scenario.sizes.unsettled
 
     def retry(self, chance: float) -> None:
         """Somebody asks for some of the final tasks once more."""

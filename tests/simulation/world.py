@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from runner import growth, plan
+from runner.lane import Lane
 from store.events import Recorded
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
@@ -252,13 +255,13 @@ class World:
 
 @contextmanager
 def _sizes(sizes: Sizes) -> Iterator[None]:
-    """The engine's constants for the time of one run."""
-    before = growth.PAGE, plan.BLOCK
-    growth.PAGE, plan.BLOCK = sizes.page, sizes.block
-    try:
+    """The engine's own sizes for the time of one run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth, "PAGE", sizes.page)
+        patch.setattr(plan, "BLOCK", sizes.block)
+        patch.setattr(Lane, "window", sizes.window)
+        patch.setattr(Lane, "most_unsettled", sizes.unsettled)
         yield
-    finally:
-        growth.PAGE, plan.BLOCK = before
 
 
 async def _outcome(process: Process, ended: list[str | Exception]) -> None:

@@ -76,6 +76,8 @@ class Driver:
         """Start nothing of what it names; calls in flight finish."""
         self._pauses[pause.scope] = pause
         self._scheduler.pause(*pause.scope)
+        # what is not held back may have stood behind what is now
+        self._wake.set()
 
     def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
         """Lift every pause of that stage, that model, or both; or each there is."""

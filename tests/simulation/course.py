@@ -30,11 +30,11 @@ MOVES: dict[tuple[type, bool], tuple[tuple[str, ...], str]] = {
     (AttemptStarted, False): ((IDLE,), STARTED),
     (AttemptAnswered, False): ((SENT,), ANSWERED),
     (AttemptAnswered, True): ((SENT,), IDLE),
-    (AttemptFailed, False): ((SENT,), ENDING),
+    (AttemptFailed, False): ((STARTED, SENT), ENDING),
     (AttemptFailed, True): ((SENT,), IDLE),
     (TaskCompleted, False): ((ANSWERED, ENDING), FINAL),
     (TaskFailed, False): ((ENDING,), FINAL),
-    (TaskSkipped, False): ((IDLE,), FINAL),
+    (TaskSkipped, False): ((IDLE, ENDING), FINAL),
     (AttemptsAbandoned, False): ((STARTED, SENT), IDLE),
     (TasksReopened, False): ((FINAL,), IDLE),
 }
@@ -145,7 +145,9 @@ class Course:
             case AttemptsAbandoned(attempts=attempts, hold=True):
                 self._held.update(task for task, _ in attempts)
             case TasksReopened(tasks=tasks):
-                self._refused.subtract({task: self._refused[task] for task in tasks})
+                for task in tasks:
+                    self._refused[task] = 0
+                    self._not_before_s.pop(task, None)
             case _:
                 pass
 

@@ -28,8 +28,10 @@ from store.sqlite import SqliteLog
 from store.task import TaskDraft, TaskRow
 from store.testing import MemoryLog
 from store.verify import verify
-from store.views import open_reader
+from store.spending import spending
+from store.views import open_reader, status
 from store.writer import Fact, Writer
+from tests.simulation.standing import Standing, standing
 
 Unit: TypeAlias = Sequence[Entry | Event]
 
@@ -52,6 +54,10 @@ class Disk(Protocol):
 
     def end(self, *, is_crash: bool) -> None:
         """The process that had it open is gone."""
+        ...
+
+    def standing(self) -> Standing:
+        """What a reader of the log sees."""
         ...
 
     async def recorded(self) -> list[Recorded]:
@@ -98,6 +104,10 @@ class MemoryDisk(MemoryLog):
 
     def end(self, *, is_crash: bool) -> None:
         """Nothing was lent to the process."""
+
+    def standing(self) -> Standing:
+        """The same, from drafts and events."""
+        return standing(self._tasks.values(), [r.event for r in self._events])
 
     async def recorded(self) -> list[Recorded]:
         """All events."""
@@ -222,6 +232,17 @@ class SqliteDisk:
                 shutil.copy2(path.with_name(name), self._path.with_name(name))
         self._thread.leave()
         self._lock.release()
+
+    def standing(self) -> Standing:
+        """What `siftlog status` shows."""
+        with open_reader(self._path) as reader:
+            seen = status(reader)
+            return Standing(
+                tasks=seen.tasks,
+                lanes=seen.lanes,
+                pauses=seen.pauses,
+                money=spending(reader),
+            )
 
     async def recorded(self) -> list[Recorded]:
         """All events."""

@@ -43,7 +43,7 @@ async def check(
     rows = await disk.rows()
     Course(past, reask=scenario.reask).follow(events, provider.ledger)
     deliveries(events, provider.ledger, past)
-    limits(scenario, provider.ledger, past)
+    limits(scenario, provider, past)
     waits(provider.ledger, past)
     difference = await disk.difference()
     if difference is not None:
@@ -83,24 +83,24 @@ def deliveries(
             )
 
 
-def limits(scenario: Scenario, ledger: Iterable[Line], past: Sequence[Past]) -> None:
+def limits(scenario: Scenario, provider: Provider, past: Sequence[Past]) -> None:
     """Limits set by hand, by the provider's count, in each process's time.
 
     What passed the gate in 60 s arrives in less where the log was slow for a moment, so
     the minute is looked at without that moment.
     """
     by_lane: dict[str, list[Line]] = defaultdict(list)
-    for line in ledger:
+    for line in provider.ledger:
         by_lane[line.asked[2]].append(line)
     for lane in scenario.lanes:
         for process, lines in groupby(by_lane[lane.model], lambda x: x.process):
             mine = list(lines)
             most = max(line.in_flight for line in mine)
-            if most > lane.limits.concurrency:
+            if most > provider.most_slots[lane.model]:
                 raise Broken(
                     "limits set by hand are never passed",
                     f"{most} calls of {lane.model} at a time, "
-                    f"{lane.limits.concurrency} allowed",
+                    f"{provider.most_slots[lane.model]} allowed",
                 )
             minute_s = MINUTE_S - past[process - 1].gate_s
             ones = [(line.at_s, 1.0) for line in mine]

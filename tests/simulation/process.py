@@ -6,32 +6,29 @@ The same steps as `runner.launch`, which itself is bound to a folder, signals an
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from runner.abandoned import abandoned
 from runner.attempts import Parts
-from runner.beside import beside
-from runner.driver import Driver, Outcome
+from runner.budget import Budget
+from runner.driver import Driver
+from runner.effects import lifts
+from runner.ending import Ending
 from runner.growth import Growth, Start
 from runner.limiter import Endpoint
 from runner.plan import Roles
 from runner.scheduler import Scheduler
 from runner.testing import ToySettings
-from store.events import (
-    AttemptsAbandoned,
-    CommandAccepted,
-    CommandApplied,
-    RunDrained,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    TasksReopened,
-)
-from store.task import TaskState
+from store.commands import Command
+from store.events import RunResumed, RunStarted
+from store.task import usd
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk
 from tests.simulation.job import VariedJob
+from tests.simulation.listening import NOWHERE, SimulatedListener
 from tests.simulation.loop import SimulatedClock
 from tests.simulation.provider import Provider, SimulatedClient
 from tests.simulation.scenario import Scenario
@@ -52,6 +49,15 @@ class _Driver(Driver):
             self.is_deciding = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What whoever starts a process says."""
+
+    holds: bool = False  #: leave alone what an earlier process left unknown
+    rereads: bool = False  #: derive the whole plan again
+    budget_usd: float | None = None  #: another cap from here on
+
+
 class Process:
     """What a crash takes away; the disk and the provider stay."""
 
@@ -60,194 +66,213 @@ class Process:
         *,
         number: int,
         scenario: Scenario,
+        orders: Orders,
         log: LogAhead,
         disk: Disk,
         provider: Provider,
         clock: SimulatedClock,
-        holds: bool,
-        rereads: bool,
+        commands: Sequence[Command],
     ) -> None:
-        self.number = number
         self.log = log
-        self.driver: _Driver | None = None
-        self.is_stopped = False
         self.drained_at_s: float | None = None
-        self._is_reopening = False
+        self._number = number
         self._scenario = scenario
+        self._orders = orders
         self._disk = disk
         self._provider = provider
         self._clock = clock
-        self._holds = holds
-        self._rereads = rereads
-        self._commands: asyncio.Queue[float] = asyncio.Queue()
+        self._commands = commands
+        self._job = VariedJob()
+        self._driver: _Driver | None = None
+        self._is_stopped = False
+        self._scheduler: Scheduler
+
+    # -- signals ---------------------------------------------------------------
+
+    def drain(self) -> None:
+        """The first one."""
+        if self._driver is not None:
+            self.drained_at_s = self.drained_at_s or self._clock.monotonic()
+            self._driver.drain()
+
+    def stop(self) -> None:
+        """The second one."""
+        if self._driver is not None:
+            self.drain()
+            self._is_stopped = True
+            self._driver.stop()
+
+    # -- the way of a process --------------------------------------------------
+
+    async def run(self) -> str:
+        """From taking the run up to the last event; how it ended."""
+        await self._take_up()
+        self._scheduler = self._new_scheduler()
+        growth = await self._new_growth()
+        self._driver = driver = _Driver(self._parts(growth))
+        listener = SimulatedListener(
+            self._commands,
+            on_reopened=self._reopened,
+            log=self.log,
+            driver=driver,
+            clock=self._clock,
+            stages=tuple(stage.name for stage in self._job.stages),
+            models=tuple(lane.model for lane in self._scenario.lanes),
+        )
+        async with listener.listening():
+            outcome = await driver.run()
+        end = Ending(
+            folder=NOWHERE,
+            log=self.log,
+            clock=self._clock,
+            growth=growth,
+            driver=driver,
+            listener=listener,
+        )
+        await self.log.last_seq()
+        await self._check(outcome, is_late=listener.is_late)
+        return (await end.conclude(outcome)).outcome
+
+    async def _take_up(self) -> None:
+        orders, log = self._orders, self.log
+        if await log.last_seq() == 0:
+            await log.append(_started(self._scenario))
+            return
+        before = self._disk.standing()
+        cap_usd = orders.budget_usd or before.money.cap_usd
+        unknown = await abandoned(log, hold=orders.holds)
+        if unknown is not None:
+            await self._check_unknown([task for task, _ in unknown.attempts])
+            await log.append(unknown)
+        resumed = RunResumed(
+            code_sha256="",
+            settings="",
+            unknown=len(unknown.attempts) if unknown is not None else 0,
+            budget_usd=cap_usd,
+        )
+        await log.append(resumed, *lifts(before.pauses, by="resume"))
+
+    def _new_scheduler(self) -> Scheduler:
+        scenario, money = self._scenario, self._disk.standing().money
         endpoints = {name: Endpoint(name) for name in scenario.rules}
-        stages = [stage.name for stage in VariedJob().stages]
-        self.scheduler = Scheduler(
+        stages = [stage.name for stage in self._job.stages]
+        return Scheduler(
             [
                 (lane.model, stages, lane.limits, endpoints[lane.endpoint])
                 for lane in scenario.lanes
             ],
             deadline_s=1e9 if scenario.is_mild else scenario.deadline_s,
+            budget=Budget(
+                money.cap_pico,
+                spent_pico=money.spent_pico,
+                possible_pico=money.possible_pico,
+            ),
         )
 
-    def retry(self, chance: float) -> None:
-        """Somebody asks for some of the final tasks once more."""
-        self._commands.put_nowait(chance)
+    async def _new_growth(self) -> Growth:
+        scenario = self._scenario
+        models = tuple(lane.model for lane in scenario.lanes)
+        return Growth(
+            job=self._job,
+            dataset=self._settings,
+            log=self.log,
+            roles=Roles(models={"subject": models}, replicates=scenario.replicates),
+            start=Start(
+                planning=await self.log.planning(), must_catch_up=self._orders.rereads
+            ),
+        )
 
-    def stop(self) -> None:
-        """The second signal."""
-        if self.driver is not None:
-            self.drain()
-            self.is_stopped = True
-            self.driver.stop()
+    @property
+    def _settings(self) -> ToySettings:
+        return ToySettings(items=self._scenario.items, words=self._scenario.words)
 
-    def drain(self) -> None:
-        """The first signal."""
-        if self.driver is not None:
-            self.drained_at_s = self.drained_at_s or self._clock.monotonic()
-            self.driver.drain()
+    def _parts(self, growth: Growth) -> Parts:
+        scenario = self._scenario
+        return Parts(
+            job=self._job,
+            dataset=self._settings,
+            log=self.log,
+            clock=self._clock,
+            clients={
+                lane.model: SimulatedClient(
+                    provider=self._provider,
+                    endpoint=lane.endpoint,
+                    process=self._number,
+                    disk=self._disk,
+                )
+                for lane in scenario.lanes
+            },
+            scheduler=self._scheduler,
+            growth=growth,
+            tell=lambda _: None,
+            seed=scenario.seed + self._number,
+            reask=scenario.reask,
+            grace_s=scenario.grace_s,
+            frees_held=not self._orders.holds,
+            prices={lane.model: lane.price for lane in scenario.lanes},
+        )
+
+    def _reopened(self, tasks: list[int]) -> bool:
+        self._provider.forgive(tasks)
+        return self._driver is not None and self._driver.is_deciding
+
+    # -- what must hold --------------------------------------------------------
 
     def due(self, now: float) -> float | None:
         """When the scheduler wants to be asked next, if it says so."""
-        if self.driver is None or not self.driver.is_deciding:
+        if self._driver is None or not self._driver.is_deciding:
             return None
-        step = self.scheduler.step(now)
+        step = self._scheduler.step(now)
         return now if step.start or step.load else step.wake_at
-
-    async def run(self) -> str:
-        """From taking the run up to the last event."""
-        scenario, log = self._scenario, self.log
-        if await log.last_seq() == 0:
-            await log.append(_started(scenario))
-        else:
-            await self._resume()
-        job = VariedJob()
-        settings = ToySettings(items=scenario.items, words=scenario.words)
-        models = tuple(lane.model for lane in scenario.lanes)
-        planning = await log.planning()
-        self.driver = _Driver(
-            Parts(
-                job=job,
-                dataset=settings,
-                log=log,
-                clock=self._clock,
-                clients={
-                    lane.model: SimulatedClient(
-                        provider=self._provider,
-                        endpoint=lane.endpoint,
-                        process=self.number,
-                        disk=self._disk,
-                    )
-                    for lane in scenario.lanes
-                },
-                scheduler=self.scheduler,
-                growth=Growth(
-                    job=job,
-                    dataset=settings,
-                    log=log,
-                    roles=Roles(
-                        models={"subject": models}, replicates=scenario.replicates
-                    ),
-                    start=Start(planning=planning, must_catch_up=self._rereads),
-                ),
-                tell=lambda _: None,
-                seed=scenario.seed + self.number,
-                reask=scenario.reask,
-                grace_s=scenario.grace_s,
-                frees_held=not self._holds,
-            )
-        )
-        async with beside(self._listen(self.driver)):
-            outcome = await self.driver.run()
-        return await self._conclude(outcome)
-
-    async def _resume(self) -> None:
-        unknown = await self.log.in_flight()
-        if unknown:
-            await self._check_unknown([task for task, _ in unknown])
-            await self.log.append(AttemptsAbandoned(attempts=unknown, hold=self._holds))
-        await self.log.append(
-            RunResumed(code_sha256="", settings="", unknown=len(unknown))
-        )
 
     async def _check_unknown(self, tasks: list[int]) -> None:
         found = Counter(row.model for row in await self.log.tasks(tasks))
-        for lane in self._scenario.lanes:
-            if found[lane.model] > lane.limits.concurrency:
+        for model, n in found.items():
+            if n > self._provider.most_slots[model]:
                 raise Broken(
                     "unknown calls are at most those in flight",
-                    f"{found[lane.model]} of {lane.model} are unknown, with "
-                    f"{lane.limits.concurrency} slots",
+                    f"{n} of {model} are unknown, with "
+                    f"{self._provider.most_slots[model]} slots",
                 )
 
-    async def _listen(self, driver: _Driver) -> None:
-        while True:
-            chance = await self._commands.get()
-            self._is_reopening = True
-            await self._obey(chance)
-            self._is_reopening = not driver.is_deciding
-            driver.reopened()
-
-    async def _obey(self, chance: float) -> None:
-        """Reopen some of the final tasks."""
+    async def _check(self, outcome: str, *, is_late: bool) -> None:
+        """What is left over at the end of a process that ends in order."""
+        cut = len(await self.log.in_flight())
+        if not self._is_stopped:  # else some are cut off before they have begun
+            self._check_reservations(cut, is_cut=outcome == "drained")
+            self._check_money(is_cut=cut > 0)
         planned = (await self.log.planning()).tasks
         rows = await self.log.tasks(range(1, planned + 1))
-        ended = (TaskState.COMPLETED, TaskState.FAILED)
-        final = [row.task for row in rows if row.state in ended]
-        draw = random.Random(chance)
-        tasks = sorted(draw.sample(final, min(len(final), draw.randint(1, 6))))
-        if not tasks:
-            return
-        self._provider.forgive(tasks)
-        command = f"c{self._disk.seq}"
-        await self.log.append(
-            CommandAccepted(
-                command=command, kind="retry", author="somebody", payload="{}"
-            ),
-            TasksReopened(tasks=tasks, by="somebody"),
-            CommandApplied(command=command, effect=f"{len(tasks)} tasks reopened"),
-        )
-
-    async def _conclude(self, outcome: Outcome) -> str:
-        await self.log.last_seq()
-        unknown = len(await self.log.in_flight())
-        self._check_reservations(unknown, is_cut=outcome == "drained")
-        planned = (await self.log.planning()).tasks
-        rows = await self.log.tasks(range(1, planned + 1))
-        states = Counter(row.state for row in rows)
-        if outcome == "held" and not any(row.is_held for row in rows):
+        left = [row for row in rows if row.state.is_open]
+        if outcome == "finished" and left and not is_late:
+            raise Broken("a run ends when nothing is left to do", f"{left[0]}")
+        if outcome == "held" and not any(row.is_held for row in left):
             raise Broken("a run ends when nothing is left to do", "nothing is held")
-        left = sum(n for state, n in states.items() if state.is_open)
-        if outcome == "finished" and not left:
-            await self.log.append(
-                RunFinished(
-                    completed=states[TaskState.COMPLETED],
-                    failed=states[TaskState.FAILED],
-                    skipped=states[TaskState.SKIPPED],
-                )
-            )
-            return outcome
-        if outcome == "finished" and not self._is_reopening:
-            raise Broken(
-                "a run ends when nothing is left to do",
-                f"it ended with {left} tasks open: {dict(states)}",
-            )
-        await self.log.append(RunDrained(by="operator", why=outcome, open=left))
-        return "reopened" if outcome == "finished" else outcome
 
-    def _check_reservations(self, unknown: int, *, is_cut: bool) -> None:
-        """What is still held belongs to calls that were cut off."""
-        if self.is_stopped:
-            return  # some were cut off before they had begun
-        lanes = self.scheduler.statistics()
+    def _check_reservations(self, cut: int, *, is_cut: bool) -> None:
+        lanes = self._scheduler.statistics()
         calls = sum(lane.in_flight for lane in lanes)
         slots = sum(lane.limiter.in_flight for lane in lanes)
         unsettled = sum(lane.unsettled for lane in lanes)
-        if (calls, slots) != (unknown, unknown) or (unsettled and not is_cut):
+        if (calls, slots) != (cut, cut) or (unsettled and not is_cut):
             raise Broken(
                 "reservations return to zero",
                 f"{calls} calls, {slots} slots and {unsettled} outcomes at the end, "
-                f"of which {unknown} were cut off",
+                f"of which {cut} were cut off",
+            )
+
+    def _check_money(self, *, is_cut: bool) -> None:
+        live = self._scheduler.budget.statistics()
+        told = self._disk.standing().money
+        if live.reserved_pico and not is_cut:
+            raise Broken("reservations return to zero", f"{usd(live.reserved_pico)} $")
+        if (live.spent_pico, live.possible_pico, live.cap_pico) != (
+            told.spent_pico,
+            told.possible_pico,
+            told.cap_pico,
+        ):
+            raise Broken(
+                "the folded state equals the live state", f"{live}, log says {told}"
             )
 
 
@@ -262,4 +287,5 @@ def _started(scenario: Scenario) -> RunStarted:
         replicates=scenario.replicates,
         inputs=[],
         siftlog_version="0",
+        budget_usd=scenario.budget_usd,
     )

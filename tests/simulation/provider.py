@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from runner import errors as e
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
+from runner.prices import cost_pico
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest
 from runner.retry import RULES
@@ -22,6 +23,8 @@ from runner.simulate.limits import Limits as ServerLimits
 from runner.simulate.limits import retry_after
 from runner.simulate.options import SimulateOptions
 from runner.wire import OPENAI_CHAT, decode_reply, encode_reply
+from store.task import pico
+from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk
 from tests.simulation.loop import SimulatedClock
 from tests.simulation.says import REFUSALS, Identity, Says
@@ -81,6 +84,16 @@ class Provider:
         self._say = say
         self.says = Says(seed=scenario.seed)
         self.ledger: list[Line] = []
+        self.bill_pico = 0
+        #: what people have allowed so far, commands included that nobody has read yet
+        self.cap_pico = (
+            None if scenario.budget_usd is None else pico(scenario.budget_usd)
+        )
+        #: by model, the most that was ever allowed at a time
+        self.most_slots = {
+            lane.model: lane.limits.concurrency for lane in scenario.lanes
+        }
+        self._prices = {lane.model: lane.price for lane in scenario.lanes}
         self.fates: Counter[str] = Counter()
         self._met: dict[int, Counter[type[e.AttemptError]]] = {}
         self._limits = {
@@ -94,6 +107,10 @@ class Provider:
         }
         self._working: Counter[str] = Counter()
         self._open: Counter[tuple[int, str]] = Counter()
+
+    def allow(self, model: str, slots: int) -> None:
+        """Somebody asks for so many calls at a time."""
+        self.most_slots[model] = max(self.most_slots[model], slots)
 
     def forgive(self, tasks: list[int]) -> None:
         """These tasks were reopened: faults they met before do not count."""
@@ -122,7 +139,7 @@ class Provider:
         try:
             usage = self._usage(call.request)
             reply = replace(self.says.reply(asked, line.turn), usage=usage)
-            return await self._befall(line, reply, usage.tokens_in + usage.tokens_out)
+            return await self._befall(line, reply, usage)
         finally:
             self._open[process, task.model] -= 1
             self._working[endpoint] -= 1
@@ -130,19 +147,25 @@ class Provider:
     def _usage(self, request: ChatRequest) -> Usage:
         """Tokens of three letters and more."""
         letters = sum(len(message.text.encode()) for message in request.messages)
+        tokens_in = letters // self._chance.randint(3, 5)
         return Usage(
-            tokens_in=letters // self._chance.randint(3, 5),
+            tokens_in=tokens_in,
+            tokens_cached=self._chance.choice((0, tokens_in // 2)),
             tokens_out=self._chance.randint(1, request.max_tokens),
         )
 
-    async def _befall(self, line: Line, reply: Reply, used: int) -> Received:
+    async def _befall(self, line: Line, reply: Reply, usage: Usage) -> Received:
         rules = self._scenario.rules[line.endpoint]
+        used = usage.tokens_in + usage.tokens_out
         line.fate, wait_s = self._fate(line, used)
         self.fates[line.fate] += 1
         if self._say is not None:
             self._say(f"request for {line.task} {line.asked}: {line.fate}")
         if line.fate in WORKED:
             line.tokens = used
+            self._charge(line, usage)
+            if self._chance.random() < self._scenario.mute:
+                reply = replace(reply, usage=None)
         headers = self._limits[line.endpoint].headers(line.at_s)
         latency_s = self._chance.uniform(*self._scenario.latency_s)
         if line.fate in {"hang", "slow"}:
@@ -170,6 +193,18 @@ class Provider:
         return Received(
             body=body, form=OPENAI_CHAT, reply=decoded, headers=headers or None
         )
+
+    def _charge(self, line: Line, usage: Usage) -> None:
+        price = self._prices[line.asked[2]]
+        if price is None:
+            return
+        self.bill_pico += cost_pico(price, usage)
+        if self.cap_pico is not None and self.bill_pico > self.cap_pico:
+            raise Broken(
+                "spending never passes the cap",
+                f"{self.bill_pico} billed, {self.cap_pico} allowed, at "
+                f"{line.at_s:.4f} s",
+            )
 
     def _refusal(
         self, line: Line, status: int, headers: dict[str, str], body: bytes

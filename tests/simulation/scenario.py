@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.limiter import Limits
+from runner.prices import FREE, Price
 
 FAULTS = (
     "429",
@@ -23,7 +24,10 @@ FAULTS = (
     "slow",
 )
 WEATHER = ("429", "529", "outage", "wrong key", "hang")
-CRASH, STOP, DRAIN, RETRY = "crash", "stop", "drain", "retry"
+CRASH, STOP, DRAIN = "crash", "stop", "drain"
+"""What befalls a process; the last two are signals."""
+RETRY, PAUSE, LIMITS, BUDGET, CANCEL = "retry", "pause", "limits", "budget", "cancel"
+"""What is asked of a run by command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Lane:
     model: str
     endpoint: str
     limits: Limits
+    price: Price | None  #: None: nobody knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +66,8 @@ class Act:
     """Somebody interferes: a power cut, a signal, a command."""
 
     after: int  #: steps since the act before it
-    kind: str  #: CRASH, STOP, DRAIN or RETRY
-    chance: float  #: in [0, 1): which tasks, how long
+    kind: str
+    chance: float  #: in [0, 1): draws what is left open: which tasks, which model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,8 @@ class Scenario:
     rules: Mapping[str, Rules]  #: by endpoint
     latency_s: tuple[float, float]
     faults: Mapping[str, float]  #: share of calls, by fault
+    mute: float  #: share of the replies that tell no usage
+    budget_usd: float | None
     weather: tuple[Weather, ...]
     is_mild: bool  #: no task meets so many faults that it has to fail
     timeout_s: float
@@ -104,6 +111,7 @@ def scenario_of(seed: int) -> Scenario:
     """The scenario of a seed."""
     chance = random.Random(f"scenario {seed}")
     endpoints = ["north", "south"][: chance.choice((1, 1, 1, 2))]
+    budget_usd = chance.choice((None, 1e-4, 3e-3, 0.1))
     lanes = tuple(
         Lane(
             model=f"m{number}",
@@ -114,6 +122,7 @@ def scenario_of(seed: int) -> Scenario:
                 tpm=chance.choice((None, None, None, 3_000.0, 20_000.0)),
                 weight=chance.choice((1.0, 1.0, 0.5, 3.0)),
             ),
+            price=_price(chance, is_known=budget_usd is not None),
         )
         for number in range(chance.choice((1, 1, 2, 3)))
     )
@@ -128,6 +137,8 @@ def scenario_of(seed: int) -> Scenario:
         rules={endpoint: _rules(chance) for endpoint in endpoints},
         latency_s=(slowness, slowness * chance.choice((1, 3, 30))),
         faults=_faults(chance),
+        mute=chance.choice((0.0, 0.0, 0.2)),
+        budget_usd=budget_usd,
         weather=tuple(
             _weather(chance, chance.choice(endpoints))
             for _ in range(chance.choice((0, 0, 1, 2)))
@@ -146,6 +157,19 @@ def scenario_of(seed: int) -> Scenario:
             page=chance.choice((1, 3, 500)),
             block=chance.choice((1, 4, 1000)),
         ),
+    )
+
+
+def _price(chance: random.Random, *, is_known: bool) -> Price | None:
+    if not is_known and chance.random() < 0.5:
+        return None
+    if chance.random() < 0.1:
+        return FREE
+    return Price(
+        input_usd=round(chance.uniform(0, 1e-5), 9),
+        output_usd=round(chance.uniform(0, 1e-5), 9),
+        cached_input_usd=round(chance.uniform(0, 1e-5), 9),
+        cache_write_usd=round(chance.uniform(0, 1e-5), 9),
     )
 
 
@@ -176,7 +200,8 @@ def _weather(chance: random.Random, endpoint: str) -> Weather:
 
 
 def _acts(chance: random.Random) -> tuple[Act, ...]:
-    kinds = (CRASH, CRASH, CRASH, STOP, DRAIN, RETRY, RETRY)
+    kinds = (CRASH,) * 6 + (STOP, DRAIN, DRAIN) + (RETRY,) * 3
+    kinds += (PAUSE, PAUSE, LIMITS, LIMITS, BUDGET, BUDGET, CANCEL)
     # most of a run's steps lie far from its start, so gaps are drawn by their size
     return tuple(
         Act(
@@ -184,5 +209,5 @@ def _acts(chance: random.Random) -> tuple[Act, ...]:
             kind=chance.choice(kinds),
             chance=chance.random(),
         )
-        for _ in range(chance.choice((0, 1, 2, 3, 4, 6)))
+        for _ in range(chance.choice((0, 1, 2, 3, 5, 8)))
     )

@@ -23,8 +23,10 @@ from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.invariants import check
 from tests.simulation.loop import SimulatedClock, SimulatedLoop
+from tests.simulation.listening import reading
+from tests.simulation.people import Operator
 from tests.simulation.past import Past
-from tests.simulation.process import Process
+from tests.simulation.process import Orders, Process
 from tests.simulation.provider import Provider
 from tests.simulation.report import Report
 from tests.simulation.scenario import (
@@ -38,6 +40,8 @@ from tests.simulation.scenario import (
 )
 
 ROUNDING_S = 1e-6
+BY_SIGNAL = 0.5
+"""Share of the drains that come by signal, not by command."""
 MOST_STEPS = 300_000
 MOST_SECONDS = 3 * 86_400
 """A virtual weekend: far more than the longest weather and all that may be tried."""
@@ -73,6 +77,7 @@ class World:
         self.disk: Disk
         self.events: list[Recorded] = []  #: once it is over
         self.provider: Provider
+        self.operator: Operator
 
     def run(self) -> Report:
         """Run it.
@@ -136,25 +141,21 @@ class World:
             random.Random(f"provider {scenario.seed}"),
             None if self._tell is None else self._say,
         )
-        holds = rereads = False
-        while True:
-            outcome = await self._one_process(clock, holds=holds, rereads=rereads)
-            self.report.ends[outcome] += 1
-            self._say(f"process {self.report.processes} ended: {outcome}")
-            if outcome == "finished" and not self._is_asked_again():
-                break
-            if self.report.processes > MOST_PROCESSES:
-                raise Broken("nothing waits for ever", "one process after another")
-            # whoever resumes it takes a while
-            await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
-            holds = outcome != "held" and self._chance.random() < scenario.holds
-            rereads = self._chance.random() < scenario.rereads
+        self.operator = Operator(scenario, self.loop, clock, self.provider)
+        orders = Orders()
+        with reading(self.disk):
+            while (end := await self._one_process(clock, orders)) != "finished" or (
+                self._is_asked_again()
+            ):
+                if self.report.processes > MOST_PROCESSES:
+                    raise Broken("nothing waits for ever", "one process after another")
+                # whoever resumes it takes a while
+                await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
+                orders = self.operator.orders(end)
         self.events = await self.disk.recorded()
         await check(scenario, self.disk, self.provider, self.events, self._past)
 
-    async def _one_process(
-        self, clock: SimulatedClock, *, holds: bool, rereads: bool
-    ) -> str:
+    async def _one_process(self, clock: SimulatedClock, orders: Orders) -> str:
         report = self.report
         report.processes += 1
         log = LogAhead(
@@ -171,11 +172,11 @@ class World:
             disk=self.disk,
             provider=self.provider,
             clock=clock,
-            holds=holds,
-            rereads=rereads,
+            orders=orders,
+            commands=self.operator.commands,
         )
         self._crashed = False
-        self._say(f"process {process.number} begins")
+        self._say(f"process {report.processes} begins")
         ended: list[str | Exception] = []
         async with asyncio.TaskGroup() as group:
             self._task = group.create_task(_outcome(process, ended))
@@ -186,10 +187,12 @@ class World:
         outcome = CRASH if self._crashed else ended[0]
         if isinstance(outcome, Exception):
             raise outcome
+        report.ends[outcome] += 1
+        self._say(f"process {report.processes} ended: {outcome}")
         self._past.append(
             Past(
                 end=outcome,
-                holds=holds,
+                holds=orders.holds,
                 gate_s=log.longest_s,
                 drained_at_s=process.drained_at_s,
             )
@@ -200,8 +203,12 @@ class World:
         """Whether somebody wants a retry of the run that is over."""
         while self._acts and self._acts[-1].kind != RETRY:
             self._acts.pop()
-        self._next_act = self.report.steps if self._acts else None
-        return bool(self._acts)
+        if not self._acts:
+            self._next_act = None
+            return False
+        self._count(self._acts.pop())
+        self.operator.ask(RETRY)
+        return True
 
     # -- interference ----------------------------------------------------------
 
@@ -220,10 +227,14 @@ class World:
         if self._process is None or self._crashed:
             return  # between two processes; it meets the next one
         act = self._acts.pop()
-        self._next_act = report.steps + self._acts[-1].after if self._acts else None
-        report.acts[act.kind] += 1
-        self._say(f"--- {act.kind}")
+        self._count(act)
         self._do(act, self._process)
+
+    def _count(self, act: Act) -> None:
+        steps = self.report.steps
+        self._next_act = steps + self._acts[-1].after if self._acts else None
+        self.report.acts[act.kind] += 1
+        self._say(f"--- {act.kind}")
 
     def _sleep(self, until: float) -> None:
         """Nothing happens before *until*: nothing may be due before it."""
@@ -241,10 +252,10 @@ class World:
             self._crash(process)
         elif act.kind == STOP:
             process.stop()
-        elif act.kind == DRAIN:
+        elif act.kind == DRAIN and act.chance < BY_SIGNAL:
             process.drain()
-        elif act.kind == RETRY:
-            process.retry(act.chance)
+        else:
+            self.operator.act(act)
 
     def _crash(self, process: Process) -> None:
         assert self._task is not None

@@ -23,10 +23,11 @@ from runner.plan import task_of
 from runner.prices import Price, cost_pico, worst_pico
 from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest, Message
+from runner.request import ChatRequest, Message, Request
 from runner.retry import may_be_billed
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
+from runner.tokens import worst_output, worst_prompt
 from runner.told import told
 from runner.wire import decode_reply, skeleton
 from store.clock import Clock
@@ -41,10 +42,6 @@ from store.events import (
 )
 from store.log import Log
 from store.task import TaskRow, usd
-
-BYTES_PER_TOKEN = 3
-MESSAGE_TOKENS = 8
-"""Around a message: OpenAI counts 3, and 3 for the reply that is to follow."""
 
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
@@ -129,8 +126,18 @@ class Attempts:
             if isinstance(answered, AttemptAnswered):
                 body = await self._log.payload(recorded.seq) or b""
                 reply = decode_reply(answered.form, body)
-                failure = ParseFailure(reason=answered.reask or "")
-                item.refuse(answered.attempt, reply, failure)
+                if isinstance(reply, Reply):
+                    failure = self._failure(item, reply, answered.reask or "")
+                    item.refuse(answered.attempt, reply, failure)
+
+    def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
+        """Why a reply was refused by an earlier process, in as many words as then."""
+        parsed = self._stages[item.work.stage].parse(
+            self._parts.dataset, item.task, reply
+        )
+        if isinstance(parsed, ParseFailure) and parsed.reason == reason:
+            return parsed
+        return ParseFailure(reason=reason)  # the parser is another one by now
 
     def _price(self, work: Work) -> Price | None:
         return self._parts.prices.get(work.model)
@@ -143,14 +150,14 @@ class Attempts:
         if not is_paid and not self._scheduler.counts_tokens(work.model):
             return
         request = self._request(item)
-        prompt = worst_prompt(request)
-        work.tokens = prompt + request.max_tokens
+        prompt, output = worst_prompt(request), worst_output(request)
+        work.tokens = prompt + output
         if price is not None:
-            work.worst_pico = worst_pico(price, prompt, request.max_tokens)
+            work.worst_pico = worst_pico(price, prompt, output)
 
-    def _request(self, item: _Item) -> ChatRequest:
+    def _request(self, item: _Item) -> Request:
         request = self._parts.job.request(self._parts.dataset, item.task)
-        if item.extra:
+        if item.extra and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + item.extra)
         return request
 
@@ -243,6 +250,7 @@ class Attempts:
             tokens_in=usage.tokens_in if usage else None,
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
+            tokens_cache_write=usage.tokens_cache_write if usage else None,
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
             headers=dict(received.headers) if received.headers else None,
@@ -258,7 +266,11 @@ class Attempts:
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
         # log before the attempt that takes the slot over
-        if failure is not None and self._may_reask(item, reply):
+        if (
+            failure is not None
+            and isinstance(reply, Reply)
+            and self._may_reask(item, reply)
+        ):
             asked = replace(answered, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
@@ -290,17 +302,3 @@ class Attempts:
         self._scheduler.settled(item.work)
         self.counts["tasks_ended"] += 1
         self.counts["tasks_failed"] += answer.error is not None
-
-
-def worst_prompt(request: ChatRequest) -> int:
-    """Tokens of a prompt at worst: one is seldom shorter than three bytes.
-
-    Providers add a few to each message, and read a schema as part of the prompt.
-    """
-    texts = [part.text for message in request.messages for part in message.parts]
-    if request.schema is not None:
-        texts.append(request.schema.json)
-    size = sum(
-        len(t) if t.isascii() else len(t.encode(errors="replace")) for t in texts
-    )
-    return size // BYTES_PER_TOKEN + MESSAGE_TOKENS * len(request.messages) + 1

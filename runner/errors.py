@@ -13,6 +13,7 @@
         MalformedReply      the body is not the endpoint's form: again
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
+        FormRefused         the endpoint has not the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
         ContentFiltered     refused with an error status: never again
         SchemaMismatch      the content is not what was asked: re-ask, if allowed
@@ -97,6 +98,10 @@ class BadRequest(AttemptError):
 
 class AuthFailed(AttemptError):
     """The endpoint refuses the key."""
+
+
+class FormRefused(AttemptError):
+    """The endpoint does not take the form that the reply was asked in."""
 
 
 class ContextTooLong(AttemptError):

@@ -187,10 +187,22 @@ class Growth:
         """Groups that this task's end may have completed: its stage's and later."""
         names = [stage.name for stage in self._job.stages]
         return [
-            (name, row.model, row.replicate, group)
+            (name, model, row.replicate, group)
             for name in names[names.index(row.stage) :]
             if self._stages[name].gathers
+            for model in self._beside(name, row.stage, row.model)
         ]
+
+    def _beside(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+        """The models whose groups of *stage* concern *model* in the stage *other*.
+
+        Its own, where both are of one role. Roles have no models in common: a judge's
+        group is about the answers of every subject.
+        """
+        wanted = self._stages[stage]
+        if wanted.role == self._stages[other].role:
+            return (model,)
+        return self._roles.of(wanted)
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
@@ -206,9 +218,10 @@ class Growth:
         names = [s.name for s in self._job.stages]
         rows: list[TaskRow] = []
         for name in names[: names.index(stage) + 1]:
-            rows = await self._log.group(name, model, replicate, group)
-            if any(row.state.is_open for row in rows):
-                return []
+            for asked in self._beside(name, stage, model):
+                rows = await self._log.group(name, asked, replicate, group)
+                if any(row.state.is_open for row in rows):
+                    return []
         if not rows:
             return []
         answers = tuple([await self._answer(row) for row in rows])

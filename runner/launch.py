@@ -34,8 +34,8 @@ from runner.job import Job
 from runner.limiter import Endpoint, Limits
 from runner.listen import Listener, waiting
 from runner.options import RunOptions, write_toml
-from runner.plan import Roles
 from runner.prices import Price, prices_of
+from runner.roles import assigned, remarks
 from runner.scheduler import Scheduler
 from runner.signals import obey_signals
 from runner.work import Work
@@ -101,6 +101,10 @@ async def create(
             f"go on with siftlog resume {folder.run_id} or choose another --run-id."
         )
     folder.path.mkdir(parents=True, exist_ok=True)
+    # who judged, embedded or ranked elsewhere stands with each task
+    roles = (
+        {"subject": options.model} if imported else assigned(work.job, options).models
+    )
     settings = work.settings.model_dump(mode="json")
     write_toml(folder.config, job=work.job.name, options=options, settings=settings)
     async with await SqliteLog.create(
@@ -117,7 +121,7 @@ async def create(
                 job_version=work.job.version,
                 code_sha256=work.code_sha256,
                 settings=work.settings_json,
-                models={"subject": list(options.model)},
+                models={role: list(of_role) for role, of_role in roles.items()},
                 replicates=options.replicates,
                 inputs=work.inputs,
                 siftlog_version=version("siftlog"),
@@ -137,7 +141,7 @@ def _config_hash(work: Work, options: RunOptions) -> bytes:
     """Pins what a run is; what merely paces it may change from resume to resume."""
     pinned = {
         "job": work.job.name,
-        "models": options.model,
+        "models": assigned(work.job, options).models,
         "replicates": options.replicates,
     }
     return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()
@@ -147,8 +151,10 @@ async def start(
     folder: RunFolder, work: Work, options: RunOptions, shell: Shell
 ) -> Ended:
     """Run a new run until it ends or is interrupted."""
-    prices = prices_of(options)
+    prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
+    for said in remarks(work.job, options):
+        shell.tell(said)
     async with create(folder, work, options, shell.clock) as log:
         return await _drive(
             folder,
@@ -205,7 +211,7 @@ async def resume(
         )
     if not accept_changes:
         check_inputs(first, work)
-    prices = prices_of(options)
+    prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
     async with await SqliteLog.open(
         folder.log, clock=shell.clock, owner=owner()
@@ -245,7 +251,7 @@ def open_clients(job: Job, options: RunOptions, shell: Shell) -> Clients:
     """A client for each model; raise `UsageError` for one that cannot be served."""
     return {
         model: open_client(model, _client_options(job, options, model, shell))
-        for model in options.model
+        for model in assigned(job, options).all_models
     }
 
 
@@ -290,9 +296,7 @@ async def _drive(
             job=work.job,
             dataset=work.dataset,
             log=log,
-            roles=Roles(
-                models={"subject": options.model}, replicates=options.replicates
-            ),
+            roles=assigned(work.job, options),
             start=Start(
                 planning=await log.planning(), must_catch_up=taken_up.must_catch_up
             ),
@@ -355,8 +359,9 @@ async def _drive(
 
 def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
     endpoints: dict[str, Endpoint] = {}
+    roles = assigned(job, options)
     lanes = []
-    for model in options.model:
+    for model in roles.all_models:
         own = options.of(model)
         name = own.base_url or model
         endpoint = endpoints.setdefault(name, Endpoint(name))
@@ -366,7 +371,7 @@ def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
             tpm=own.tpm,
             weight=own.weight,
         )
-        lanes.append((model, [s.name for s in job.stages], limits, endpoint))
+        lanes.append((model, roles.stages_of(job, model), limits, endpoint))
     return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 

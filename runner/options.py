@@ -68,6 +68,9 @@ class RunOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: tuple[str, ...] = Field((BASELINE,), min_length=1)
+    judge_model: str = Field(BASELINE, description="judges answers, where a job asks")
+    embed_model: str = Field(BASELINE, description="makes vectors of texts")
+    rerank_model: str = Field(BASELINE, description="scores documents for a query")
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
     api_key_env: str | None = Field(
@@ -119,6 +122,12 @@ class RunOptions(BaseModel):
         """A model that is named twice is not paid twice: that is what replicates do."""
         return tuple(dict.fromkeys(models))
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Every model that is named in any role, once."""
+        others = (self.judge_model, self.embed_model, self.rerank_model)
+        return tuple(dict.fromkeys((*self.model, *others)))
+
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""
         own = self.models.get(model, ModelOptions())
@@ -149,11 +158,12 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             ) from error
         wrong = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
-    idle = sorted(set(options.models) - set(options.model))
+    asked = options.asked
+    idle = sorted(set(options.models) - set(asked))
     if idle:
         raise UsageError(
             f"[models.{idle[0]!r}] sets up a model that the run does not ask; "
-            f"it asks {', '.join(options.model)}."
+            f"it asks {', '.join(asked)}."
         )
     return options
 

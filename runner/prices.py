@@ -12,7 +12,7 @@ exact in any order.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -96,13 +96,13 @@ def _dearest(price: Price) -> float:
     return max(price.input_usd, price.cached_input_usd, price.cache_write_usd)
 
 
-def prices_of(options: RunOptions) -> dict[str, Price | None]:
-    """The price of each model of a run; None: unknown, and allowed to be.
+def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | None]:
+    """The price of each of a run's models; None: unknown, and allowed to be.
 
     Raises:
         UsageError: one is unknown and that is not allowed, or a budget depends on it.
     """
-    prices = {model: price_of(model, options) for model in options.model}
+    prices = {model: price_of(model, options) for model in models}
     unknown = next((model for model, price in prices.items() if price is None), None)
     if unknown is None:
         return prices

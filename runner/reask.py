@@ -25,9 +25,11 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
 
 def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:
     """The unreadable reply and what was wrong with it, as two further messages."""
-    reason = failure.reason.replace("_", " ")
+    why = failure.reason.replace("_", " ")
+    if failure.detail is not None:
+        why += f": {failure.detail}"
     asked = (
-        f"That reply could not be read ({reason}). "
+        f"That reply could not be read ({why}). "
         "Answer the same question again, only in the form that was asked for."
     )
     return (

@@ -25,6 +25,7 @@ class Rule:
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
     is_billed: bool = False  #: perhaps: the provider may have done its work
+    is_counted: bool = True  #: against the bounds on a task's attempts
 
 
 RULES: Mapping[type[e.AttemptError], Rule] = {
@@ -36,12 +37,14 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.MalformedReply: Rule(tries=6, base_s=0.5, is_billed=True),
     e.BadRequest: Rule(tries=1),
     e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    # at once, in a plainer form: its client never comes back to one that was refused
+    e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff
     e.SchemaMismatch: Rule(tries=1),
     e.BudgetExceeded: Rule(tries=1),
-    e.Cancelled: Rule(tries=1, is_billed=True),
+    e.Cancelled: Rule(tries=1, is_billed=True, is_counted=False),
 }
 
 

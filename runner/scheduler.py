@@ -194,7 +194,7 @@ class Scheduler:
         lane.in_flight -= 1
         said = lane.endpoint.breaker.failed(error, now)
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
-        if not isinstance(error, e.Cancelled):
+        if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
         decision = decide(

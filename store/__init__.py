@@ -16,6 +16,7 @@ __all__ = [
     "printable",
     "query",
     "runs",
+    "spending",
     "sqlite",
     "task",
     "testing",

@@ -186,6 +186,7 @@ class AttemptAnswered:
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
+    tokens_cache_write: int | None = None  #: part of tokens_in written to that cache
     cost_usd: float | None = None  #: None: the price is unknown, or the usage
     possible_usd: float | None = None  #: its worst case, where usage alone is unknown
     cached: bool = False  #: answered by siftlog's own response cache

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from store.events import CommandAccepted, RunResumed, RunStarted
+from store.events import CommandAccepted, CommandApplied, RunResumed, RunStarted
 from store.reading import recorded_rows
 from store.statements import SQL
 from store.task import pico, usd
@@ -53,7 +53,9 @@ def spending(conn: sqlite3.Connection) -> Spending:
 def _cap_pico(conn: sqlite3.Connection) -> int | None:
     """The cap that the last start recorded, and what was added since.
 
-    `siftlog budget RUN --add USD` is a command `budget` with `add_usd`.
+    `siftlog budget RUN --add USD` is a command `budget` with `add_usd`. It counts from
+    where it was applied: one that a crash left accepted is carried out by the next
+    process, and must not count twice.
     """
     cap, since = None, 0
     for kind in ("run_started", "run_resumed"):
@@ -62,11 +64,19 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
                 cap, since = recorded.event.budget_usd, recorded.seq
     if cap is None:
         return None
-    added = 0
-    for recorded in recorded_rows(conn, SQL["marked"], ("command_accepted", since, -1)):
-        event = recorded.event
-        if isinstance(event, CommandAccepted) and event.kind == "budget":
-            added += pico(json.loads(event.payload)["add_usd"])
+    asked = {
+        recorded.event.command: json.loads(recorded.event.payload)["add_usd"]
+        for recorded in recorded_rows(conn, SQL["marked"], ("command_accepted", 0, -1))
+        if isinstance(recorded.event, CommandAccepted)
+        and recorded.event.kind == "budget"
+    }
+    added = sum(
+        pico(asked.get(recorded.event.command, 0))
+        for recorded in recorded_rows(
+            conn, SQL["marked"], ("command_applied", since, -1)
+        )
+        if isinstance(recorded.event, CommandApplied)
+    )
     return pico(cap) + added
 
 

@@ -20,7 +20,7 @@ def siftlog(
     done = subprocess.run(
         [SIFTLOG, *map(str, words)],
         cwd=cwd,
-        env=_environment(env),
+        env=environment(env),
         capture_output=True,
         text=True,
         timeout=600,
@@ -40,7 +40,7 @@ def start(
         return subprocess.Popen(
             [SIFTLOG, *map(str, words)],
             cwd=cwd,
-            env=_environment(env),
+            env=environment(env),
             stdout=out,
             stderr=err,
             text=True,
@@ -55,7 +55,7 @@ def simulated(*words: object, cwd: Path) -> Iterator[str]:
         cwd=cwd,
         stdout=subprocess.PIPE,
         text=True,
-        env=_environment(None),
+        env=environment(None),
     )
     try:
         assert server.stdout is not None
@@ -73,7 +73,7 @@ def status(cwd: Path, run: str) -> dict[str, object]:
     return json.loads(siftlog("status", run, "--json", cwd=cwd).stdout)
 
 
-def _environment(extra: dict[str, str] | None) -> dict[str, str]:
+def environment(extra: dict[str, str] | None) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("SIFTLOG_")}
     kept.pop("OPENAI_API_KEY", None)
     # what simulated models cost nobody asks, but the tests of prices

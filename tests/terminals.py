@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.processes import SIFTLOG
+from tests.processes import SIFTLOG, environment
 
 
 class Terminal:
@@ -49,7 +49,8 @@ def on_terminal(words: Sequence[object], *, cwd: Path) -> Iterator[Terminal]:
     process, master = pty.fork()
     if process == 0:
         os.chdir(cwd)
-        os.execv("/bin/bash", ["bash", "-c", line])  # noqa: S606 - it is the shell
+        shell = ["bash", "-c", line]
+        os.execve("/bin/bash", shell, environment(None))  # noqa: S606 - it is the shell
     terminal = Terminal(process, master)
     try:
         yield terminal

@@ -110,7 +110,7 @@ def resume(
 
     A live run that is paused goes on, and this returns at once.
     """
-    from runner import launch
+    from runner import launch, roles
     from runner.cli import session
     from runner.cli.asking import lift
     from runner.errors import UsageError
@@ -142,8 +142,8 @@ def resume(
     options = session.engine_options(
         given,
         file,
-        model=tuple(first.models["subject"]),
         replicates=first.replicates,
+        **roles.fixed(first.models),
     )
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
@@ -218,7 +218,7 @@ def import_(
         )
         return found
 
-    found = importing.census(read())
+    found = importing.census(job, read())
     options = session.engine_options(
         {}, {}, model=found.models, replicates=found.replicates
     )

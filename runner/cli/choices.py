@@ -115,6 +115,9 @@ def who_answers(command: C) -> C:
 
 _WHO: Sequence[Callable[[Any], Any]] = (
     option("--model", multiple=True, help="Model to ask; repeatable."),
+    option("--judge-model", help="Model that judges answers, where the job asks one."),
+    option("--embed-model", help="Model that makes vectors, where the job asks one."),
+    option("--rerank-model", help="Model that ranks, where the job asks one."),
     option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
 )
 

@@ -112,6 +112,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
+    if set(status.models) - {"subject"}:
+        named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
+        lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:

@@ -23,7 +23,7 @@ from runner.cli.choices import job_settings
 from runner.plan import task_of
 from runner.settings import resolve
 from runner.simulate.ledger import LedgerLine, read_ledger
-from runner.wire import encode_chat
+from runner.wire import Structure, encode_chat
 from store.clock import SystemClock
 from store.runs import RunFolder
 from store.task import TaskRow, TaskState
@@ -66,7 +66,7 @@ class Books:
     def body(self, row: TaskRow) -> str:
         """SHA-256 of the body that asks for a task: the ledger's name of it."""
         request = job.request(self._dataset, task_of(row))
-        content = encode_chat(request, MODEL, structured=True)
+        content = encode_chat(request, MODEL, structure=Structure.SCHEMA)
         return hashlib.sha256(content).hexdigest()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.budget import Budget
 from runner.clients.client import Call
 from runner.driver import Driver, Outcome
 from runner.limiter import Limits
@@ -42,7 +43,6 @@ class Live:
         self.folder = RunFolder(folder)
         self.bench = Bench(_slow, ToySettings(items=items))
         self.asked: dict[str, float] = {}
-        self.raised: list[int] = []
         self.listener: Listener | None = None
 
     def ask(self, kind: str, **payload: Any) -> None:
@@ -220,9 +220,9 @@ def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
 
     async def main() -> None:
         live = Live(tmp_path)
-        live.bench.raise_cap = live.raised.append
+        live.bench.budget = Budget(1_000_000_000_000)
         await live.run(plot)
-        assert live.raised == [2_500_000_000_000]
+        assert live.bench.budget.statistics().cap_pico == 3_500_000_000_000
         (applied,) = [a for a in await live.answers() if isinstance(a, CommandApplied)]
         assert applied.effect == "$2.50 added to the budget"
 

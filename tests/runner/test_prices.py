@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
-from runner.options import options_from
+from runner.options import RunOptions, options_from
 from runner.prices import (
     FREE,
     Price,
@@ -27,6 +27,10 @@ PLAIN = Price(
 LONG = Price(
     input_usd=2e-6, output_usd=6e-6, cached_input_usd=2e-7, cache_write_usd=2.5e-6
 )
+
+
+def _prices(options: RunOptions) -> dict[str, Price | None]:
+    return prices_of(options.model, options)
 
 
 def _listed(model: str) -> Price | None:
@@ -95,7 +99,7 @@ def test_what_a_person_says_wins_over_the_table() -> None:
             "models": {"gpt-4o": {"usd_per_mtok_in": 3, "usd_per_mtok_out": 4}},
         }
     )
-    prices = prices_of(options)
+    prices = _prices(options)
     mini, own = prices["gpt-4o-mini"], prices["gpt-4o"]
     assert mini is not None
     assert own is not None
@@ -124,18 +128,18 @@ def test_cached_tokens_are_priced_as_such() -> None:
 
 def test_an_unknown_price_is_refused_by_name_with_both_ways_out() -> None:
     with pytest.raises(UsageError, match=r"of mine is unknown") as refused:
-        prices_of(options_from({"model": ["gpt-4o", "mine"]}))
+        _prices(options_from({"model": ["gpt-4o", "mine"]}))
     assert "--price" in str(refused.value)
     assert "--allow-unknown-price" in str(refused.value)
     allowed = options_from({"model": ["mine"], "allow_unknown_price": True})
-    assert prices_of(allowed) == {"mine": None}
+    assert _prices(allowed) == {"mine": None}
 
 
 def test_a_budget_is_refused_where_nobody_could_keep_it() -> None:
     options = {"model": ["mine"], "allow_unknown_price": True, "budget": 5}
     with pytest.raises(UsageError, match="No budget can be kept for mine"):
-        prices_of(options_from(options))
-    assert prices_of(options_from({**options, "price": [0, 0]}))["mine"] == FREE
+        _prices(options_from(options))
+    assert _prices(options_from({**options, "price": [0, 0]}))["mine"] == FREE
 
 
 @pytest.mark.parametrize("price", ["1", "1,2,3,4", "a,b", "-1,2", "nan,1", 5, [1, "x"]])

@@ -12,6 +12,7 @@ import pytest
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
+    CommandApplied,
     CommandRejected,
     Entry,
     Event,
@@ -44,6 +45,10 @@ def _resumed(budget_usd: float | None) -> RunResumed:
     return RunResumed(code_sha256="c", settings="{}", unknown=0, budget_usd=budget_usd)
 
 
+def _applied(command: str = "c1") -> CommandApplied:
+    return CommandApplied(command=command, effect="added to the budget")
+
+
 def _add(usd: float, command: str = "c1") -> CommandAccepted:
     payload = f'{{"add_usd": {usd}}}'
     return CommandAccepted(command=command, kind="budget", author="me", payload=payload)
@@ -73,11 +78,14 @@ def test_without_a_cap_there_is_none_and_nothing_to_add_to(path: Path) -> None:
     ("events", "cap_usd"),
     [
         ([CAPPED], 2.0),
-        ([CAPPED, _add(5)], 7.0),
-        ([CAPPED, _add(5), _add(0.5, "c2")], 7.5),
+        ([CAPPED, _add(5)], 2.0),
+        ([CAPPED, _add(5), _applied()], 7.0),
+        ([CAPPED, _add(5), _applied(), _add(0.5, "c2"), _applied("c2")], 7.5),
         # a start says the whole cap, so that what was added before is in it
-        ([CAPPED, _add(5), _resumed(7.0)], 7.0),
-        ([CAPPED, _add(5), _resumed(7.0), _add(1, "c2")], 8.0),
+        ([CAPPED, _add(5), _applied(), _resumed(7.0)], 7.0),
+        ([CAPPED, _add(5), _applied(), _resumed(7.0), _add(1, "c2")], 7.0),
+        # accepted, then a crash: the next process applies it, once
+        ([CAPPED, _add(5), _resumed(2.0), _applied()], 7.0),
         ([RUN_STARTED, _resumed(3.0)], 3.0),
         ([CAPPED, _resumed(1.0), _resumed(4.0)], 4.0),
     ],

@@ -148,6 +148,7 @@ class Course:
                 for task in tasks:
                     self._refused[task] = 0
                     self._not_before_s.pop(task, None)
+                    self._held.discard(task)
             case _:
                 pass
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from store.events import (
     AttemptAnswered,
     CommandAccepted,
+    CommandApplied,
     Event,
     RunPaused,
     RunResumed,
@@ -80,6 +81,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     spent = possible = 0
     cap: float | None = None
     added = 0
+    asked: dict[str, int] = {}
     for event in events:
         possible += pico(getattr(event, "possible_usd", None) or 0.0)
         if isinstance(event, AttemptAnswered):
@@ -87,7 +89,9 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
         elif isinstance(event, RunStarted | RunResumed):
             cap, added = event.budget_usd, 0
         elif isinstance(event, CommandAccepted) and event.kind == "budget":
-            added += pico(json.loads(event.payload)["add_usd"])
+            asked[event.command] = pico(json.loads(event.payload)["add_usd"])
+        elif isinstance(event, CommandApplied):
+            added += asked.get(event.command, 0)
     return Spending(
         spent_pico=spent,
         possible_pico=possible,

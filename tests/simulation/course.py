@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from runner.scheduler import Scope, is_within
 from runner.testing import START_US
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
+    CommandAccepted,
     Recorded,
+    RunPaused,
+    RunResumed,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -55,6 +60,7 @@ class Course:
         self._refused: Counter[int] = Counter()  #: answers since the last opening
         self._held: set[int] = set()
         self._not_before_s: dict[int, float] = {}
+        self._paused_s: dict[Scope, float] = {}  #: since when
 
     def follow(self, events: Sequence[Recorded], ledger: Sequence[Line]) -> None:
         """Replay both.
@@ -103,12 +109,17 @@ class Course:
             line.at_s > past.drained_at_s + past.gate_s
         ):
             raise Broken("a drain starts nothing more", where)
+        here = line.asked[0], line.asked[2]
+        for scope, since_s in self._paused_s.items():
+            if is_within(here, scope) and line.at_s > since_s + past.gate_s:
+                raise Broken("a pause starts nothing", f"{where}: {scope}")
         self._phase[task] = SENT
 
     # -- an event is durable ---------------------------------------------------
 
     def _moved(self, recorded: Recorded) -> None:
         event = recorded.event
+        self._pause_or_lift(recorded)
         again = (
             getattr(event, "reask", None) is not None
             or getattr(event, "retry_in_s", None) is not None
@@ -129,6 +140,21 @@ class Course:
             self._phase[task] = to
         self._remember(recorded)
 
+    def _pause_or_lift(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case RunPaused(paused=True, stage=stage, model=model):
+                self._paused_s[stage, model] = _seconds(recorded)
+            case CommandAccepted(kind="resume", payload=payload):
+                asked = json.loads(payload)
+                lifted = asked.get("stage"), asked.get("model")
+                for scope in list(self._paused_s):
+                    if is_within(scope, lifted):
+                        del self._paused_s[scope]
+            case RunResumed():
+                self._paused_s.clear()
+            case _:
+                pass
+
     def _remember(self, recorded: Recorded) -> None:
         match recorded.event:
             case AttemptStarted():
@@ -138,8 +164,7 @@ class Course:
                 if self._refused[task] > self._reask:
                     raise Broken("a task is asked again as often as set", f"{task}")
             case AttemptFailed(task=task, retry_in_s=float() as retry_in_s):
-                failed_s = (recorded.ts_us - START_US) / 1e6
-                self._not_before_s[task] = failed_s + retry_in_s
+                self._not_before_s[task] = _seconds(recorded) + retry_in_s
             case TaskFailed(task=task) if self._refused[task]:
                 raise Broken("no answer is forgotten", f"{task} failed with a reply")
             case AttemptsAbandoned(attempts=attempts, hold=True):
@@ -160,3 +185,8 @@ class Course:
                 f"task {started.task}: {started.attempt}, where "
                 f"{self._attempt[started.task]} was next",
             )
+
+
+def _seconds(recorded: Recorded) -> float:
+    """The clock of the run when an event became durable."""
+    return (recorded.ts_us - START_US) / 1e6

@@ -24,11 +24,11 @@ from store.lock import WriterLock
 from store.log import Log
 from store.manifest import planned_tasks
 from store.run_state import RunState
+from store.spending import spending
 from store.sqlite import SqliteLog
 from store.task import TaskDraft, TaskRow
 from store.testing import MemoryLog
 from store.verify import verify
-from store.spending import spending
 from store.views import open_reader, status
 from store.writer import Fact, Writer
 from tests.simulation.standing import Standing, standing

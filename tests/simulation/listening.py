@@ -42,7 +42,7 @@ class Tail:
 
 
 class SimulatedListener(Listener):
-    """The listener; a retry of its names tasks by chance, or by the reason of a skip."""
+    """The listener; a retry names tasks by chance, or by the reason of a skip."""
 
     def __init__(
         self,

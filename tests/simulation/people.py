@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from runner.cancelling import REASON
 from store.commands import Command
-from store.task import pico, usd
+from store.task import pico
 from tests.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.simulation.process import Orders
 from tests.simulation.provider import Provider
 from tests.simulation.scenario import (
     BUDGET,
-    CANCEL,
-    DRAIN,
     LIMITS,
     PAUSE,
     RETRY,
@@ -43,7 +40,7 @@ class Operator:
         self._chance = random.Random(f"operator {scenario.seed}")
         self.commands: list[Command] = []
 
-    def ask(self, kind: str, **payload: str | float | None) -> None:
+    def ask(self, kind: str, **payload: str | float | bool | None) -> None:
         """Ask something of the run, alive or not."""
         self.commands.append(
             Command(
@@ -62,22 +59,19 @@ class Operator:
         """Ask what an act stands for."""
         chance = random.Random(act.chance)
         lane = chance.choice(self._scenario.lanes)
-        match act.kind:
-            case "pause":
-                self._pause(chance, lane.model)
-            case "limits":
-                slots = chance.choice((1, 2, 5, 20))
-                self._provider.allow(lane.model, slots)
-                self.ask(LIMITS, model=lane.model, concurrency=slots)
-            case "budget":
-                self.add_money()
-            case "cancel":
-                self.ask(CANCEL, now=chance.random() < 0.5)
-            case _:
-                self.ask(act.kind)
+        if act.kind == PAUSE:
+            self._pause(chance, lane.model)
+        elif act.kind == LIMITS:
+            slots = chance.choice((1, 2, 5, 20))
+            self._provider.allow(lane.model, slots)
+            self.ask(LIMITS, model=lane.model, concurrency=slots)
+        elif act.kind == BUDGET:
+            self.add_money()
+        else:
+            self.ask(act.kind, now=chance.random() < 0.5)
 
     def _pause(self, chance: random.Random, model: str) -> None:
-        scope: dict[str, str | float | None] = {
+        scope: dict[str, str | float | bool | None] = {
             "stage": chance.choice((None, "read", "ask")),
             "model": chance.choice((None, model)),
         }

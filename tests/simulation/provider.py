@@ -121,7 +121,8 @@ class Provider:
         self, call: Call, endpoint: str, process: int, seq: int
     ) -> Received:
         """One request from its arrival to what its client sees."""
-        task = call.task
+        task, request = call.task, call.request
+        assert isinstance(request, ChatRequest)
         asked = (task.stage, task.key, task.model, task.replicate)
         self._open[process, task.model] += 1
         line = Line(
@@ -129,7 +130,7 @@ class Provider:
             process=process,
             task=task.number,
             asked=asked,
-            turn=(len(call.request.messages) - 1) // 2,
+            turn=(len(request.messages) - 1) // 2,
             endpoint=endpoint,
             seq=seq,
             in_flight=self._open[process, task.model],
@@ -137,7 +138,7 @@ class Provider:
         self.ledger.append(line)
         self._working[endpoint] += 1
         try:
-            usage = self._usage(call.request)
+            usage = self._usage(request)
             reply = replace(self.says.reply(asked, line.turn), usage=usage)
             return await self._befall(line, reply, usage)
         finally:
@@ -155,7 +156,6 @@ class Provider:
         )
 
     async def _befall(self, line: Line, reply: Reply, usage: Usage) -> Received:
-        rules = self._scenario.rules[line.endpoint]
         used = usage.tokens_in + usage.tokens_out
         line.fate, wait_s = self._fate(line, used)
         self.fates[line.fate] += 1
@@ -168,6 +168,20 @@ class Provider:
                 reply = replace(reply, usage=None)
         headers = self._limits[line.endpoint].headers(line.at_s)
         latency_s = self._chance.uniform(*self._scenario.latency_s)
+        await self._fail(line, latency_s, headers, wait_s)
+        body = encode_reply(reply.text, reply.finish_reason, reply.usage)
+        if line.fate == "malformed":
+            body = body[: len(body) // 2]
+        decoded = decode_reply(OPENAI_CHAT, body)
+        line.is_delivered = True
+        return Received(
+            body=body, form=OPENAI_CHAT, reply=decoded, headers=headers or None
+        )
+
+    async def _fail(
+        self, line: Line, latency_s: float, headers: dict[str, str], wait_s: float
+    ) -> None:
+        """Take the time that a request takes, and raise unless a reply comes of it."""
         if line.fate in {"hang", "slow"}:
             await asyncio.sleep(self._scenario.timeout_s)
             raise e.Timeout(f"no reply in {self._scenario.timeout_s} s")
@@ -183,16 +197,9 @@ class Provider:
         if line.fate not in WORKED:
             status = STATUS.get(line.fate, 500)
             if status in {429, 529}:
-                headers |= _waits(rules, wait_s)
+                rules = self._scenario.rules[line.endpoint]
+                headers = headers | _waits(rules, wait_s)
             raise self._refusal(line, status, headers, b'{"error": "not now"}')
-        body = encode_reply(reply.text, reply.finish_reason, reply.usage)
-        if line.fate == "malformed":
-            body = body[: len(body) // 2]
-        decoded = decode_reply(OPENAI_CHAT, body)
-        line.is_delivered = True
-        return Received(
-            body=body, form=OPENAI_CHAT, reply=decoded, headers=headers or None
-        )
 
     def _charge(self, line: Line, usage: Usage) -> None:
         price = self._prices[line.asked[2]]

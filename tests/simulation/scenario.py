@@ -27,7 +27,8 @@ WEATHER = ("429", "529", "outage", "wrong key", "hang")
 CRASH, STOP, DRAIN = "crash", "stop", "drain"
 """What befalls a process; the last two are signals."""
 RETRY, PAUSE, LIMITS, BUDGET, CANCEL = "retry", "pause", "limits", "budget", "cancel"
-"""What is asked of a run by command."""
+"""What is asked of a run by command; a drain may be too."""
+ACTS = (CRASH, STOP, DRAIN, RETRY, PAUSE, LIMITS, BUDGET, CANCEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,10 @@ from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
 from tests.simulation.invariants import check
-from tests.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.simulation.listening import reading
-from tests.simulation.people import Operator
+from tests.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.simulation.past import Past
+from tests.simulation.people import Operator
 from tests.simulation.process import Orders, Process
 from tests.simulation.provider import Provider
 from tests.simulation.report import Report

@@ -30,7 +30,6 @@ class Work:
     reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
-    is_ended: bool = False  #: the attempt has ended and is not settled yet
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
@@ -58,7 +57,7 @@ class Queue:
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
-        self.is_reopened = False  #: tasks were reopened meanwhile: the page is stale
+        self.is_rewound = False  #: that page is to be followed by the first
         self.is_paused = False
 
     def grew(self) -> None:
@@ -66,10 +65,10 @@ class Queue:
         self.is_dry = False
         self.asked_again = self.loading
 
-    def reopened(self) -> None:
+    def rewind(self) -> None:
         """Tasks anywhere may be open again: read from the start."""
         self.cursor = 0
-        self.is_reopened = self.loading
+        self.is_rewound = self.loading
         self.grew()
 
 
@@ -152,7 +151,7 @@ class Lane:
         self.held = 0
         self.is_behind = False
         for queue in self.queues.values():
-            queue.reopened()
+            queue.rewind()
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""

@@ -19,6 +19,7 @@ from typing import Protocol, TypeAlias
 from runner.abandoned import abandoned, abandoned_text
 from runner.attempts import Parts
 from runner.budget import Budget
+from runner.cache import response_cache
 from runner.cancelling import REASON
 from runner.changes import check_inputs, check_requests, reads_differently
 from runner.clients.client import ModelClient
@@ -301,8 +302,22 @@ async def _drive(
                 planning=await log.planning(), must_catch_up=taken_up.must_catch_up
             ),
         )
+        cache = await stack.enter_async_context(
+            response_cache(
+                options,
+                {m: _client_options(work.job, options, m, shell) for m in clients},
+                run=folder.run_id,
+                clock=shell.clock,
+                tell=shell.tell,
+            )
+        )
         with open_reader(folder.log) as reader:
             money = spending(reader)
+        if money.cap_pico is not None and not money.is_whole:
+            shell.tell(
+                "Answers of this run have no known price: the budget counts without "
+                "them."
+            )
         driver = Driver(
             Parts(
                 job=work.job,
@@ -325,6 +340,7 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                cache=cache,
                 prices=prices,
             )
         )

@@ -8,13 +8,16 @@ their environment variable and never held in an option.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import tomli_w
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -36,6 +39,30 @@ PRICE_FIELDS = (
 
 NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
 
+_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode's categories of controls, halves of characters, and ends of lines."""
+
+
+def _variable(name: str | None) -> str | None:
+    """*name*, which somebody may take for the place of the key itself."""
+    if name is not None and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is None:
+        raise ValueError(
+            "this is not the name of a variable in capitals; a key itself belongs "
+            "into the environment or into .env"
+        )
+    return name
+
+
+def _on_one_line(model: str) -> str:
+    """A name is printed in lists, where a line of its own would be believed."""
+    if not model or any(unicodedata.category(c) in _BREAKING for c in model):
+        raise ValueError(f"{model!r} cannot be the name of a model")
+    return model
+
+
+ModelName: TypeAlias = Annotated[str, AfterValidator(_on_one_line)]
+Variable: TypeAlias = Annotated[str | None, AfterValidator(_variable)]
+
 
 class ModelOptions(BaseModel):
     """What a configuration file may set for one model; None: as for the run."""
@@ -43,7 +70,7 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_key_env: Variable = None
     concurrency: int | None = Field(None, ge=1)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
@@ -67,13 +94,17 @@ class RunOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: tuple[str, ...] = Field((BASELINE,), min_length=1)
-    judge_model: str = Field(BASELINE, description="judges answers, where a job asks")
-    embed_model: str = Field(BASELINE, description="makes vectors of texts")
-    rerank_model: str = Field(BASELINE, description="scores documents for a query")
+    model: tuple[ModelName, ...] = Field((BASELINE,), min_length=1)
+    judge_model: ModelName = Field(
+        BASELINE, description="judges answers, where a job asks"
+    )
+    embed_model: ModelName = Field(BASELINE, description="makes vectors of texts")
+    rerank_model: ModelName = Field(
+        BASELINE, description="scores documents for a query"
+    )
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
-    api_key_env: str | None = Field(
+    api_key_env: Variable = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
     concurrency: int = Field(256, ge=1, description="most calls at a time, per model")
@@ -89,6 +120,12 @@ class RunOptions(BaseModel):
         None, description="dollars a million tokens: in, out, and if need be cached"
     )
     allow_unknown_price: bool = False
+    cache: bool = Field(
+        default=False, description="take answers of earlier runs, and keep these"
+    )
+    cache_dir: Path | None = Field(
+        None, description="folder of cache.db; that of the user's caches if not set"
+    )
     budget: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="US dollars, at most"
     )

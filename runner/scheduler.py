@@ -98,6 +98,7 @@ class Scheduler:
         *,
         last: int | None,
         held: int = 0,
+        others: int = 0,
     ) -> None:
         """A page arrived: tasks with the time each may start.
 
@@ -106,21 +107,20 @@ class Scheduler:
             works: its tasks and, for each, the monotonic second it is due.
             last: highest task number on the page; None: the page was empty.
             held: tasks on the page that wait for a person.
+            others: tasks on the page that were loaded before, or need no attempt.
         """
         lane = self._lanes[load.model]
         queue = lane.queues[load.stage]
         queue.loading = False
-        queue.is_dry = len(works) + held < load.limit and not queue.asked_again
+        size = len(works) + held + others
+        queue.is_dry = size < load.limit and not queue.asked_again
         queue.asked_again = False
-        if not queue.is_reopened:
-            queue.cursor = queue.cursor if last is None else last
+        if queue.is_rewound:
+            queue.is_rewound = False  # this page comes, and is counted, once more
+        else:
             lane.held += held
-        queue.is_reopened = False
+            queue.cursor = last or queue.cursor
         for work, due in works:
-            if work.is_ended:
-                # reopened before its end is settled, or as it was while this was read
-                lane.is_behind = True
-                continue
             if work.number in lane.known:
                 continue
             lane.known.add(work.number)
@@ -129,8 +129,6 @@ class Scheduler:
             else:
                 queue.waiting += 1
                 heapq.heappush(lane.waiting, (due, work.number, work))
-        if lane.is_behind and not lane.unsettled:
-            lane.read_again()
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
@@ -140,6 +138,10 @@ class Scheduler:
         """Final tasks went back into the queue: read the pages from the start."""
         for lane in self._lanes.values():
             lane.read_again()
+
+    def passed_over(self, model: str) -> None:
+        """A page shows a task as open whose end is not settled: it was reopened."""
+        self._lanes[model].is_behind = True
 
     def received(
         self,
@@ -160,7 +162,6 @@ class Scheduler:
             told: what the headers say of limits.
         """
         self._pay(work, cost_pico)
-        work.is_ended = True
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         if used is not None:
@@ -171,7 +172,6 @@ class Scheduler:
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        work.is_ended = False
         self._lanes[work.model].queues[work.stage].ready.appendleft(work)
 
     def failed(
@@ -189,7 +189,6 @@ class Scheduler:
         failure is durable.
         """
         self._pay(work, None if may_be_billed(error) else 0)
-        work.is_ended = True
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         said = lane.endpoint.breaker.failed(error, now)
@@ -226,7 +225,6 @@ class Scheduler:
             if lane.is_behind:
                 lane.read_again()
             return
-        work.is_ended = False
         lane.queues[work.stage].waiting += 1
         heapq.heappush(lane.waiting, (retry_at, work.number, work))
 

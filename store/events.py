@@ -159,6 +159,9 @@ class TaskFailed:
 class AttemptStarted:
     """A request is about to leave; durable before its first byte is sent.
 
+    Where the response cache has the answer nothing leaves: this and the answer, which
+    says `cached`, are then recorded as one unit.
+
     The payload is the request's skeleton as JSON: parameters, and for each message the
     hashes of its parts, whose texts are the entry's blobs.
     """

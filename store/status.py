@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from store.codec import event_of
-from store.errors import NotALog
+from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
-from store.reading import recorded_rows
+from store.reading import event_in, last_seq, recorded_rows
 from store.spending import spending
 from store.statements import SQL
 from store.task import TaskState, usd
@@ -43,6 +42,7 @@ class AttemptCounts:
 
     started: int
     answered: int
+    cached: int  #: of the answered ones, those that the response cache answered
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -120,7 +120,7 @@ class Status:
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
     reasked: Mapping[str, int]  #: answers refused and asked again, by reason
-    tokens_in: int
+    tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
@@ -145,7 +145,12 @@ def run_started(conn: sqlite3.Connection) -> RunStarted:
 
 def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
     row = conn.execute(SQL["first_event"]).fetchone()
-    first = None if row is None else event_of(*row[:3])
+    first = None if row is None else event_in(1, *row[:3])
+    if not isinstance(first, RunStarted) and last_seq(conn):
+        raise CorruptLog(
+            "the beginning of the log is missing: see 'siftlog verify', then restore a "
+            "copy of the run's folder"
+        )
     if not isinstance(first, RunStarted):
         raise NotALog(
             "this run was created and never began: delete its folder and start it anew"
@@ -211,6 +216,7 @@ def status(conn: sqlite3.Connection) -> Status:
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
+            cached=counters.get("answers_cached", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),

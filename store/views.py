@@ -62,6 +62,7 @@ __all__ = [
     "families",
     "last_seq",
     "mean_costs",
+    "model_calls",
     "open_reader",
     "parts",
     "payload",
@@ -168,6 +169,11 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
+    """Requests sent, by model; the response cache's answers are none."""
+    return dict(conn.execute(SQL["model_calls"]).fetchall())
 
 
 def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -48,14 +48,16 @@ def start(
 
 
 @contextmanager
-def simulated(*words: object, cwd: Path) -> Iterator[str]:
+def simulated(
+    *words: object, cwd: Path, env: dict[str, str] | None = None
+) -> Iterator[str]:
     """A simulated endpoint; its base URL."""
     server = subprocess.Popen(
         [SIFTLOG, "simulate", *map(str, words)],
         cwd=cwd,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment(None),
+        env=environment(env),
     )
     try:
         assert server.stdout is not None
@@ -68,9 +70,11 @@ def simulated(*words: object, cwd: Path) -> Iterator[str]:
         server.stdout.close()
 
 
-def status(cwd: Path, run: str) -> dict[str, object]:
+def status(
+    cwd: Path, run: str, *, env: dict[str, str] | None = None
+) -> dict[str, object]:
     """`siftlog status --json`."""
-    return json.loads(siftlog("status", run, "--json", cwd=cwd).stdout)
+    return json.loads(siftlog("status", run, "--json", cwd=cwd, env=env).stdout)
 
 
 def environment(extra: dict[str, str] | None) -> dict[str, str]:

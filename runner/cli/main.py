@@ -58,6 +58,10 @@ VERBS = {
         "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
     ),
     "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
+    "models": Verb(
+        "runner.cli.models", "models", "List models, their prices and clients."
+    ),
     "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
     "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
 }
@@ -131,9 +135,23 @@ def _exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{error.strerror or error}.", ERROR)
+    except Exception as error:  # noqa: BLE001 - nobody else is left to say it
+        return _unexpected(error)
     return result if isinstance(result, int) else DONE
 
 
 def _failed(sentence: str, code: int) -> int:
     tell(f"siftlog: {sentence}")
     return code
+
+
+def _unexpected(error: Exception) -> int:
+    """Show where it happened, made safe: an error's text may be a model's."""
+    import traceback
+
+    tell("".join(traceback.format_exception(error)).rstrip())
+    return _failed(
+        f"{type(error).__name__} is a mistake of siftlog's or of the job's, unless "
+        "siftlog verify RUN finds the run damaged: report it with the lines above.",
+        ERROR,
+    )

@@ -83,9 +83,10 @@ class _Meter:
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
-        if rate > 0 and left > 0:
+        if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{_duration(left / rate)} left")
         counts = {
+            "from the cache": figures.cached,
             "in flight": figures.in_flight,
             "waiting": figures.waiting,
             "failed": self._failed_before + figures.tasks_failed,

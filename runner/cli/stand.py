@@ -24,7 +24,7 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
 def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, Any]:
     """What `status --json` prints."""
     beat = status.heartbeat
-    age = None if beat is None else round((clock.now_us() - beat.at_us) / 1e6, 1)
+    age = None if beat is None else round(max(0, clock.now_us() - beat.at_us) / 1e6, 1)
     return {
         "run": status.run_id,
         "state": state_of(status, folder, clock),
@@ -41,6 +41,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "attempts": {
             "started": status.attempts.started,
             "answered": status.attempts.answered,
+            "cached": status.attempts.cached,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
@@ -84,6 +85,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    found = f" ({attempts.cached:,} of them from the response cache)"
+    cached = found if attempts.cached else ""
     is_live = shown["state"] in {
         "live",
         "quiet",
@@ -103,8 +106,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{tasks.skipped:,} skipped, {tasks.open:,} open"
         ),
         (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered, "
-            f"{attempts.failed:,} failed, {attempts.unknown:,} unknown"
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
@@ -164,14 +167,13 @@ def limits_text(limits: LimitsSeen) -> str:
 
 
 def _cost(status: Status) -> str:
-    """What was spent, and may be; an unknown price is never zero."""
-    cost = status.cost_usd
-    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
-    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
-    if len(shares) > 1:
-        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     return ", ".join(said)

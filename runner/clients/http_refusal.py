@@ -28,6 +28,7 @@ from runner.errors import (
     ServerError,
     Timeout,
 )
+from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
@@ -190,7 +191,7 @@ def _complaint(body: bytes) -> tuple[str, str]:
     """The error code and the sentence in an error's body, fit for a terminal."""
     try:
         said = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
     if isinstance(said, dict) and "error" in said:
         said = said["error"]

@@ -15,7 +15,7 @@ import httpx
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
-from runner.clients.http_sender import HttpSender
+from runner.clients.http_sender import COMPRESSIONS, HttpSender
 from runner.clients.ladder import Ladder
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
@@ -140,6 +140,12 @@ def endpoint_url(base_url: str) -> str:
     Raises:
         UsageError: It is not an HTTP address, or it carries a password.
     """
+    # asked before reading: what cannot be read may hold a password too
+    if "@" in base_url or "?" in base_url:
+        raise UsageError(
+            "The base URL holds a password or a query; "
+            "put the key into the environment instead."
+        )
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
@@ -151,11 +157,6 @@ def endpoint_url(base_url: str) -> str:
             f"The base URL {base_url!r} is not an address; "
             "write it like http://127.0.0.1:8000/v1."
         )
-    if url.userinfo or url.query:
-        raise UsageError(
-            "The base URL holds a password or a query; "
-            "put the key into the environment instead."
-        )
     path = url.path.rstrip("/")
     for known in PATHS.values():
         path = path.removesuffix(known)
@@ -166,7 +167,7 @@ def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
     headers = {
         "host": url.netloc.decode(),
         "accept": "application/json",
-        "accept-encoding": "gzip, deflate",
+        "accept-encoding": COMPRESSIONS,
         "content-type": "application/json",
         "user-agent": "siftlog",
     }

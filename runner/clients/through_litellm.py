@@ -46,6 +46,7 @@ from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
     RERANK,
+    UNREADABLE,
     Structure,
     decode_reply,
     encode_answer,
@@ -253,6 +254,6 @@ def _with_original(made: bytes, received: bytes) -> bytes:
     """What litellm made of a reply, with the reply itself in it."""
     try:
         msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         received = msgspec.json.encode(received.decode(errors="replace"))
     return b'%s,"received":%s}' % (made[:-1], received)

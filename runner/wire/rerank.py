@@ -9,6 +9,7 @@ import msgspec
 from runner.errors import MalformedReply
 from runner.reply import Ranked, Ranking, Usage
 from runner.request import RerankRequest
+from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import quoted
 
 RERANK: Final = "cohere.rerank"
@@ -70,8 +71,8 @@ _ranking: Final = msgspec.json.Decoder(_Ranking)
 def decode_ranking(body: bytes) -> Ranking:
     """The scores in a body; raise `MalformedReply` where it has none."""
     try:
-        found = _ranking.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        found = read_body(_ranking, body)
+    except UNREADABLE as error:
         raise MalformedReply(
             f"The reply is not a ranking ({error}).", body=body
         ) from error
@@ -89,4 +90,4 @@ def _usage(found: _Ranking) -> Usage | None:
             if billed is not None and billed.input_tokens is not None:
                 counted = round(billed.input_tokens)
                 break
-    return None if counted is None else Usage(tokens_in=counted, tokens_out=0)
+    return None if counted is None else usage_of(counted)

@@ -207,7 +207,8 @@ SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM task AS t JOIN event AS e ON e.seq = t.reply_seq
 LEFT JOIN body AS b ON b.seq = e.seq WHERE t.task = ?;
 -- name: started
-SELECT e.ver, e.facts FROM task AS t JOIN event AS e ON e.seq = t.started_seq
+SELECT e.seq, e.ver, e.facts
+FROM task AS t JOIN event AS e ON e.seq = t.started_seq
 WHERE t.task = ?;
 -- name: events
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
@@ -303,6 +304,8 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: model_calls
+SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs
 SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes
@@ -317,8 +320,8 @@ SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 -- name: planned_upto
-SELECT k.name, e.ver, e.facts FROM mark AS m JOIN event AS e ON e.seq = m.seq
-JOIN kind AS k ON k.id = e.kind
+SELECT e.seq, k.name, e.ver, e.facts
+FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
 -- name: task_events
 WITH RECURSIVE own(seq) AS (

@@ -39,8 +39,9 @@ def test_a_task_that_is_reopened_before_its_end_is_settled_is_read_again() -> No
     scheduler.step(0.0)
     scheduler.received(work, 1.0, used=None)
     scheduler.reopened()
-    scheduler.loaded(_one_load(scheduler), [(work, AT_ONCE)], last=1)
-    assert scheduler.step(1.0).start == ()
+    load = _one_load(scheduler)
+    scheduler.passed_over("m")
+    scheduler.loaded(load, [], last=1, others=1)
     scheduler.settled(work)
     assert not scheduler.is_idle
     assert _one_load(scheduler).after == 0

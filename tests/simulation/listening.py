@@ -60,7 +60,7 @@ class SimulatedListener(Listener):
     async def _poll(self, effects: Effects, found: str | None) -> None:
         await super()._poll({**effects, "retry": self._retry}, found)
 
-    async def _retry(self, command: Command, run: Target) -> Act:
+    def _retry(self, command: Command, run: Target) -> Act:
         async def act() -> Done:
             count = after = 0
             if command.id in run.begun:

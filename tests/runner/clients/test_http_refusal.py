@@ -247,3 +247,8 @@ def test_only_headers_that_matter_are_kept() -> None:
         "x-ratelimit-remaining-tokens",
         "x-request-id",
     ]
+
+
+def test_brackets_within_brackets_are_only_an_error_page() -> None:
+    said = refusal("http://x", 500, {}, b'{"error":' + b"[" * 100_000, now_us=0)
+    assert type(said) is e.ServerError

@@ -283,3 +283,22 @@ def ask(*parts: str, temperature: float | None = 0.0) -> ChatRequest:
         max_tokens=10,
         temperature=temperature,
     )
+
+
+def test_half_an_emoji_does_not_cost_the_answer() -> None:
+    body = b'{"choices":[{"message":{"content":"a\\ud83d b\\ud83d\\ude00 \\\\ud83d"}}]}'
+    assert decode_reply(OPENAI_CHAT, body).text == "a? b😀 \\ud83d"
+
+
+@pytest.mark.parametrize("body", [b'{"x":' + b"[" * 100_000, b'{"x":"\\ud83d"' * 2])
+def test_what_no_reader_can_follow_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedReply):
+        decode_reply(OPENAI_CHAT, body)
+
+
+@pytest.mark.parametrize("count", [-1, 10**10, 10**30])
+def test_a_count_of_tokens_that_can_be_none_is_not_believed(count: int) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": count}
+    body = json.dumps({"choices": [{"message": {"content": "a"}}], "usage": usage})
+    reply = decode_reply(OPENAI_CHAT, body.encode())
+    assert (reply.text, reply.usage) == ("a", None)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from runner.bounds import MESSAGE_TOKENS, worst_output, worst_prompt
 from runner.request import (
     ChatRequest,
     EmbedRequest,
@@ -15,7 +16,6 @@ from runner.request import (
     RerankRequest,
     Schema,
 )
-from runner.tokens import MESSAGE_TOKENS, worst_output, worst_prompt
 
 CHAT = ChatRequest(
     messages=(Message(role="user", parts=(Part(text="abc"), Part(text="äöü"))),),

@@ -44,6 +44,8 @@ def main() -> int:
             total += replay(
                 seed, sqlite=given.sqlite, say=print if given.trace else None
             )
+        except KeyboardInterrupt:
+            break
         except Broken as error:
             broken[error.invariant] += 1
             if broken.total() <= SHOWN:

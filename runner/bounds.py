@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
@@ -17,21 +17,11 @@ text to embed or rank it is 2 or 3."""
 
 def worst_prompt(request: Request) -> int:
     """Tokens of what is sent, at most."""
-    match request:
-        case ChatRequest():
-            texts = [part.text for each in request.messages for part in each.parts]
-            if request.schema is not None:
-                texts.append(request.schema.json)
-            # providers read a schema as part of the prompt
-            return _most(texts, pieces=len(request.messages))
-        case EmbedRequest():
-            return _most(request.texts, pieces=len(request.texts))
-        case RerankRequest():
-            # most rerankers read, and count, the query again with each document
-            texts = [request.query + document for document in request.documents]
-            return _most(texts, pieces=len(request.documents))
-        case _:
-            assert_never(request)
+    texts, pieces = texts_read(request)
+    size = sum(
+        len(t) if t.isascii() else len(t.encode(errors="replace")) for t in texts
+    )
+    return size // BYTES_PER_TOKEN + MESSAGE_TOKENS * pieces + 1
 
 
 def worst_output(request: Request) -> int:
@@ -39,8 +29,20 @@ def worst_output(request: Request) -> int:
     return request.max_tokens if isinstance(request, ChatRequest) else 0
 
 
-def _most(texts: Iterable[str], *, pieces: int) -> int:
-    size = sum(
-        len(t) if t.isascii() else len(t.encode(errors="replace")) for t in texts
-    )
-    return size // BYTES_PER_TOKEN + MESSAGE_TOKENS * pieces + 1
+def texts_read(request: Request) -> tuple[Sequence[str], int]:
+    """The texts that a model reads, and how many pieces they make."""
+    match request:
+        case ChatRequest():
+            texts = [part.text for each in request.messages for part in each.parts]
+            if request.schema is not None:
+                # providers read a schema as part of the prompt
+                texts.append(request.schema.json)
+            return texts, len(request.messages)
+        case EmbedRequest():
+            return request.texts, len(request.texts)
+        case RerankRequest():
+            # most rerankers read, and count, the query again with each document
+            texts = [request.query + document for document in request.documents]
+            return texts, len(request.documents)
+        case _:
+            assert_never(request)

@@ -38,6 +38,9 @@ VERBS = {
     "generate": Verb("runner.cli.calls", "generate", "Run a job without scoring it."),
     "resume": Verb("runner.cli.calls", "resume", "Take an interrupted run up again."),
     "import": Verb("runner.cli.calls", "import_", "Record work made elsewhere."),
+    "estimate": Verb(
+        "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
+    ),
     "prepare": Verb("runner.cli.answers", "prepare", "Check or build a job's data."),
     "simulate": Verb(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."

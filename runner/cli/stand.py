@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from runner.cli.outlook import outlook_json, outlook_lines
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
@@ -73,6 +74,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
+        "estimate": status.outlook and outlook_json(status.outlook),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
         "why": status.why,
@@ -115,6 +117,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
+    if status.outlook is not None:
+        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
     if set(status.models) - {"subject"}:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(f"models    {'; '.join(named)}")

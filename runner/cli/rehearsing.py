@@ -13,7 +13,7 @@ from runner.cli.speech import DONE, record, text
 from runner.errors import UsageError
 from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
-from runner.rehearsal import Rehearsal, rehearse
+from runner.whatif.rehearsal import Rehearsal, rehearse
 from store.runs import resolve
 from store.views import open_reader, run_started
 

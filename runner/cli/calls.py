@@ -205,8 +205,9 @@ def import_(
     **given: Any,
 ) -> int:
     """Record answers of JOB that were made elsewhere, as a run like any other."""
-    from runner import importing, launch
+    from runner import importing
     from runner.cli import session
+    from runner.creation import create
     from runner.ending import Ended
     from runner.errors import UsageError
     from runner.registry import load_job
@@ -238,9 +239,7 @@ def import_(
     shell = session.shell(given, folder, work)
 
     async def write() -> None:
-        async with launch.create(
-            folder, work, options, shell.clock, imported=True
-        ) as log:
+        async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
             await importing.write_answers(log, work, read())
 

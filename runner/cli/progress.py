@@ -13,7 +13,7 @@ from runner.budget import BudgetStatistics
 from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
-from runner.launch import Watch
+from runner.shell import Watch
 from store.clock import Clock
 from store.spending import dollars
 from store.task import usd
@@ -26,7 +26,7 @@ WINDOW_S: Final = 60.0
 
 
 def progress(clock: Clock) -> Watch:
-    """A watcher for `runner.launch.Shell`."""
+    """A watcher for `runner.shell.Shell`."""
 
     @asynccontextmanager
     async def watch(

@@ -54,10 +54,10 @@ def expected(
 
     How many items it is made of depends on what the machine can try in an instant.
     """
-    end = clock.monotonic() + AT_START_S
     plan = _plan(work, options, runs_dir)
     if plan.offline.issuperset(plan.limits):
         return None
+    end = clock.monotonic() + AT_START_S
     sample = draw(
         work.job,
         work.dataset,

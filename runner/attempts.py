@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
+from runner.bounds import worst_output, worst_prompt
+from runner.cache import ResponseCache
 from runner.clients.client import Call, ModelClient, Received
 from runner.growth import Growth
 from runner.job import Dataset, Job
@@ -27,7 +29,6 @@ from runner.request import ChatRequest, Message, Request
 from runner.retry import may_be_billed
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
-from runner.tokens import worst_output, worst_prompt
 from runner.told import told
 from runner.wire import decode_reply, skeleton
 from store.clock import Clock
@@ -63,6 +64,7 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
+    cache: ResponseCache | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""
 
@@ -75,6 +77,7 @@ class _Item:
     row: TaskRow
     task: Task
     attempt: int  #: started so far
+    asked: str = ""  #: hash of the request that was sent last
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
     refused: tuple[TaskCompleted, Answer] | None = None
@@ -106,6 +109,10 @@ class Attempts:
         self._wake = wake
         self._items: dict[int, _Item] = {}
         self.counts: Counter[str] = Counter()
+
+    def holds(self, task: int) -> bool:
+        """Whether a task is taken in and not settled."""
+        return task in self._items
 
     async def admit(self, row: TaskRow) -> Work:
         """Take a task in, for as long as it is not settled."""
@@ -167,6 +174,7 @@ class Attempts:
         request = self._request(item)
         payload, blobs, digest = skeleton(request, work.model)
         item.attempt += 1
+        item.asked = digest
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
@@ -279,6 +287,9 @@ class Attempts:
             self._wake()
             return
         await self._log.append(Entry(event=answered, payload=received.body))
+        if self._parts.cache is not None and not item.extra:
+            # a dialogue's last reply answers a question that no run begins with
+            self._parts.cache.keep(item.task, item.asked, received)
         completed = TaskCompleted(
             task=work.number,
             attempt=item.attempt,

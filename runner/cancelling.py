@@ -73,8 +73,8 @@ async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
     """End the attempts that were cut; the endpoint may have charged for them."""
     cut = await log.in_flight()
     for task, attempt in cut:
-        sent_us = max(
-            recorded.ts_us
+        sent_us, worst_usd = max(
+            (recorded.ts_us, recorded.event.worst_usd)
             for recorded in await log.task_events(task)
             if isinstance(recorded.event, AttemptStarted)
         )
@@ -84,6 +84,7 @@ async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
             error="Cancelled",
             latency_ms=round((clock.now_us() - sent_us) / 1e3, 3),
             message=f"cut by {by}; the endpoint may have charged for it",
+            possible_usd=worst_usd or 0.0,
         )
         await log.append(failed, TaskSkipped(task=task, reason=REASON))
     return len(cut)

@@ -13,6 +13,7 @@ from runner.attempts import Attempts, Parts
 from runner.beside import beside
 from runner.broke import why_broke
 from runner.budget import BudgetStatistics
+from runner.hits import Hits
 from runner.lane import Work
 from runner.limiter import Limits
 from runner.scheduler import Load, Scope, is_within
@@ -31,6 +32,7 @@ class DriverStatistics:
 
     started: int  #: attempts
     answered: int
+    cached: int  #: tasks that the response cache answered, none of them an attempt here
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
@@ -52,6 +54,7 @@ class Driver:
         self._frees_held = parts.frees_held
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
+        self._hits = Hits(parts)
         self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
@@ -264,10 +267,14 @@ class Driver:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
+        # before anything is awaited: a task that is known may end meanwhile
+        fresh = [row for row in rows if not self._attempts.holds(row.task)]
+        free = [row for row in fresh if not row.is_held or self._frees_held]
+        taken = await self._hits.take(free)
         now, now_us = self._clock.monotonic(), await self._log_now_us()
         works: list[tuple[Work, float]] = []
-        for row in rows:
-            if row.is_held and not self._frees_held:
+        for row in free:
+            if row.task in taken:
                 continue
             work = await self._attempts.admit(row)
             due = float("-inf")
@@ -278,7 +285,8 @@ class Driver:
             load,
             works,
             last=rows[-1].task if rows else None,
-            held=len(rows) - len(works),
+            held=len(fresh) - len(free),
+            others=len(rows) - len(fresh) + len(taken),
         )
 
     async def _log_now_us(self) -> int:
@@ -298,7 +306,8 @@ class Driver:
             started=self._attempts.counts["started"],
             answered=self._attempts.counts["answered"],
             failed=self._attempts.counts["failed"],
-            tasks_ended=self._attempts.counts["tasks_ended"],
+            cached=self._hits.count,
+            tasks_ended=self._attempts.counts["tasks_ended"] + self._hits.count,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),

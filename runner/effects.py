@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from runner.driver import Driver
 from runner.scheduler import Scope, is_within
-from runner.standing import Refused, limits_change
+from runner.standing import Refused, is_amount, limits_change
 from store.commands import Command
 from store.events import Event, RunPaused, TasksReopened
 from store.log import Log
@@ -49,10 +49,10 @@ class Done:
 Act: TypeAlias = Callable[[], Awaitable[Done | None]]
 """Carries a request out; None: it takes effect only as the process ends."""
 
-Effects: TypeAlias = Mapping[str, Callable[[Command, Target], Awaitable[Act]]]
+Effects: TypeAlias = Mapping[str, Callable[[Command, Target], Act]]
 
 
-async def _pause(command: Command, run: Target) -> Act:
+def _pause(command: Command, run: Target) -> Act:
     stage, model = _scope(command, run)
     pause = Pause(stage=stage, model=model, by=command.author)
 
@@ -68,7 +68,7 @@ async def _pause(command: Command, run: Target) -> Act:
     return act
 
 
-async def _resume(command: Command, run: Target) -> Act:
+def _resume(command: Command, run: Target) -> Act:
     stage, model = _scope(command, run)
 
     async def act() -> Done:
@@ -92,7 +92,7 @@ def lifts(held: Sequence[Pause], *, by: str) -> tuple[RunPaused, ...]:
     )
 
 
-async def _drain(command: Command, run: Target) -> Act:
+def _drain(command: Command, run: Target) -> Act:
     del command
 
     async def act() -> Done:
@@ -102,7 +102,7 @@ async def _drain(command: Command, run: Target) -> Act:
     return act
 
 
-async def _cancel(command: Command, run: Target) -> Act:
+def _cancel(command: Command, run: Target) -> Act:
     async def act() -> None:
         if command.payload.get("now"):
             run.driver.stop()
@@ -112,7 +112,7 @@ async def _cancel(command: Command, run: Target) -> Act:
     return act
 
 
-async def _retry(command: Command, run: Target) -> Act:
+def _retry(command: Command, run: Target) -> Act:
     query = finals(str(command.payload.get("filter", "")))
 
     async def act() -> Done:
@@ -156,7 +156,7 @@ def finals(expression: str) -> Query:
     return Query((*parse_query("state:final").terms, *named.terms))
 
 
-async def _limits(command: Command, run: Target) -> Act:
+def _limits(command: Command, run: Target) -> Act:
     change = limits_change(command.payload)
     check_name("model", change.model, run.models)
 
@@ -168,9 +168,9 @@ async def _limits(command: Command, run: Target) -> Act:
     return act
 
 
-async def _budget(command: Command, run: Target) -> Act:
+def _budget(command: Command, run: Target) -> Act:
     usd = command.payload.get("add_usd")
-    if isinstance(usd, bool) or not isinstance(usd, int | float) or not usd > 0:
+    if not is_amount(usd):
         raise Refused("a budget is raised by more than 0 dollars")
     if not run.driver.has_budget:
         raise Refused("the run has no budget, so there is nothing to add to")
@@ -199,13 +199,13 @@ def check_name(what: str, name: object, known: Sequence[str]) -> None:
         raise Refused(f"there is no {what} {name!r} here: use {', '.join(known)}")
 
 
-async def _too_late(command: Command, run: Target) -> Act:
+def _too_late(command: Command, run: Target) -> Act:
     """What was said to one process is not meant for the next."""
     del run
     raise Refused(f"the process that was to {command.kind} had ended")
 
 
-async def unknown(command: Command, run: Target) -> Act:
+def unknown(command: Command, run: Target) -> Act:
     """A request of a kind that is not in the table."""
     del run
     raise Refused(f"this siftlog cannot {command.kind}")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from runner.effects import check_name, finals
 from runner.scheduler import is_within
-from store.task import TaskState
-from store.views import Lane, Status, count_by_lane, mean_costs, status
+from store.task import TaskState, usd
+from store.views import Lane, count_by_lane, mean_costs, spending, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class Forecast:
     in_flight: int  #: calls of theirs under way
     usd: float | None = None  #: what asking the tasks again would cost; None: unknown
     spent_usd: float | None = None  #: so far; None: unknown
-    budget_left_usd: float | None = None  #: None: no budget, or unknown
+    cap_usd: float | None = None  #: of the whole run; None: no budget
+    budget_left_usd: float | None = None  #: None: no budget
 
 
 def of_open(
@@ -43,7 +44,7 @@ def of_open(
     return Forecast(
         tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
         in_flight=sum(lane.states.get(TaskState.RUNNING, 0) for lane in lanes),
-        **_money(run),
+        **_money(reader),
     )
 
 
@@ -59,7 +60,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Forecast:
         tasks=sum(counts.values()),
         in_flight=0,
         usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
-        **_money(run),
+        **_money(reader),
     )
 
 
@@ -70,6 +71,13 @@ def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | No
     return sum(n * means[lane] for lane, n in sorted(counts.items()))
 
 
-def _money(run: Status) -> dict[str, float | None]:
-    """What is spent, and what the budget leaves."""
-    return {"spent_usd": run.cost_usd, "budget_left_usd": None}
+def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
+    """What is spent and may be, and what the budget leaves beside calls in flight."""
+    money = spending(reader)
+    taken = money.spent_pico + money.possible_pico
+    left = None if money.cap_pico is None else usd(money.cap_pico - taken)
+    return {
+        "spent_usd": money.spent_usd,
+        "cap_usd": money.cap_usd,
+        "budget_left_usd": left,
+    }

@@ -57,6 +57,7 @@ class Queue:
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
+        self.is_rewound = False  #: that page is to be followed by the first
         self.is_paused = False
 
 

@@ -6,25 +6,18 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from typing import Protocol, TypeAlias
 
 from runner.abandoned import abandoned, abandoned_text
 from runner.attempts import Parts
 from runner.budget import Budget
+from runner.cache import response_cache
 from runner.cancelling import REASON
 from runner.changes import check_inputs, check_requests, reads_differently
-from runner.clients.client import ModelClient
-from runner.clients.opening import open_client
-from runner.clients.options import ClientOptions, Timeouts
-from runner.clients.secret import Secret
+from runner.connecting import Clients, client_options, open_clients
+from runner.creation import create, owner
 from runner.driver import Driver
 from runner.effects import lifts
 from runner.ending import Ended, Ending
@@ -33,25 +26,21 @@ from runner.growth import Growth, Start
 from runner.job import Job
 from runner.limiter import Endpoint, Limits
 from runner.listen import Listener, waiting
-from runner.options import RunOptions, write_toml
+from runner.options import RunOptions
+from runner.preview import expected
 from runner.prices import Price, prices_of
 from runner.roles import assigned, remarks
 from runner.scheduler import Scheduler
+from runner.shell import Shell
 from runner.signals import obey_signals
 from runner.work import Work
-from store.clock import Clock
 from store.estimates import liveness
 from store.events import (
     RunResumed,
-    RunStarted,
 )
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
-from store.views import Status, open_reader, run_started, spending, status
-
-OPENAI_KEY = "OPENAI_API_KEY"
-
-Clients: TypeAlias = Mapping[str, ModelClient]
+from store.views import open_reader, run_started, spending, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,99 +52,16 @@ class _TakenUp:
     own: Collection[str] = ()  #: limits that this process was given itself
 
 
-class Watch(Protocol):
-    """Shows how a driver gets on, inside an async context."""
-
-    def __call__(
-        self, driver: Driver, growth: Growth, before: Status
-    ) -> AbstractAsyncContextManager[None]:
-        """The context; *before* is how the run stood when the process began."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
-    """What surrounds a run: clock, environment, and who is told of things."""
-
-    clock: Clock
-    environment: Mapping[str, str]  #: with what .env adds; holds the keys
-    runs_dir: Path
-    tell: Callable[[str], None]  #: a sentence for people
-    launched: Callable[[], None]  #: told once, before the first call
-    watch: Watch  #: shows progress while the driver works
-
-
-@asynccontextmanager
-async def create(
-    folder: RunFolder,
-    work: Work,
-    options: RunOptions,
-    clock: Clock,
-    *,
-    imported: bool = False,
-) -> AsyncIterator[SqliteLog]:
-    """A new run's log with its first event; the folder must not hold a run yet."""
-    if folder.log.exists():
-        raise UsageError(
-            f"There is a run {folder.run_id!r} already; "
-            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
-        )
-    folder.path.mkdir(parents=True, exist_ok=True)
-    # who judged, embedded or ranked elsewhere stands with each task
-    roles = (
-        {"subject": options.model} if imported else assigned(work.job, options).models
-    )
-    settings = work.settings.model_dump(mode="json")
-    write_toml(folder.config, job=work.job.name, options=options, settings=settings)
-    async with await SqliteLog.create(
-        folder.log,
-        run_id=folder.run_id,
-        config_sha256=_config_hash(work, options),
-        clock=clock,
-        owner=owner(),
-    ) as log:
-        await log.append(
-            RunStarted(
-                run_id=folder.run_id,
-                job=work.job.name,
-                job_version=work.job.version,
-                code_sha256=work.code_sha256,
-                settings=work.settings_json,
-                models={role: list(of_role) for role, of_role in roles.items()},
-                replicates=options.replicates,
-                inputs=work.inputs,
-                siftlog_version=version("siftlog"),
-                imported=imported,
-                budget_usd=options.budget,
-            )
-        )
-        yield log
-
-
-def owner() -> str:
-    """Who writes: host and process, for people who meet a busy log."""
-    return f"{os.uname().nodename}:{os.getpid()}"
-
-
-def _config_hash(work: Work, options: RunOptions) -> bytes:
-    """Pins what a run is; what merely paces it may change from resume to resume."""
-    pinned = {
-        "job": work.job.name,
-        "models": assigned(work.job, options).models,
-        "replicates": options.replicates,
-    }
-    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()
-
-
 async def start(
     folder: RunFolder, work: Work, options: RunOptions, shell: Shell
 ) -> Ended:
     """Run a new run until it ends or is interrupted."""
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
+    expects = expected(work, options, shell.runs_dir, shell.clock)
     for said in remarks(work.job, options):
         shell.tell(said)
-    async with create(folder, work, options, shell.clock) as log:
+    async with create(folder, work, options, shell.clock, expects=expects) as log:
         return await _drive(
             folder,
             log,
@@ -247,37 +153,6 @@ async def resume(
         )
 
 
-def open_clients(job: Job, options: RunOptions, shell: Shell) -> Clients:
-    """A client for each model; raise `UsageError` for one that cannot be served."""
-    return {
-        model: open_client(model, _client_options(job, options, model, shell))
-        for model in assigned(job, options).all_models
-    }
-
-
-def _client_options(
-    job: Job, options: RunOptions, model: str, shell: Shell
-) -> ClientOptions:
-    own = options.of(model)
-    # a key goes nowhere it was not meant for: the default only to openai/...
-    default = OPENAI_KEY if model.startswith("openai/") else None
-    variable = own.api_key_env or default
-    key = shell.environment.get(variable) if variable is not None else None
-    if key is None and (own.api_key_env or (default and own.base_url is None)):
-        raise UsageError(
-            f"{model} needs a key: set {variable} in the environment or in .env."
-        )
-    return ClientOptions(
-        base_url=own.base_url,
-        api_key=Secret(key) if key else None,
-        timeouts=Timeouts(total_s=options.timeout_s),
-        environment=shell.environment,
-        job=job,
-        runs_dir=shell.runs_dir,
-        clock=shell.clock,
-    )
-
-
 async def _drive(
     folder: RunFolder,
     log: SqliteLog,
@@ -301,8 +176,22 @@ async def _drive(
                 planning=await log.planning(), must_catch_up=taken_up.must_catch_up
             ),
         )
+        cache = await stack.enter_async_context(
+            response_cache(
+                options,
+                {m: client_options(work.job, options, m, shell) for m in clients},
+                run=folder.run_id,
+                clock=shell.clock,
+                tell=shell.tell,
+            )
+        )
         with open_reader(folder.log) as reader:
             money = spending(reader)
+        if money.cap_pico is not None and not money.is_whole:
+            shell.tell(
+                "Answers of this run have no known price: the budget counts without "
+                "them."
+            )
         driver = Driver(
             Parts(
                 job=work.job,
@@ -325,6 +214,7 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                cache=cache,
                 prices=prices,
             )
         )

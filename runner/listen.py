@@ -133,7 +133,7 @@ class Listener:
         )
         try:
             await self._check_state(command, found)
-            act = await effects.get(command.kind, unknown)(command, target)
+            act = effects.get(command.kind, unknown)(command, target)
         except (Refused, QueryError) as error:
             await self._log.append(
                 CommandRejected(

@@ -120,6 +120,12 @@ class RunOptions(BaseModel):
         None, description="dollars a million tokens: in, out, and if need be cached"
     )
     allow_unknown_price: bool = False
+    cache: bool = Field(
+        default=False, description="take answers of earlier runs, and keep these"
+    )
+    cache_dir: Path | None = Field(
+        None, description="folder of cache.db; that of the user's caches if not set"
+    )
     budget: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="US dollars, at most"
     )

@@ -118,8 +118,9 @@ def follow_ups(
     *,
     root: int,
     existing: Iterable[TaskRow],
+    others: Iterable[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """The tasks that follow a group and are not in the plan yet.
+    """The tasks that follow a group and are neither in the plan yet nor in *others*.
 
     A task is asked of the model that the group's own tasks were asked of, if that is
     of its stage's role; else of the model of the family's first task, likewise: what
@@ -128,6 +129,7 @@ def follow_ups(
     """
     family = {row.task: row for row in existing}
     there = {identity(row) for row in family.values()}
+    there.update(identity(task) for task in others)
     leader = group[0].task
     ancestors = [(stage_of(job, leader.stage).role, leader.model)]
     if root in family:

@@ -137,8 +137,8 @@ def price_of(model: str, options: RunOptions) -> Price | None:
         )
     if options.price is not None:
         return _set(*options.price)
-    row = _row(model)
-    return None if row is None else _listed(row)
+    row = row_of(model)
+    return None if row is None else listed_price(row)
 
 
 def _set(
@@ -156,12 +156,12 @@ def _set(
     )
 
 
-def _row(model: str) -> Mapping[str, Any] | None:
+def row_of(model: str) -> Mapping[str, Any] | None:
     """The table's row of *model*: by its name, or without a provider that fits."""
     provider, _, name = model.partition("/")
     for key in (model, name):
-        if key in _table():
-            row: dict[str, Any] = msgspec.json.decode(_table()[key])
+        if key in table():
+            row: dict[str, Any] = msgspec.json.decode(table()[key])
             # "cohere_chat" is of cohere, "vertex_ai-language-models" of vertex_ai
             if key == model or str(row.get("litellm_provider")).startswith(provider):
                 return row
@@ -169,7 +169,7 @@ def _row(model: str) -> Mapping[str, Any] | None:
 
 
 @cache
-def _table() -> Mapping[str, msgspec.Raw]:
+def table() -> Mapping[str, msgspec.Raw]:
     """Rows by name, undecoded: 2 ms for the whole of it."""
     litellm = find_spec("litellm")
     folders = litellm.submodule_search_locations if litellm is not None else None
@@ -179,8 +179,8 @@ def _table() -> Mapping[str, msgspec.Raw]:
     return msgspec.json.decode(content, type=dict[str, msgspec.Raw])
 
 
-def _listed(row: Mapping[str, Any]) -> Price | None:
-    """A row's price, with those of longer prompts."""
+def listed_price(row: Mapping[str, Any]) -> Price | None:
+    """A row's price, with those of longer prompts; None: it does not tell."""
     is_embedding = row.get("mode") == EMBEDDING
     output = "input_cost_per_token" if is_embedding else "output_cost_per_token"
     is_whole = "input_cost_per_token" in row and output in row

@@ -83,6 +83,7 @@ def operations_json(state: Status) -> bytes:
         "tokens_out": state.tokens_out,
         "tokens_cached": state.tokens_cached,
         "cost_usd": state.cost_usd,
+        "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
     }
     return json.dumps(content, indent=1).encode() + b"\n"

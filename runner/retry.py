@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from runner import errors as e
 
@@ -24,7 +25,7 @@ class Rule:
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
-    is_billed: bool = False  #: perhaps: the provider may have done its work
+    is_billed: bool = False  #: it may be: the provider may have done its work
     is_counted: bool = True  #: against the bounds on a task's attempts
 
 
@@ -50,7 +51,8 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
 
 def may_be_billed(error: e.AttemptError) -> bool:
     """Whether an attempt that ended so may cost money; an error status never does."""
-    return RULES[type(error)].is_billed and error.was_sent
+    is_refused = error.status is not None and error.status >= HTTPStatus.BAD_REQUEST
+    return RULES[type(error)].is_billed and error.was_sent and not is_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,10 +40,12 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
 def remarks(job: Job, options: RunOptions) -> list[str]:
     """What people should know of the roles before anything is sent: a sentence each.
 
-    A role that nobody was named for is served by the offline baseline, and a name
-    that no stage asks for is of no use.
+    Who is asked, where there are several roles. A role that nobody was named for is
+    served by the offline baseline, and a name that no stage asks for is of no use.
     """
-    said = []
+    models = assigned(job, options).models
+    named = "; ".join(f"{role} {', '.join(of)}" for role, of in models.items())
+    said = [f"Asked are: {named}."] if len(models) > 1 else []
     for role, option in OPTIONS.items():
         stages = [stage.name for stage in job.stages if stage.role == role]
         is_named = option in options.model_fields_set

@@ -98,6 +98,7 @@ class Scheduler:
         *,
         last: int | None,
         held: int = 0,
+        others: int = 0,
     ) -> None:
         """A page arrived: tasks with the time each may start.
 
@@ -106,15 +107,19 @@ class Scheduler:
             works: its tasks and, for each, the monotonic second it is due.
             last: highest task number on the page; None: the page was empty.
             held: tasks on the page that wait for a person.
+            others: tasks on the page that were loaded before, or need no attempt.
         """
         lane = self._lanes[load.model]
         queue = lane.queues[load.stage]
         queue.loading = False
-        queue.is_dry = len(works) + held < load.limit and not queue.asked_again
+        size = len(works) + held + others
+        queue.is_dry = size < load.limit and not queue.asked_again
         queue.asked_again = False
-        if last is not None:
-            queue.cursor = last
-        lane.held += held
+        if queue.is_rewound:
+            queue.is_rewound = False  # this page comes, and is counted, once more
+        else:
+            lane.held += held
+            queue.cursor = last or queue.cursor
         for work, due in works:
             if work.number in lane.known:
                 continue
@@ -137,6 +142,7 @@ class Scheduler:
             lane.held = 0
             for queue in lane.queues.values():
                 queue.cursor = 0
+                queue.is_rewound = queue.loading
                 self.planned(queue.stage, lane.model)
 
     def received(

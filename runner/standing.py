@@ -7,8 +7,10 @@ reads them there and goes by them, unless it was started with limits of its own.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from runner.errors import RunnerError
 from runner.limiter import Limits
@@ -67,6 +69,13 @@ UNITS = {
 }
 
 
+def is_amount(value: object) -> TypeGuard[float]:
+    """Whether it is a number above 0 and below infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < math.inf
+
+
 def limits_change(payload: Mapping[str, object]) -> LimitsChange:
     """The change that a request asks for.
 
@@ -81,11 +90,7 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
         if value is None and name != "concurrency":
             values[name] = None
             continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not value > 0
-        ):
+        if not is_amount(value):
             raise Refused(f"{name} must be above 0; pause the run to start nothing")
         if name == "concurrency" and value != int(value):
             raise Refused("concurrency must be a whole number")

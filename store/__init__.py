@@ -5,6 +5,8 @@ imported by this one, so that a program which only looks loads only what it look
 """
 
 __all__ = [
+    "cache",
+    "cache_thread",
     "clock",
     "commands",
     "connect",

@@ -20,7 +20,7 @@ class Signs:
 
     phase: str  #: kind of the last event that began or ended work
     phase_by: str | None
-    phase_us: int
+    phase_us: int  #: when that was, or when a pause in it was last lifted
     paused_by: str | None
     draining_by: str | None
     heartbeat_us: int | None

@@ -27,6 +27,22 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a run was expected to take before its first call, for each item planned.
+
+    The figures are low, expected and high, for one first-stage spec with all that
+    follows from it, over all models and replicates.
+    """
+
+    tried: int  #: items that were answered offline
+    first: list[str]  #: stages that the plan begins with
+    calls: tuple[float, float, float]
+    tokens_in: tuple[float, float, float]
+    tokens_out: tuple[float, float, float]
+    cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """A run came into being; the first event of every log."""
 
@@ -42,6 +58,7 @@ class RunStarted:
     inputs: list[Input]
     siftlog_version: str
     imported: bool = False
+    expected: Expected | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
 
 
@@ -158,6 +175,9 @@ class TaskFailed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
     """A request is about to leave; durable before its first byte is sent.
+
+    Where the response cache has the answer nothing leaves: this and the answer, which
+    says `cached`, are then recorded as one unit.
 
     The payload is the request's skeleton as JSON: parameters, and for each message the
     hashes of its parts, whose texts are the entry's blobs.

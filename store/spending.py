@@ -80,6 +80,6 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
     return pico(cap) + added
 
 
-def dollars(amount: float) -> str:
-    """Dollars for people, to a hundredth of a cent."""
-    return f"${amount:,.4f}"
+def dollars(amount: float | None) -> str:
+    """Dollars for people, to a hundredth of a cent; what is unknown is never zero."""
+    return "?" if amount is None else f"${amount:,.4f}"

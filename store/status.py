@@ -14,6 +14,7 @@ from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
+from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
@@ -42,6 +43,7 @@ class AttemptCounts:
 
     started: int
     answered: int
+    cached: int  #: of the answered ones, those that the response cache answered
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -75,6 +77,17 @@ class ErrorCount:
     n: int
     last_seq: int
     sample_task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCount:
+    """Tokens of one stage and model over all its answers."""
+
+    stage: str
+    model: str
+    completed: int  #: tasks
+    tokens_in: int
+    tokens_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +132,7 @@ class Status:
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
     reasked: Mapping[str, int]  #: answers refused and asked again, by reason
-    tokens_in: int
+    tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
@@ -131,6 +144,7 @@ class Status:
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
+    outlook: Outlook | None  #: None: there was no estimate, or not all is planned
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
@@ -192,6 +206,12 @@ def status(conn: sqlite3.Connection) -> Status:
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
         reasons[what][reason] = n
     money = spending(conn)
+    so_far = SoFar(
+        calls=counters.get("attempts_answered", 0),
+        tokens_in=counters.get("tokens_in", 0),
+        tokens_out=counters.get("tokens_out", 0),
+        cost_usd=money.spent_usd,
+    )
     return Status(
         run_id=run_id,
         job=first.job,
@@ -215,6 +235,7 @@ def status(conn: sqlite3.Connection) -> Status:
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
+            cached=counters.get("answers_cached", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),
@@ -225,8 +246,8 @@ def status(conn: sqlite3.Connection) -> Status:
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
         reasked=reasons["re-ask"],
-        tokens_in=counters.get("tokens_in", 0),
-        tokens_out=counters.get("tokens_out", 0),
+        tokens_in=so_far.tokens_in,
+        tokens_out=so_far.tokens_out,
         tokens_cached=counters.get("tokens_cached", 0),
         cost_usd=money.spent_usd,
         possible_usd=money.possible_usd,
@@ -250,6 +271,9 @@ def status(conn: sqlite3.Connection) -> Status:
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
         ),
         why=run.phase_why,
+        outlook=outlook(first.expected, run.consumed, lanes, so_far)
+        if first.expected is not None and run.exhausted
+        else None,
     )
 
 
@@ -276,6 +300,22 @@ def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
         LaneCounts(stage=stage, model=model, states=states)
         for (stage, model), states in lanes.items()
     )
+
+
+def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
+    """Tokens by stage and model."""
+    return [
+        UsageCount(
+            stage=stage,
+            model=model,
+            completed=completed,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        for stage, model, completed, tokens_in, tokens_out in conn.execute(
+            SQL["usage"]
+        ).fetchall()
+    ]
 
 
 def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:

@@ -21,6 +21,7 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.outlook import Outlook, Prospect
 from store.pauses import Pause
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
@@ -35,10 +36,12 @@ from store.status import (
     LimitsSeen,
     Status,
     TaskCounts,
+    UsageCount,
     error_counts,
     run_started,
     scorings,
     status,
+    usage_counts,
 )
 from store.task import PICO_PER_USD, TaskRow
 
@@ -49,11 +52,14 @@ __all__ = [
     "Heartbeat",
     "LaneCounts",
     "LimitsSeen",
+    "Outlook",
     "Pause",
+    "Prospect",
     "Reader",
     "Spending",
     "Status",
     "TaskCounts",
+    "UsageCount",
     "attempts",
     "count_by_lane",
     "count_tasks",
@@ -62,6 +68,7 @@ __all__ = [
     "families",
     "last_seq",
     "mean_costs",
+    "model_calls",
     "open_reader",
     "parts",
     "payload",
@@ -72,6 +79,7 @@ __all__ = [
     "status",
     "task_events",
     "tasks",
+    "usage_counts",
 ]
 
 EVERYTHING = Query()
@@ -168,6 +176,11 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
+    """Requests sent, by model; the response cache's answers are none."""
+    return dict(conn.execute(SQL["model_calls"]).fetchall())
 
 
 def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import os
 import pty
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.processes import SIFTLOG, environment
+
+LEAD = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv("/bin/bash", ["bash", "-c", sys.argv[1]])
+"""
+"""Makes the terminal its own before it becomes the shell; a fork of this process, with
+whatever threads it has, is what `pty.fork` would be."""
 
 
 class Terminal:
     """A pseudo-terminal and the process that leads its session."""
 
-    def __init__(self, process: int, master: int) -> None:
-        self.process = process
+    def __init__(self, leader: subprocess.Popen[bytes], master: int) -> None:
+        self.leader = leader
         self._master: int | None = master
         self.shown = b""
 
@@ -31,31 +42,36 @@ class Terminal:
             self.shown += more
         return self.shown
 
+    def type(self, text: bytes) -> None:
+        """Press keys."""
+        if self._master is not None:
+            os.write(self._master, text)
+
     def hang_up(self) -> None:
         """Close the terminal, as a broken ssh connection does."""
         if self._master is not None:
             os.close(self._master)
             self._master = None
 
-    def wait(self) -> int:
-        """The exit code of the session's leader."""
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-
 
 @contextmanager
 def on_terminal(words: Sequence[object], *, cwd: Path) -> Iterator[Terminal]:
     """Run a command line of the shell on a terminal; SIFTLOG stands for the command."""
     line = " ".join(map(str, words)).replace("SIFTLOG", str(SIFTLOG))
-    process, master = pty.fork()
-    if process == 0:
-        os.chdir(cwd)
-        shell = ["bash", "-c", line]
-        os.execve("/bin/bash", shell, environment(None))  # noqa: S606 - it is the shell
-    terminal = Terminal(process, master)
+    master, slave = pty.openpty()
+    leader = subprocess.Popen(
+        [sys.executable, "-c", LEAD, line],
+        cwd=cwd,
+        env=environment(None),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    terminal = Terminal(leader, master)
     try:
         yield terminal
     finally:
         terminal.hang_up()
-        with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(process, 9)
-            os.waitpid(process, 0)
+        leader.kill()
+        leader.wait(20)

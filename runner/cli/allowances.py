@@ -116,6 +116,7 @@ def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
     from runner.forecast import of_open
+    from store.spending import dollars
     from store.views import open_reader
 
     how = manner(given)
@@ -123,24 +124,22 @@ def budget(*, add: float | None, **given: Any) -> int:
         return ask(how, "budget", {"add_usd": add})
     with open_reader(how.folder.log) as reader:
         forecast = of_open(reader)
-    spent = _dollars(forecast.spent_usd)
-    left = forecast.budget_left_usd
-    if add is not None:
-        more = None if left is None else left + add
-        return show_dry(
-            how,
-            "budget",
-            forecast,
-            f"{spent} spent; {_dollars(left)} left, {_dollars(more)} with "
-            f"{_dollars(add)} more, for {forecast.tasks:,} open tasks.",
+    said = "nothing is known to be spent"
+    if forecast.spent_usd is not None:
+        said = f"{dollars(forecast.spent_usd)} spent"
+    if forecast.cap_usd is None or forecast.budget_left_usd is None:
+        said += ", no budget"
+    else:
+        said += (
+            f", {dollars(forecast.budget_left_usd)} left of {dollars(forecast.cap_usd)}"
         )
+        if add is not None:
+            said += f", {dollars(forecast.budget_left_usd + add)} then"
+    said += f", for {forecast.tasks:,} open tasks"
+    if add is not None:
+        return show_dry(how, "budget", forecast, f"{said}.")
     if how.as_json:
         record({"run": how.folder.run_id, **asdict(forecast)})
     else:
-        text(f"spent {spent}, left {_dollars(left)}")
+        text(said)
     return DONE
-
-
-def _dollars(amount: float | None) -> str:
-    """Dollars; what is unknown is never zero."""
-    return "?" if amount is None else f"${amount:,.2f}"

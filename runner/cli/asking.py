@@ -156,7 +156,7 @@ def _unanswered(folder: RunFolder, answer: str) -> str:
     if answer == "accepted":
         return f"It takes its time; see: siftlog status {run}"
     if not folder.is_alive():
-        return f"The run ended before it answered: siftlog resume {run} takes it up."
+        return f"The run ended before it answered; see: siftlog status {run}"
     with open_reader(folder.log) as reader:
         beat = status(reader).heartbeat
     age = (

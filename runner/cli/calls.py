@@ -24,18 +24,30 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
+@click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
 @choices.detach
 @choices.no_score
 @choices.output_dir
 @choices.as_json
 @click.pass_context
-def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> int:
+def run(
+    ctx: click.Context,
+    /,
+    job_name: str,
+    dry_run: bool,
+    no_score: bool,
+    **given: Any,
+) -> int:
     """Run JOB and score its answers.
 
     Every setting of the job may be given by its own flag (--bench FILE) or as --set
     bench=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used,
     without --model its offline baseline.
     """
+    if dry_run:
+        from runner.cli.estimated import estimated
+
+        return estimated(ctx.args, job_name, given)
     return _start(ctx.args, job_name, given, scores=not no_score)
 
 
@@ -193,8 +205,9 @@ def import_(
     **given: Any,
 ) -> int:
     """Record answers of JOB that were made elsewhere, as a run like any other."""
-    from runner import importing, launch
+    from runner import importing
     from runner.cli import session
+    from runner.creation import create
     from runner.ending import Ended
     from runner.errors import UsageError
     from runner.registry import load_job
@@ -226,9 +239,7 @@ def import_(
     shell = session.shell(given, folder, work)
 
     async def write() -> None:
-        async with launch.create(
-            folder, work, options, shell.clock, imported=True
-        ) as log:
+        async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
             await importing.write_answers(log, work, read())
 

@@ -24,7 +24,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 def option(*names: str, **attributes: Any) -> Callable[[C], C]:
     """A click option that also reads `SIFTLOG_<NAME>`."""
-    name = names[0].lstrip("-").replace("-", "_").upper()
+    name = names[0].partition("/")[0].lstrip("-").replace("-", "_").upper()
     return click.option(*names, envvar=f"SIFTLOG_{name}", **attributes)
 
 
@@ -34,6 +34,11 @@ runs_dir = option(
     default=Path("runs"),
     show_default=True,
     help="Folder that holds the runs.",
+)
+cache_dir = option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the response cache.  [default: the user's cache folder]",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 filter_ = click.option(
@@ -136,6 +141,12 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         type=click.Choice(["retry", "hold"]),
         help="Calls that a crash left without outcome.  [default: retry]",
     ),
+    option(
+        "--cache/--no-cache",
+        default=None,
+        help="Take answers of earlier runs from the response cache, and keep these.",
+    ),
+    cache_dir,
     option("--price", metavar="IN,OUT[,CACHED]", help="Dollars a million tokens."),
     option("--budget", type=float, metavar="USD", help="What the run may cost."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),

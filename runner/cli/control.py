@@ -122,6 +122,7 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     from runner.cli.asking import ask, manner, show_dry
     from runner.errors import UsageError
     from runner.forecast import of_retry
+    from store.spending import dollars
     from store.views import open_reader, run_started
 
     how = manner(given)
@@ -135,7 +136,10 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
             )
         forecast = of_retry(reader, expression)
     if how.dry_run or not forecast.tasks:
-        cost = "" if forecast.usd is None else f", for about ${forecast.usd:,.2f}"
+        cost = "" if forecast.usd is None else f", for about {dollars(forecast.usd)}"
+        left = forecast.budget_left_usd
+        if left is not None:
+            cost += f"; the budget has {dollars(left)} left"
         said = (
             f"{forecast.tasks:,} tasks of {how.folder.run_id} would be asked again"
             f"{cost}."

@@ -38,6 +38,9 @@ VERBS = {
     "generate": Verb("runner.cli.calls", "generate", "Run a job without scoring it."),
     "resume": Verb("runner.cli.calls", "resume", "Take an interrupted run up again."),
     "import": Verb("runner.cli.calls", "import_", "Record work made elsewhere."),
+    "estimate": Verb(
+        "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
+    ),
     "prepare": Verb("runner.cli.answers", "prepare", "Check or build a job's data."),
     "simulate": Verb(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
@@ -58,6 +61,10 @@ VERBS = {
         "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
     ),
     "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
+    "models": Verb(
+        "runner.cli.models", "models", "List models, their prices and clients."
+    ),
     "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
     "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
 }

@@ -13,7 +13,7 @@ from runner.budget import BudgetStatistics
 from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
-from runner.launch import Watch
+from runner.shell import Watch
 from store.clock import Clock
 from store.spending import dollars
 from store.task import usd
@@ -26,7 +26,7 @@ WINDOW_S: Final = 60.0
 
 
 def progress(clock: Clock) -> Watch:
-    """A watcher for `runner.launch.Shell`."""
+    """A watcher for `runner.shell.Shell`."""
 
     @asynccontextmanager
     async def watch(
@@ -83,9 +83,10 @@ class _Meter:
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
-        if rate > 0 and left > 0:
+        if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{_duration(left / rate)} left")
         counts = {
+            "from the cache": figures.cached,
             "in flight": figures.in_flight,
             "waiting": figures.waiting,
             "failed": self._failed_before + figures.tasks_failed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from runner.cli.outlook import outlook_json, outlook_lines
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
@@ -41,6 +42,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "attempts": {
             "started": status.attempts.started,
             "answered": status.attempts.answered,
+            "cached": status.attempts.cached,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
@@ -72,6 +74,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
+        "estimate": status.outlook and outlook_json(status.outlook),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
         "why": status.why,
@@ -84,6 +87,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    found = f" ({attempts.cached:,} of them from the response cache)"
+    cached = found if attempts.cached else ""
     is_live = shown["state"] in {
         "live",
         "quiet",
@@ -103,8 +108,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{tasks.skipped:,} skipped, {tasks.open:,} open"
         ),
         (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered, "
-            f"{attempts.failed:,} failed, {attempts.unknown:,} unknown"
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
@@ -112,6 +117,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
+    if status.outlook is not None:
+        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
     if set(status.models) - {"subject"}:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(f"models    {'; '.join(named)}")
@@ -164,14 +171,13 @@ def limits_text(limits: LimitsSeen) -> str:
 
 
 def _cost(status: Status) -> str:
-    """What was spent, and may be; an unknown price is never zero."""
-    cost = status.cost_usd
-    said = ["?" if cost is None else dollars(cost) if cost else "nothing"]
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
-    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
-    if len(shares) > 1:
-        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     return ", ".join(said)

@@ -28,7 +28,7 @@ from runner.errors import (
     ServerError,
     Timeout,
 )
-from runner.wire.outside import UNREADABLE
+from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"

@@ -16,8 +16,7 @@ import msgspec
 
 from runner.errors import DatasetError, UsageError
 from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_reply
-from runner.wire.outside import UNREADABLE
+from runner.wire import OPENAI_CHAT, UNREADABLE, encode_reply
 from store.views import open_reader, reply, tasks
 
 PAGE: Final = 1000

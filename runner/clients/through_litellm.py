@@ -46,11 +46,11 @@ from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
     RERANK,
+    UNREADABLE,
     Structure,
     decode_reply,
     encode_answer,
 )
-from runner.wire.outside import UNREADABLE
 
 CREDENTIAL: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 """Names of variables whose values are masked: litellm may send any of them."""

@@ -11,6 +11,7 @@ No sockets, errors of HTTP or keys in here: those belong to `runner.clients`.
 from runner.wire.chat import OPENAI_CHAT, Structure, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
+from runner.wire.reading import MOST_TOKENS, UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
@@ -18,9 +19,11 @@ from runner.wire.texts import CACHED_PARTS
 __all__ = [
     "CACHED_PARTS",
     "FORMS",
+    "MOST_TOKENS",
     "OPENAI_CHAT",
     "OPENAI_EMBEDDINGS",
     "RERANK",
+    "UNREADABLE",
     "Skeleton",
     "Structure",
     "decode_reply",

@@ -11,7 +11,7 @@ import msgspec
 from runner.errors import MalformedReply
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.outside import UNREADABLE, believed, read
+from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import encoded_part, quoted
 
 OPENAI_CHAT: Final = "openai.chat"
@@ -160,7 +160,7 @@ Mistral ("model_length"), Together ("eos") and TGI ("eos_token")."""
 def decode_chat(body: bytes) -> Reply:
     """The reply in a body; raise `MalformedReply` where it is no completion."""
     try:
-        completion = read(_completion, body)
+        completion = read_body(_completion, body)
         choice = completion.choices[0]
     except (*UNREADABLE, IndexError) as error:
         raise MalformedReply(
@@ -189,11 +189,9 @@ def _usage(counted: _Usage | None) -> Usage | None:
         return None
     details = counted.prompt_tokens_details or _TokenDetails()
     written = details.cache_creation_tokens or details.cache_write_tokens
-    return believed(
-        Usage(
-            tokens_in=counted.prompt_tokens,
-            tokens_out=counted.completion_tokens,
-            tokens_cached=details.cached_tokens or 0,
-            tokens_cache_write=written or 0,
-        )
+    return usage_of(
+        counted.prompt_tokens,
+        counted.completion_tokens,
+        details.cached_tokens or 0,
+        written or 0,
     )

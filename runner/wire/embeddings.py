@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from runner.errors import MalformedReply
-from runner.reply import FLOAT_BYTES, Usage, Vectors, pack
+from runner.reply import FLOAT_BYTES, Vectors, pack
 from runner.request import EmbedRequest
-from runner.wire.outside import UNREADABLE, believed, read
+from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import quoted
 
 OPENAI_EMBEDDINGS: Final = "openai.embeddings"
@@ -78,26 +78,19 @@ def decode_embeddings(body: bytes) -> Vectors:
     which vector is whose.
     """
     try:
-        found = read(_embeddings, body)
+        found = read_body(_embeddings, body)
         by_index = {each.index: _packed(each.embedding) for each in found.data}
         in_order = tuple(by_index[index] for index in range(len(found.data)))
     except KeyError as error:
         raise MalformedReply(
             f"The reply's embeddings lack index {error}.", body=body
         ) from error
-    except (
-        *UNREADABLE,
-        OverflowError,
-        Base64Error,
-        ValueError,
-    ) as error:
+    except (*UNREADABLE, OverflowError, Base64Error, ValueError) as error:
         raise MalformedReply(
             f"The reply holds no embeddings ({error}).", body=body
         ) from error
-    if found.usage is None:
-        return Vectors(packed=in_order)
-    usage = Usage(tokens_in=found.usage.prompt_tokens, tokens_out=0)
-    return Vectors(packed=in_order, usage=believed(usage))
+    usage = usage_of(found.usage.prompt_tokens) if found.usage is not None else None
+    return Vectors(packed=in_order, usage=usage)
 
 
 def _packed(vector: list[float] | str) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 from runner.errors import MalformedReply
 from runner.reply import Ranked, Ranking, Usage
 from runner.request import RerankRequest
-from runner.wire.outside import UNREADABLE, believed, read
+from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import quoted
 
 RERANK: Final = "cohere.rerank"
@@ -71,16 +71,15 @@ _ranking: Final = msgspec.json.Decoder(_Ranking)
 def decode_ranking(body: bytes) -> Ranking:
     """The scores in a body; raise `MalformedReply` where it has none."""
     try:
-        found = read(_ranking, body)
-        usage = _usage(found)
-    except (*UNREADABLE, OverflowError) as error:
+        found = read_body(_ranking, body)
+    except UNREADABLE as error:
         raise MalformedReply(
             f"The reply is not a ranking ({error}).", body=body
         ) from error
     results = tuple(
         Ranked(index=each.index, score=each.relevance_score) for each in found.results
     )
-    return Ranking(results=results, usage=usage)
+    return Ranking(results=results, usage=_usage(found))
 
 
 def _usage(found: _Ranking) -> Usage | None:
@@ -91,4 +90,4 @@ def _usage(found: _Ranking) -> Usage | None:
             if billed is not None and billed.input_tokens is not None:
                 counted = round(billed.input_tokens)
                 break
-    return None if counted is None else believed(Usage(tokens_in=counted, tokens_out=0))
+    return None if counted is None else usage_of(counted)

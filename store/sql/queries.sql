@@ -304,6 +304,11 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: usage
+SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+GROUP BY stage, model ORDER BY stage, model;
+-- name: model_calls
+SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs
 SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes
@@ -335,6 +340,24 @@ SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task L
 -- name: descendants
 SELECT * FROM tasks WHERE root <> task AND root >= ? AND root <= ? AND task <= ?
 ORDER BY root, task;
+-- name: roots_of_model
+SELECT * FROM tasks
+WHERE model_id = (SELECT id FROM model WHERE name = ?) AND task > ? AND root = task
+ORDER BY task LIMIT ?;
+-- name: descendants_of
+SELECT * FROM tasks
+WHERE root <> task AND root IN (SELECT value FROM json_each(?)) ORDER BY root, task;
+-- name: attempts_of
+WITH RECURSIVE own(task, seq) AS (
+  SELECT task, event_seq FROM task
+  WHERE task IN (SELECT value FROM json_each(?)) AND event_seq IS NOT NULL
+  UNION ALL
+  SELECT own.task, e.prev FROM own JOIN event AS e ON e.seq = own.seq
+  WHERE e.prev IS NOT NULL
+)
+SELECT own.task, e.ts_us, k.name, e.ver, e.facts
+FROM own JOIN event AS e ON e.seq = own.seq JOIN kind AS k ON k.id = e.kind
+ORDER BY own.task, e.seq;
 -- name: replies
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq

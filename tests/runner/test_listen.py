@@ -25,6 +25,7 @@ from store.events import (
     RunPaused,
 )
 from store.runs import RunFolder
+from store.task import pico
 from tests.runner.test_driver import Bench, _honest
 
 WITHIN_S = 1.0
@@ -45,14 +46,20 @@ class Live:
         self.asked: dict[str, float] = {}
         self.listener: Listener | None = None
 
-    def ask(self, kind: str, **payload: Any) -> None:
+    def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
         now = asyncio.get_running_loop().time()
         name = f"{kind}-{len(self.asked)}"
         self.asked[name] = now
         write(
             self.folder,
             Command(
-                id=name, author="ops", host="h", at_us=1, kind=kind, payload=payload
+                id=name,
+                author="ops",
+                host="h",
+                at_us=1,
+                kind=kind,
+                payload=payload,
+                expected_state=if_state,
             ),
         )
 
@@ -61,6 +68,7 @@ class Live:
         plot: Callable[[Live, Driver], Any],
         *,
         own: tuple[str, ...] = (),
+        found: str | None = None,
     ) -> Outcome:
         driver = await self.bench.driver()
         self.listener = Listener(
@@ -71,6 +79,7 @@ class Live:
             stages=("read", "ask", "sum"),
             models=("m",),
             own=own,
+            found=found,
         )
         async with self.listener.listening(), asyncio.TaskGroup() as group:
             group.create_task(plot(self, driver))
@@ -220,9 +229,9 @@ def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
 
     async def main() -> None:
         live = Live(tmp_path)
-        live.bench.budget = Budget(1_000_000_000_000)
+        live.bench.budget = Budget(pico(10))
         await live.run(plot)
-        assert live.bench.budget.statistics().cap_pico == 3_500_000_000_000
+        assert live.bench.budget.statistics().cap_pico == pico(12.5)
         (applied,) = [a for a in await live.answers() if isinstance(a, CommandApplied)]
         assert applied.effect == "$2.50 added to the budget"
 
@@ -244,6 +253,22 @@ def test_a_request_that_was_accepted_and_not_applied_is_carried_out_by_the_next(
         await live.run(_nothing)
         applied = [a for a in await live.answers() if isinstance(a, CommandApplied)]
         assert [a.command for a in applied] == ["limits-0"]
+
+    run_virtual(main())
+
+
+def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)
+        live.ask("limits", if_state="lost", rpm=7000)
+        live.ask("limits", if_state="drained", rpm=8000)
+        await live.run(_nothing, found="drained")
+        refused, accepted, applied = await live.answers()
+        assert isinstance(refused, CommandRejected)
+        assert refused.reason == "the run is now drained, not lost"
+        assert accepted.command == applied.command == "limits-1"
 
     run_virtual(main())
 

@@ -167,6 +167,7 @@ def test_a_call_that_alone_is_too_dear_is_said_to_be_and_nothing_is_sent() -> No
         (e.ConnectionLost("cut"), WORST_USD),
         (e.MalformedReply("half a body"), WORST_USD),
         (e.ConnectionLost("refused", was_sent=False), 0.0),
+        (e.Timeout("the server's own", status=408), 0.0),
         (e.RateLimited("429"), 0.0),
         (e.ServerError("500"), 0.0),
         (e.BadRequest("400"), 0.0),

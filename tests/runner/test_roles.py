@@ -101,6 +101,10 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
     options = options_from({"model": ["a"], "judge_model": "j"})
     assert remarks(PanelJob(), options) == [
         (
+            "Asked are: subject a; judge j; embed baseline/lexical; rerank "
+            "baseline/lexical."
+        ),
+        (
             "embed: no embed model was named, so baseline/lexical is asked; name one "
             "with --embed-model."
         ),
@@ -113,7 +117,8 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
 
 def test_a_baseline_that_was_named_needs_no_remark() -> None:
     names = dict.fromkeys(("judge_model", "embed_model", "rerank_model"), BASELINE)
-    assert remarks(PanelJob(), options_from(names)) == []
+    said = remarks(PanelJob(), options_from(names))
+    assert [each for each in said if "--" in each] == []
 
 
 def test_a_model_that_no_stage_asks_for_is_told_to_be_of_no_use() -> None:

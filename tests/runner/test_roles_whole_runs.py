@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -162,7 +163,7 @@ def test_a_killed_run_is_taken_up_and_no_stored_answer_is_asked_for_again(
     tmp_path: Path,
 ) -> None:
     ledger = tmp_path / "ledger.jsonl"
-    words = ("--seed", 3, "--latency-ms", 30, "--ledger", ledger)
+    words = ("--seed", 3, "--latency-ms", 100, "--ledger", ledger)
     with simulated(*words, cwd=tmp_path) as base_url:
         child = subprocess.Popen(
             [sys.executable, "-c", CHILD, tmp_path, base_url], env=dict(os.environ)
@@ -170,6 +171,7 @@ def test_a_killed_run_is_taken_up_and_no_stored_answer_is_asked_for_again(
         try:
             while not ledger.exists() or len(read_ledger(ledger)) < 2 * ITEMS:
                 assert child.poll() is None
+                time.sleep(0.01)
         finally:
             child.send_signal(signal.SIGKILL)
             child.wait(timeout=20)

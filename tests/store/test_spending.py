@@ -163,3 +163,7 @@ def test_an_answer_without_a_price_makes_the_whole_unknown(path: Path) -> None:
 
 def test_dollars_are_shown_to_a_hundredth_of_a_cent() -> None:
     assert dollars(1234.56789) == "$1,234.5679"
+
+
+def test_an_unknown_sum_is_never_shown_as_zero() -> None:
+    assert dollars(None) == "?"

@@ -18,6 +18,7 @@ from store.runs import RunFolder
 from store.views import events, open_reader
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, start, status
+from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
 EFFECT_US = 2_000_000
@@ -176,7 +177,7 @@ def test_a_retry_is_taken_up_by_the_live_run(tmp_path: Path) -> None:
 def test_a_cancelled_run_skips_what_is_open_can_be_scored_and_brought_back(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    with _live(tmp_path, "--model=x", latency_ms=400) as live:
+    with _live(tmp_path, "--model=x", "--price=1,1", latency_ms=400) as live:
         assert live.say("cancel", "r", "--dry-run")["in_flight"] > 0
         assert live.say("cancel", "r", *words)["answer"] == "applied"
         assert live.process.wait(30) == 5
@@ -188,6 +189,7 @@ def test_a_cancelled_run_skips_what_is_open_can_be_scored_and_brought_back(
         assert end["tasks"]["open"] == end["attempts"]["unknown"] == 0
         assert end["skips"]["cancelled"] == end["tasks"]["skipped"] > 0
         assert (end["errors"].get("Cancelled", 0) > 0) == bool(words)
+        assert (end["possible_usd"] > 0) == bool(words), "a cut call may be billed"
         latest = max(live.times_us("attempt_started"))
         assert latest - live.asked_us() < EFFECT_US
         siftlog("score", "r", cwd=tmp_path)
@@ -225,6 +227,37 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
     assert len(applied) == 4
     assert status(tmp_path, "r")["state"] == "cancelled"
     assert status(tmp_path, "r")["tasks"]["completed"] == 0
+
+
+def test_on_a_terminal_a_cancel_asks_whether_it_is_meant(tmp_path: Path) -> None:
+    with _live(tmp_path, "--model=x") as live:
+        words = ("SIFTLOG cancel r; echo code $?",)
+        with on_terminal(words, cwd=tmp_path) as terminal:
+            assert b"would be skipped" in terminal.read_until(b"[y/N]")
+            terminal.type(b"n\n")
+            assert b"code 5" in terminal.read_until(b"code")
+        assert not live.folder.control.exists()
+        with on_terminal(words, cwd=tmp_path) as terminal:
+            terminal.read_until(b"[y/N]")
+            terminal.type(b"y\n")
+            assert b"code 0" in terminal.read_until(b"code 0")
+        assert live.process.wait(30) == 5
+    again = siftlog("cancel", "r", cwd=tmp_path, check=False)
+    assert again.returncode == 2
+    assert "is cancelled; there is nothing to cancel" in again.stderr
+
+
+def test_the_line_of_progress_says_what_is_paused_and_by_whom(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 20)
+    with simulated("--latency-ms", 200, "--job", JOB, cwd=tmp_path) as url:
+        words = ("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r")
+        with on_terminal(
+            ("exec SIFTLOG", *words, "--concurrency=2"), cwd=tmp_path
+        ) as terminal:
+            assert b"in flight" in terminal.read_until(b"in flight")
+            siftlog("pause", "r", "--stage=question", cwd=tmp_path)
+            said = b"paused: stage question (by "
+            assert said in terminal.read_until(said)
 
 
 def test_what_was_decided_on_another_state_is_refused(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def test_a_detached_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -> N
             assert os.getsid(pid) == pid
             assert Path(f"/proc/{pid}/fd/0").readlink() == Path(os.devnull)
             terminal.hang_up()
-            assert terminal.wait() != 0, "the shell survived the end of its terminal"
+            assert terminal.leader.wait(20) != 0, (
+                "the shell survived the end of its terminal"
+            )
         done = before["tasks"]["completed"]
         _until(tmp_path, lambda s: s["tasks"]["completed"] > done + 20)
         siftlog("drain", "r", cwd=tmp_path)
@@ -109,8 +111,8 @@ def test_a_run_whose_terminal_is_closed_drains_and_loses_nothing(
             _until(tmp_path, lambda s: s["tasks"]["running"] > 0)
             terminal.hang_up()
             # the shell's hang-up and the kernel's: one terminal, two signals
-            os.kill(terminal.process, signal.SIGHUP)
-            terminal.wait()
+            terminal.leader.send_signal(signal.SIGHUP)
+            terminal.leader.wait(30)
     end = status(tmp_path, "r")
     assert end["state"] == "drained"
     assert end["attempts"]["unknown"] == end["tasks"]["running"] == 0

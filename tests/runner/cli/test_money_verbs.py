@@ -66,6 +66,32 @@ def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
         assert said["cost_usd"] == whole
 
 
+def test_dollars_are_added_to_a_budget_and_counted_from_the_next_resume_on(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    with simulated("--job", JOB, cwd=tmp_path) as url:
+        words = (JOB, *corpus, "--model=mine", "--base-url", url, "--price=100,10")
+        money = ("--budget=0.1", "--run-id=r")
+        run = siftlog("generate", *words, *money, cwd=tmp_path, check=False, env=PRICES)
+        assert run.returncode == 4, run.stderr
+        siftlog("budget", "r", "--add=5", cwd=tmp_path)
+        siftlog("resume", "r", "--no-score", cwd=tmp_path, env=PRICES)
+    said = status(tmp_path, "r")
+    assert (said["state"], said["budget_usd"]) == ("finished", 5.1)
+
+
+def test_answers_from_before_there_was_a_price_are_told_to_be_left_out(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    with answering(lambda _: "[]") as endpoint:
+        words = (JOB, *corpus, "--model=mine", "--base-url", endpoint.url)
+        free = ("--allow-unknown-price", "--run-id=r")
+        siftlog("generate", *words, *free, cwd=tmp_path, env=PRICES)
+        money = ("--price=1,1", "--budget=5", "--no-score")
+        done = siftlog("resume", "r", *money, cwd=tmp_path, env=PRICES)
+    assert "the budget counts without them" in done.stderr
+
+
 def test_a_budget_below_the_first_call_sends_nothing_and_says_so(
     tmp_path: Path, corpus: list[str]
 ) -> None:

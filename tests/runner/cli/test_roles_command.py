@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ import pytest
 
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
+from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
 ITEMS = 40
@@ -23,17 +23,9 @@ ROLES = {"subject": ["a", "b"], "judge": ["j"], "embed": ["e"], "rerank": ["r"]}
 @pytest.fixture
 def panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which the job `panel` is installed."""
-    plugins = tmp_path / "plugins"
-    (plugins / "panel-1.dist-info").mkdir(parents=True)
-    (plugins / "panel-1.dist-info" / "METADATA").write_text("Name: panel\nVersion: 1\n")
-    (plugins / "panel-1.dist-info" / "entry_points.txt").write_text(
-        "[siftlog.jobs]\npanel = panel_plugin:job\n"
-    )
-    (plugins / "panel_plugin.py").write_text(
-        "from runner.testing_roles import PanelJob\njob = PanelJob()\n"
-    )
-    paths = [str(plugins), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    installed = plugged(tmp_path / "plugins", panel="tests.crash.panel.job:job")
+    for name, value in installed.items():
+        monkeypatch.setenv(name, value)
     return tmp_path
 
 
@@ -52,7 +44,7 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
         "[models.j]\nconcurrency = 3\n"
     )
     ledger = panel / "ledger.jsonl"
-    faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 30)
+    faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 150)
     with simulated(*faults, "--ledger", ledger, cwd=panel) as url:
         words = (
             "run",

@@ -183,6 +183,7 @@ async def test_what_goes_wrong_on_the_wire_has_one_name_and_is_not_tried_again(
         with pytest.raises(e.AttemptError, match=words) as raised:
             await client.call(CALL)
     assert type(raised.value) is expected
+    assert raised.value.was_sent
     assert len(server.heard) == 1
     assert client.statistics().failed == 1
     assert client.statistics().in_flight == 0
@@ -204,8 +205,9 @@ async def test_nobody_at_the_address_is_a_lost_connection_that_names_it() -> Non
     async with speaking(GOOD) as (_, other):
         options = ClientOptions(base_url="http://127.0.0.1:9")
         client = open_client("openai/x", options)
-        with pytest.raises(e.ConnectionLost, match=r"http://127\.0\.0\.1:9/v1"):
+        with pytest.raises(e.ConnectionLost, match=r"http://127\.0\.0\.1:9/v1") as lost:
             await client.call(CALL)
+        assert not lost.value.was_sent
         await client.close()
         await other.call(CALL)
 

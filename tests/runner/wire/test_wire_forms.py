@@ -21,7 +21,16 @@ from runner.request import (
     RerankRequest,
     Schema,
 )
-from runner.wire import FORMS, decode_reply, encode_answer, skeleton
+from runner.wire import (
+    FORMS,
+    MOST_TOKENS,
+    OPENAI_CHAT,
+    OPENAI_EMBEDDINGS,
+    decode_reply,
+    encode_answer,
+    skeleton,
+)
+from runner.wire import RERANK as RERANK_FORM
 
 texts = st.text(st.characters(codec="utf-8"))
 usages = st.none() | st.builds(
@@ -124,4 +133,35 @@ def test_the_hash_of_a_chat_is_what_it_was_when_chats_were_all_there_was() -> No
     # a resumed run compares it with what an older siftlog stored
     assert skeleton(CHAT, "m").sha256 == (
         "c022949135e64c24d4c7806bb5a1f4c8ba605a2cca5251cca195d73be5f932a6"
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        (OPENAI_CHAT, '{"choices":[{"message":{"content":"a"}}],"usage":%s}'),
+        (OPENAI_EMBEDDINGS, '{"data":[],"usage":%s}'),
+        (RERANK_FORM, '{"results":[],"usage":%s}'),
+    ],
+)
+@pytest.mark.parametrize("count", [-1, MOST_TOKENS + 1])
+def test_counts_of_tokens_that_can_be_none_are_unknown(
+    form: str, body: str, count: int
+) -> None:
+    said = json.dumps({"prompt_tokens": count, "total_tokens": count})
+    assert decode_reply(form, (body % said).encode()).usage is None
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_brackets_in_brackets_without_end_are_no_reply(form: str) -> None:
+    with pytest.raises(MalformedReply):
+        decode_reply(form, b'{"x":' + b"[" * 100_000)
+
+
+def test_half_an_emoji_is_no_reason_to_lose_what_was_paid_for() -> None:
+    body = (
+        rb'{"choices":[{"message":{"content":"cut \ud83d"},"finish_reason":"length"}]}'
+    )
+    assert decode_reply(OPENAI_CHAT, body) == Reply(
+        text="cut ?", finish_reason="length"
     )

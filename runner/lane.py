@@ -7,7 +7,7 @@ Plain state with the questions that it answers; what is done with it stands in
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
@@ -28,6 +28,8 @@ class Work:
     model: str
     tries: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
+    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
     among: int = 0  #: calls in flight beside it when it was sent
@@ -60,6 +62,19 @@ class Queue:
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
+        self.is_rewound = False  #: that page is to be followed by the first
+        self.is_paused = False
+
+    def grew(self) -> None:
+        """Tasks were added to the log: there is something to read again."""
+        self.is_dry = False
+        self.asked_again = self.loading
+
+    def rewind(self) -> None:
+        """Tasks anywhere may be open again: read from the start."""
+        self.cursor = 0
+        self.is_rewound = self.loading
+        self.grew()
 
     def __len__(self) -> int:
         """Tasks that may be sent."""
@@ -83,6 +98,7 @@ class Lane:
     ) -> None:
         self.model = model
         self.endpoint = endpoint
+        self.limits = limits  #: set by hand
         self.limiter = Limiter(limits, endpoint)
         #: later stages first
         self.queues = {stage: Queue(stage) for stage in reversed(stages)}
@@ -90,24 +106,34 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
+        self.is_behind = False  #: a page showed a reopened task that is not settled
+        self.is_broke = False  #: the budget has no room for its next task
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
-        self._fit(limits)
 
-    def set(self, limits: Limits, now: float) -> None:
-        """A person set other limits; tasks that are loaded already stay."""
+    def set_limits(self, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on."""
+        self.limits = limits
         self.limiter.set(limits, now)
-        self._fit(limits)
 
-    def _fit(self, limits: Limits) -> None:
-        """What follows from the limits: its share of turns, its share of memory."""
-        self.turn_s = 1.0 / limits.weight
-        self.window = max(64, 2 * limits.concurrency)
-        self.most_unsettled = 2 * limits.concurrency + 64
+    @property
+    def turn_s(self) -> float:
+        """What one start takes of the lane's share, in virtual time."""
+        return 1.0 / self.limits.weight
+
+    @property
+    def window(self) -> int:
+        """Tasks of one stage that are loaded, at most."""
+        return max(64, 2 * self.limits.concurrency)
+
+    @property
+    def most_unsettled(self) -> int:
+        """Outcomes that may wait for the disk before starts do."""
+        return 2 * self.limits.concurrency + 64
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        queue = self._next(now)
+        queue = self.next_queue(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
@@ -118,13 +144,36 @@ class Lane:
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
 
-    def _next(self, now: float) -> Queue | None:
-        """Later stages first, unless a retry has waited for long already."""
-        ready = [queue for queue in self.queues.values() if queue]
-        oldest = min(ready, key=lambda queue: queue.head.due, default=None)
+    def next_queue(self, now: float) -> Queue | None:
+        """The queue whose first task is next.
+
+        Later stages first, unless a retry has waited for long already.
+        """
+        able = [q for q in self.queues.values() if q and not q.is_paused]
+        oldest = min(able, key=lambda queue: queue.head.due, default=None)
         if oldest is not None and oldest.head.due < now - PATIENCE_S:
             return oldest
-        return ready[0] if ready else None
+        return able[0] if able else None
+
+    def next_worst_pico(self, now: float) -> int:
+        """What the next task may cost; 0 without one."""
+        queue = self.next_queue(now)
+        return 0 if queue is None else queue.head.worst_pico
+
+    def restart_clocks(self, stages: Collection[str]) -> None:
+        """Do not count the time for which loaded tasks of *stages* were held back."""
+        waiting = (work for _, _, work in self.waiting)
+        ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))
+        for work in (*waiting, *ready):
+            if work.stage in stages:
+                work.since = None
+
+    def read_again(self) -> None:
+        """Read every page from the start."""
+        self.held = 0
+        self.is_behind = False
+        for queue in self.queues.values():
+            queue.rewind()
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""
@@ -141,6 +190,12 @@ class Lane:
     def is_still(self) -> bool:
         """Whether nothing is under way, whatever may wait."""
         return self.in_flight == 0 and self.unsettled == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether only money can move it on: nothing is under way, nor on its way."""
+        is_loading = any(queue.loading for queue in self.queues.values())
+        return self.is_broke and self.is_still and not is_loading
 
     @property
     def is_empty(self) -> bool:

@@ -69,6 +69,11 @@ class _Gate:
         self._burst_s = burst_s
         self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
 
+    def set(self, now: float, by_hand: float | None) -> None:
+        """Go by another limit of a person's, or by none; what is told holds on."""
+        self._by_hand = by_hand
+        self._apply(now, None)
+
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         if quota is None or quota.per_minute == self._told:
@@ -76,13 +81,6 @@ class _Gate:
         self._told = quota.per_minute
         # an earlier process may have used the minute up
         self._apply(now, quota.remaining)
-
-    def set(self, now: float, by_hand: float | None) -> None:
-        """A person set another limit, or none; what is told holds on."""
-        if by_hand != self._by_hand:
-            self._by_hand = by_hand
-            # what was sent in this minute is not known: begin without credit
-            self._apply(now, 0.0)
 
     def _apply(self, now: float, credit: float | None) -> None:
         limits = [x for x in (self._by_hand, self._told) if x is not None]

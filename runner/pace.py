@@ -133,11 +133,12 @@ class Pace:
         self.crowd.compare(self._refused, is_steady=is_steady)
         if self._bucket is not None:
             self._climb.refused()
-        took_s, passed = self._last_sent - self._from, self._sent - self._refused
+        took_s, passed = math.inf, math.inf
         if self._is_firm:
+            took_s = self._last_sent - self._from
+            passed = self._sent - self._refused
             self._measure(took_s, passed)
         else:
-            took_s, passed = math.inf, math.inf
             self._open(self._last_sent, is_firm=True)
             # the last step upwards was one too many
             self._measured = self._before_step or self._measured
@@ -147,7 +148,7 @@ class Pace:
             self._set_rate(self._measured * (1 + gain)).at_most(now, 0.0)
             self._climb.rest(now, TRUST * took_s, TRUST * passed)
 
-    def _measure(self, took_s: float, passed: int) -> None:
+    def _measure(self, took_s: float, passed: float) -> None:
         if passed >= (FEW if self._refused >= FEW else ENOUGH):
             self._measured = passed / max(took_s, HOLD_S)
             self._climb.measured()

@@ -347,3 +347,33 @@ def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
     scheduler.settled(works[0])
     (work,) = scheduler.step(1.0).start
     assert work.tokens == 300
+
+
+def _asking() -> tuple[Scheduler, Load]:
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
+    )
+    (load,) = scheduler.step(0.0).load
+    return scheduler, load
+
+
+def test_a_page_that_was_on_its_way_when_tasks_came_back_is_read_again() -> None:
+    scheduler, load = _asking()
+    scheduler.reopened()
+    scheduler.loaded(load, [], last=100, held=3, others=load.limit - 3)
+    assert scheduler.held == 0
+    (again,) = scheduler.step(0.0).load
+    assert again.after == 0
+    scheduler.loaded(again, [], last=100, held=3)
+    assert scheduler.held == 3
+
+
+def test_tasks_on_a_page_that_need_no_attempt_do_not_end_the_pages() -> None:
+    scheduler, load = _asking()
+    scheduler.loaded(load, [], last=load.limit, others=load.limit)
+    (more,) = scheduler.step(0.0).load
+    assert more.after == load.limit
+    assert not scheduler.is_idle
+    scheduler.loaded(more, [], last=load.limit + 3, others=3)
+    assert not scheduler.step(0.0).load
+    assert scheduler.is_idle

@@ -80,6 +80,7 @@ class _Item:
     asked: str = ""  #: hash of the request that was sent last
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
+    is_ending: bool = False  #: its end is on its way to the log, or there
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
 
@@ -113,6 +114,10 @@ class Attempts:
     def holds(self, task: int) -> bool:
         """Whether a task is taken in and not settled."""
         return task in self._items
+
+    def is_ending(self, task: int) -> bool:
+        """Whether a task's end may stand in the log and is not settled yet."""
+        return task in self._items and self._items[task].is_ending
 
     async def admit(self, row: TaskRow) -> Work:
         """Take a task in, for as long as it is not settled."""
@@ -306,6 +311,7 @@ class Attempts:
         self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
     ) -> None:
         """Record a task's end together with the tasks that follow from it."""
+        item.is_ending = True
         pairs = await self._parts.growth.finish(item.row, answer, entries)
         for stage, model in pairs:
             self._scheduler.planned(stage, model)

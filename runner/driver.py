@@ -79,6 +79,8 @@ class Driver:
         """Start nothing of what it names; calls in flight finish."""
         self._pauses[pause.scope] = pause
         self._scheduler.pause(*pause.scope)
+        # what is not held back may have stood behind what is now
+        self._wake.set()
 
     def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
         """Lift every pause of that stage, that model, or both; or each there is."""
@@ -268,10 +270,14 @@ class Driver:
             load.stage, load.model, after=load.after, limit=load.limit
         )
         # before anything is awaited: a task that is known may end meanwhile
+        if any(self._attempts.is_ending(row.task) for row in rows):
+            self._scheduler.passed_over(load.model)
         fresh = [row for row in rows if not self._attempts.holds(row.task)]
         free = [row for row in fresh if not row.is_held or self._frees_held]
         taken = await self._hits.take(free)
-        now, now_us = self._clock.monotonic(), await self._log_now_us()
+        # in this order: what the reading takes must not bring retries forward
+        now_us = await self._log_now_us()
+        now = self._clock.monotonic()
         works: list[tuple[Work, float]] = []
         for row in free:
             if row.task in taken:

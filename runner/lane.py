@@ -60,6 +60,17 @@ class Queue:
         self.is_rewound = False  #: that page is to be followed by the first
         self.is_paused = False
 
+    def grew(self) -> None:
+        """Tasks were added to the log: there is something to read again."""
+        self.is_dry = False
+        self.asked_again = self.loading
+
+    def rewind(self) -> None:
+        """Tasks anywhere may be open again: read from the start."""
+        self.cursor = 0
+        self.is_rewound = self.loading
+        self.grew()
+
 
 class Lane:
     """All that concerns one model."""
@@ -77,6 +88,7 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
+        self.is_behind = False  #: a page showed a reopened task that is not settled
         self.is_broke = False  #: the budget has no room for its next task
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
@@ -133,6 +145,13 @@ class Lane:
         for work in (*waiting, *ready):
             if work.stage in stages:
                 work.since = None
+
+    def read_again(self) -> None:
+        """Read every page from the start."""
+        self.held = 0
+        self.is_behind = False
+        for queue in self.queues.values():
+            queue.rewind()
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""

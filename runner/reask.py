@@ -6,7 +6,13 @@ from collections.abc import Iterable
 
 from runner.reply import ParseFailure, Reply
 from runner.request import Message, Part
-from store.events import AttemptAnswered, Recorded, TaskCompleted, TaskFailed
+from store.events import (
+    AttemptAnswered,
+    Recorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+)
 
 
 def refused(history: Iterable[Recorded]) -> list[Recorded]:
@@ -14,7 +20,7 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
     found: list[Recorded] = []
     for recorded in history:
         match recorded.event:
-            case TaskCompleted() | TaskFailed():
+            case TaskCompleted() | TaskFailed() | TaskSkipped():
                 found = []
             case AttemptAnswered(reask=str()):
                 found.append(recorded)

@@ -132,18 +132,16 @@ class Scheduler:
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
-        queue = self._lanes[model].queues[stage]
-        queue.is_dry = False
-        queue.asked_again = queue.loading
+        self._lanes[model].queues[stage].grew()
 
     def reopened(self) -> None:
         """Final tasks went back into the queue: read the pages from the start."""
         for lane in self._lanes.values():
-            lane.held = 0
-            for queue in lane.queues.values():
-                queue.cursor = 0
-                queue.is_rewound = queue.loading
-                self.planned(queue.stage, lane.model)
+            lane.read_again()
+
+    def passed_over(self, model: str) -> None:
+        """A page shows a task as open whose end is not settled: it was reopened."""
+        self._lanes[model].is_behind = True
 
     def received(
         self,
@@ -224,6 +222,8 @@ class Scheduler:
         lane = self._lanes[work.model]
         if retry_at is None:
             lane.known.discard(work.number)
+            if lane.is_behind:
+                lane.read_again()
             return
         lane.queues[work.stage].waiting += 1
         heapq.heappush(lane.waiting, (retry_at, work.number, work))

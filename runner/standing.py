@@ -7,7 +7,6 @@ reads them there and goes by them, unless it was started with limits of its own.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
@@ -52,14 +51,7 @@ class LimitsChange:
 
     def __str__(self) -> str:
         """What is set, in a few words."""
-        said = []
-        for name, unit in UNITS.items():
-            if name in self.values:
-                value = self.values[name]
-                said.append(
-                    f"no limit of {unit}" if value is None else f"{value:g} {unit}"
-                )
-        return f"{self.model or 'every model'}: {', '.join(said)}"
+        return f"{self.model or 'every model'}: {words_of(self.values)}"
 
 
 UNITS = {
@@ -69,11 +61,27 @@ UNITS = {
 }
 
 
+MOST = 10**12
+"""More of anything is a slip. A request that was accepted is carried out by every later
+process until it is applied, so what no float or database holds must not get so far."""
+
+
+def words_of(values: Mapping[str, float | None]) -> str:
+    """Limits by their names in `Limits`, in a few words."""
+    return ", ".join(
+        f"no limit of {unit}"
+        if values[name] is None
+        else f"{values[name]:,.10g} {unit}"
+        for name, unit in UNITS.items()
+        if name in values
+    )
+
+
 def is_amount(value: object) -> TypeGuard[float]:
-    """Whether it is a number above 0 and below infinity."""
+    """Whether it is a number above 0, and no more than anybody means."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return 0 < value < math.inf
+    return 0 < value <= MOST
 
 
 def limits_change(payload: Mapping[str, object]) -> LimitsChange:
@@ -91,7 +99,10 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
             values[name] = None
             continue
         if not is_amount(value):
-            raise Refused(f"{name} must be above 0; pause the run to start nothing")
+            raise Refused(
+                f"{name} must be above 0 and at most {MOST:,}; pause the run to start "
+                "nothing"
+            )
         if name == "concurrency" and value != int(value):
             raise Refused("concurrency must be a whole number")
         values[name] = value

@@ -137,6 +137,7 @@ def test_every_request_is_accepted_and_then_applied_or_else_refused_with_the_rea
         ("limits", {"concurrency": 1.5}, "whole number"),
         ("budget", {"add_usd": 5}, "the run has no budget"),
         ("budget", {"add_usd": -5}, "more than 0"),
+        ("budget", {"add_usd": 10**400}, "at most 1,000,000,000,000 dollars"),
         ("dance", {}, "this siftlog cannot dance"),
         ("pause", {"stage": "sum"}, None),
         ("resume", {"stage": "read"}, "not what is paused: stage sum (by ops)"),

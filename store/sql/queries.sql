@@ -291,8 +291,11 @@ SELECT count(*) FROM tasks WHERE {};
 SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
 ORDER BY stage, model;
 -- name: lane_costs
-SELECT stage, model, sum(cost_pico), sum(succeeded) FROM minute
-GROUP BY stage, model HAVING sum(succeeded) > 0 ORDER BY stage, model;
+SELECT stage, model, sum(cost_pico), (
+  SELECT sum(n) FROM latency_hist AS l
+  WHERE l.model = minute.model AND l.stage = minute.stage
+) AS replies FROM minute
+GROUP BY stage, model HAVING replies > 0 ORDER BY stage, model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -305,7 +308,10 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
 -- name: usage
-SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+SELECT stage, model, (
+  SELECT coalesce(sum(n), 0) FROM latency_hist AS l
+  WHERE l.model = minute.model AND l.stage = minute.stage
+), sum(tokens_in), sum(tokens_out) FROM minute
 GROUP BY stage, model ORDER BY stage, model;
 -- name: model_calls
 SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
+from runner.answered import completed
 from runner.job import Dataset, Job
 from runner.plan import (
     BLOCK,
@@ -24,9 +25,8 @@ from runner.plan import (
     numbered,
 )
 from runner.reading import parsed_answer
-from runner.reply import ParseFailure
 from runner.task import Answer, TaskSpec
-from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned
+from store.events import Entry, Event, PlannedTask, TasksPlanned
 from store.log import Log, Planning
 from store.manifest import manifest_bytes
 from store.task import TaskRow
@@ -290,15 +290,8 @@ class Growth:
                 if row.updated_seq > before:
                     continue  # an answer of this process, which reads it elsewhere
                 answer = await self._answer(row)
-                parsed = answer.parsed
-                completed = TaskCompleted(
-                    task=row.task,
-                    attempt=row.attempts,
-                    unparsed=parsed.reason
-                    if isinstance(parsed, ParseFailure)
-                    else None,
-                )
-                for pair in await self.finish(row, answer, [completed]):
+                end = completed(row.task, row.attempts, answer.parsed)
+                for pair in await self.finish(row, answer, [end]):
                     yield pair
 
     async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:

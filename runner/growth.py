@@ -45,7 +45,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class TaskEnd:
     """A task that has come to its end, or is looked at again."""
 
     row: TaskRow
@@ -100,9 +100,9 @@ class Growth:
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
     ) -> list[tuple[str, str]]:
         """Record a task's end and what follows; each (stage, model) that got tasks."""
-        return await self.finish_all([Ended(row=row, answer=answer, entries=entries)])
+        return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
 
-    async def finish_all(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+    async def finish_all(self, ended: Sequence[TaskEnd]) -> list[tuple[str, str]]:
         """Record the ends of several tasks, and what follows, as one unit."""
         pairs = await self._follow_and_append(ended)
         keys = [
@@ -162,7 +162,9 @@ class Growth:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow_and_append(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+    async def _follow_and_append(
+        self, ended: Sequence[TaskEnd]
+    ) -> list[tuple[str, str]]:
         """Append what is to be recorded with the tasks that follow from each answer.
 
         Only a reply is followed up alone; a failure is appended without awaiting
@@ -188,7 +190,7 @@ class Growth:
                 await self._log.append(*together)
         return _pairs(tasks)
 
-    def _specs(self, end: Ended) -> list[TaskSpec]:
+    def _specs(self, end: TaskEnd) -> list[TaskSpec]:
         """What follows from one answer alone."""
         stage = self._stages[end.row.stage]
         if not stage.follows or stage.gathers or end.answer.reply is None:
@@ -313,7 +315,7 @@ class Growth:
         if row.group is not None and self._stages[row.stage].gathers:
             self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
-        ended = Ended(row=row, answer=await self._answer(row), entries=())
+        ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
         return await self._follow_and_append([ended])
 
 

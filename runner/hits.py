@@ -14,7 +14,7 @@ from runner.answered import answered, completed
 from runner.attempts import Parts
 from runner.cache import ResponseCache
 from runner.clients.client import Received
-from runner.growth import Ended
+from runner.growth import TaskEnd
 from runner.plan import stage_of, task_of
 from runner.reask import may_reask
 from runner.reply import ParseFailure
@@ -81,7 +81,7 @@ class Hits:
 
     def _end(
         self, row: TaskRow, task: Task, made: Skeleton, received: Received
-    ) -> Ended | None:
+    ) -> TaskEnd | None:
         """How the task ends with this reply; None if it would be asked again."""
         parts, reply = self._parts, received.reply
         parsed = stage_of(parts.job, row.stage).parse(parts.dataset, task, reply)
@@ -103,7 +103,7 @@ class Hits:
             cost_usd=0.0,
             cached=True,
         )
-        return Ended(
+        return TaskEnd(
             row=row,
             answer=Answer(task=task, reply=reply, parsed=parsed),
             entries=(

@@ -179,6 +179,10 @@ class RunOptions(BaseModel):
             }
         )
 
+    def endpoint_of(self, model: str) -> str:
+        """The name of the endpoint that serves a model; what it limits is shared."""
+        return self.of(model).base_url or model
+
     def limits_of(self, model: str) -> Limits:
         """What is set for one model's calls."""
         own = self.of(model)

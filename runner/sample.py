@@ -17,6 +17,7 @@ from typing import Final
 
 from runner.bounds import worst_output
 from runner.job import Dataset, Job
+from runner.options import BASELINE
 from runner.plan import stage_of
 from runner.reply import Reply
 from runner.task import Answer, Task, TaskSpec
@@ -82,7 +83,7 @@ def draw(
     goes_on: Callable[[int], bool],
     among: int | None = None,
     largest: int = LARGEST,
-    model: str = "baseline/lexical",
+    model: str = BASELINE,
     count: CountTokens = text_tokens,
 ) -> Sample:
     """Try some items of a plan, drawn evenly and always the same.

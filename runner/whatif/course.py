@@ -23,7 +23,7 @@ from runner.reply import Usage
 from runner.retry import RULES
 from runner.told import NOTHING, Quota, Told, told
 from runner.whatif.items import Attempt, Ceiling, Item, Trial
-from store.courses import Course, Ended, courses
+from store.courses import AttemptEnd, Course, courses
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import parse_query
 from store.task import TaskState
@@ -173,9 +173,9 @@ def output_limits(
     return found
 
 
-def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...]:
+def _attempts(ended: Sequence[AttemptEnd], price: Price | None) -> tuple[Attempt, ...]:
     """The attempts that brought the reply that counts; those of a retried task last."""
-    kept: list[Ended] = []
+    kept: list[AttemptEnd] = []
     for each in ended:
         if kept and _is_answer(kept[-1]):
             kept.clear()
@@ -187,11 +187,11 @@ def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...
     )
 
 
-def _is_answer(ended: Ended) -> bool:
+def _is_answer(ended: AttemptEnd) -> bool:
     return isinstance(ended.outcome, AttemptAnswered) and ended.outcome.reask is None
 
 
-def _error(ended: Ended) -> e.AttemptError | None:
+def _error(ended: AttemptEnd) -> e.AttemptError | None:
     outcome = ended.outcome
     if isinstance(outcome, AttemptAnswered):
         return None
@@ -200,7 +200,7 @@ def _error(ended: Ended) -> e.AttemptError | None:
 
 
 def _attempt(
-    ended: Ended, error: e.AttemptError | None, price: Price | None
+    ended: AttemptEnd, error: e.AttemptError | None, price: Price | None
 ) -> Attempt:
     outcome = ended.outcome
     took_s = (outcome.latency_ms or 0.0) / 1e3

@@ -72,7 +72,7 @@ def rehearse(
     endpoints: dict[str, tuple[Endpoint, Ceiling | None]] = {}
     asked = []
     for model, like in casting.like.items():
-        name = now.of(model).base_url or model
+        name = now.endpoint_of(model)
         endpoint, ceiling = endpoints.setdefault(
             name, (Endpoint(name), found.get(like))
         )

@@ -20,6 +20,7 @@ from store.events import Event, RunPaused, TasksReopened
 from store.log import Log
 from store.query import Query, parse_query
 from store.runs import RunFolder
+from store.spending import dollars
 from store.views import Pause, open_reader, tasks
 
 PAGE = 2000
@@ -177,7 +178,7 @@ def _budget(command: Command, run: Target) -> Act:
 
     async def act() -> Done:
         run.driver.add_budget(usd)
-        return Done(said=f"${usd:,.2f} added to the budget")
+        return Done(said=f"{dollars(usd)} added to the budget")
 
     return act
 

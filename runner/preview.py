@@ -53,9 +53,9 @@ def expected(
 
     How many items it is made of depends on what the machine can try in an instant.
     """
-    plan = _plan(work, options, runs_dir)
-    if plan.offline.issuperset(plan.limits):
+    if all(map(is_offline, assigned(work.job, options).all_models)):
         return None
+    plan = _plan(work, options, runs_dir)
     end = clock.monotonic() + AT_START_S
     sample = draw(
         work.job,

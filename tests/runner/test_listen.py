@@ -234,7 +234,7 @@ def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
         await live.run(plot)
         assert live.bench.budget.statistics().cap_pico == pico(12.5)
         (applied,) = [a for a in await live.answers() if isinstance(a, CommandApplied)]
-        assert applied.effect == "$2.50 added to the budget"
+        assert applied.effect == "$2.5000 added to the budget"
 
     run_virtual(main())
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from runner.errors import RunnerError
-from runner.limiter import Limits
+from runner.limit_words import UNITS, words_of
+from runner.limiter import MOST_CALLS, Limits
 from store.events import CommandAccepted, CommandApplied, Recorded
 
 KINDS = ("command_accepted", "command_applied")
@@ -54,27 +55,9 @@ class LimitsChange:
         return f"{self.model or 'every model'}: {words_of(self.values)}"
 
 
-UNITS = {
-    "concurrency": "calls at a time",
-    "rpm": "requests a minute",
-    "tpm": "tokens a minute",
-}
-
-
 MOST = 10**12
 """More of anything is a slip. A request that was accepted is carried out by every later
 process until it is applied, so what no float or database holds must not get so far."""
-
-
-def words_of(values: Mapping[str, float | None]) -> str:
-    """Limits by their names in `Limits`, in a few words."""
-    return ", ".join(
-        f"no limit of {unit}"
-        if values[name] is None
-        else f"{values[name]:,.10g} {unit}"
-        for name, unit in UNITS.items()
-        if name in values
-    )
 
 
 def is_amount(value: object) -> TypeGuard[float]:
@@ -103,8 +86,10 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
                 f"{name} must be above 0 and at most {MOST:,}; pause the run to start "
                 "nothing"
             )
-        if name == "concurrency" and value != int(value):
-            raise Refused("concurrency must be a whole number")
+        if name == "concurrency" and (value != int(value) or value > MOST_CALLS):
+            raise Refused(
+                f"concurrency must be a whole number of at most {MOST_CALLS:,}"
+            )
         values[name] = value
     if not values:
         raise Refused("no limit was named")

@@ -93,6 +93,7 @@ def test_limits_that_a_process_was_given_itself_are_left_out() -> None:
         ({"tpm": 10**400}, "at most 1,000,000,000,000"),
         ({"concurrency": 10**20}, "at most 1,000,000,000,000"),
         ({"concurrency": 2.5}, "whole number"),
+        ({"concurrency": 100_001}, "at most 100,000"),
     ],
 )
 def test_limits_that_cannot_be_are_refused(

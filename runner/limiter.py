@@ -21,10 +21,12 @@ from runner.told import NOTHING, Quota, Told
 
 REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
-SHORTEST_WAIT_S = 1.0
-"""The least that `Retry-After` can say; longer waits are always kept by everybody."""
 TOKEN_BURST_S = 1.0
 """Tokens are settled late and in lumps."""
+
+BRIEF_S = 1.0
+"""A wait up to here, asked of a call that was refused by chance, is that call's alone.
+Whoever asks for more means everybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,14 +179,14 @@ class Limiter:
 
         Only what speaks of limits counts: other errors are neutral, and so are
         refusals that come by chance. *pause_s* is what the endpoint asked for; it
-        holds everybody, unless it is short and the refusal came by chance.
+        holds everybody, unless it is brief and the refusal came by chance.
         """
         self._hear(now, told)
         if not isinstance(error, e.RateLimited | e.Overloaded):
             return
         resume_at = now + pause_s
         is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
-        if is_limit or pause_s > SHORTEST_WAIT_S:
+        if is_limit or pause_s > BRIEF_S:
             self._endpoint.pause(resume_at)
         if is_limit:
             self._slots.refused()

@@ -21,6 +21,8 @@ from tests.simulation.scenario import (
 
 SOON_S = 1.0
 """A process looks for commands twice a second."""
+LATER_S = (SOON_S, 4.0, 16.0, 64.0)
+"""Where the log is slow, it may still be busy with the command before."""
 
 
 class Operator:
@@ -53,7 +55,8 @@ class Operator:
             )
         )
         # the poll is no timer, so time has to pass for another reason
-        self._loop.call_later(SOON_S, lambda: None)
+        for delay_s in LATER_S:
+            self._loop.call_later(delay_s, lambda: None)
 
     def act(self, act: Act) -> None:
         """Ask what an act stands for."""

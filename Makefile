@@ -31,7 +31,7 @@ bench: $(READY)
 
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/test_rehearsed_runs.py
+		tests/runner/whatif/test_rehearsed_runs.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info

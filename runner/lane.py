@@ -15,6 +15,8 @@ from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
+PATIENCE_S = 60.0
+"""A retry that is due for longer goes before later stages; its deadline is running."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -30,6 +32,8 @@ class Work:
     reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
+    among: int = 0  #: calls in flight beside it when it was sent
+    due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
@@ -52,6 +56,7 @@ class Queue:
     def __init__(self, stage: str) -> None:
         self.stage = stage
         self.ready: deque[Work] = deque()
+        self.retries: deque[Work] = deque()  #: ready too, and before those
         self.waiting = 0
         self.cursor = 0
         self.loading = False
@@ -70,6 +75,19 @@ class Queue:
         self.cursor = 0
         self.is_rewound = self.loading
         self.grew()
+
+    def __len__(self) -> int:
+        """Tasks that may be sent."""
+        return len(self.retries) + len(self.ready)
+
+    @property
+    def head(self) -> Work:
+        """The task that is next."""
+        return (self.retries or self.ready)[0]
+
+    def pop(self) -> Work:
+        """Take the task that is next."""
+        return (self.retries or self.ready).popleft()
 
 
 class Lane:
@@ -115,33 +133,37 @@ class Lane:
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        queue = self.next_queue
+        queue = self.next_queue(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
             return None, None
-        work = queue.ready[0]
+        work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
 
-    @property
-    def next_queue(self) -> Queue | None:
-        """The queue whose first task is next."""
-        able = (q for q in self.queues.values() if q.ready and not q.is_paused)
-        return next(able, None)
+    def next_queue(self, now: float) -> Queue | None:
+        """The queue whose first task is next.
 
-    @property
-    def next_worst_pico(self) -> int:
+        Later stages first, unless a retry has waited for long already.
+        """
+        able = [q for q in self.queues.values() if q and not q.is_paused]
+        oldest = min(able, key=lambda queue: queue.head.due, default=None)
+        if oldest is not None and oldest.head.due < now - PATIENCE_S:
+            return oldest
+        return able[0] if able else None
+
+    def next_worst_pico(self, now: float) -> int:
         """What the next task may cost; 0 without one."""
-        queue = self.next_queue
-        return 0 if queue is None else queue.ready[0].worst_pico
+        queue = self.next_queue(now)
+        return 0 if queue is None else queue.head.worst_pico
 
     def restart_clocks(self, stages: Collection[str]) -> None:
         """Do not count the time for which loaded tasks of *stages* were held back."""
         waiting = (work for _, _, work in self.waiting)
-        ready = (work for queue in self.queues.values() for work in queue.ready)
+        ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))
         for work in (*waiting, *ready):
             if work.stage in stages:
                 work.since = None
@@ -161,7 +183,7 @@ class Lane:
     @property
     def unsettled(self) -> int:
         """Tasks whose attempt has ended and whose outcome is not durable yet."""
-        ready = sum(len(q.ready) for q in self.queues.values())
+        ready = sum(map(len, self.queues.values()))
         return len(self.known) - ready - len(self.waiting) - self.in_flight
 
     @property
@@ -186,7 +208,7 @@ class Lane:
         """The lane's queues as values."""
         return LaneStatistics(
             model=self.model,
-            ready=sum(len(q.ready) for q in self.queues.values()),
+            ready=sum(map(len, self.queues.values())),
             waiting=len(self.waiting),
             in_flight=self.in_flight,
             unsettled=self.unsettled,

@@ -24,7 +24,7 @@ from runner.ending import Ended, Ending
 from runner.errors import RunnerError, UsageError
 from runner.growth import Growth, Start
 from runner.job import Job
-from runner.limiter import Endpoint, Limits
+from runner.limiter import Endpoint
 from runner.listen import Listener, waiting
 from runner.options import RunOptions
 from runner.preview import expected
@@ -252,16 +252,10 @@ def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
     roles = assigned(job, options)
     lanes = []
     for model in roles.all_models:
-        own = options.of(model)
-        name = own.base_url or model
+        name = options.of(model).base_url or model
         endpoint = endpoints.setdefault(name, Endpoint(name))
-        limits = Limits(
-            concurrency=own.concurrency or options.concurrency,
-            rpm=own.rpm,
-            tpm=own.tpm,
-            weight=own.weight,
-        )
-        lanes.append((model, roles.stages_of(job, model), limits, endpoint))
+        stages = roles.stages_of(job, model)
+        lanes.append((model, stages, options.limits_of(model), endpoint))
     return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 

@@ -144,6 +144,9 @@ class Listener:
                 )
             )
             return
+        if command.kind == "cancel":
+            # before it is durable: the process may end at that very moment
+            self.cancels.append(command)
         await self._log.append(
             CommandAccepted(
                 command=command.id,
@@ -155,11 +158,9 @@ class Listener:
         done = await act()
         if command.kind == "drain":
             self.drained_by = command.author
-        if done is None:
-            self.cancels.append(command)
-            return
-        applied = CommandApplied(command=command.id, effect=done.said)
-        await self._log.append(*done.events, applied)
+        if done is not None:
+            applied = CommandApplied(command=command.id, effect=done.said)
+            await self._log.append(*done.events, applied)
 
     async def _check_state(self, command: Command, found: str | None) -> None:
         """Refuse what was decided on a run that has changed meanwhile."""

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from runner.errors import UsageError
+from runner.limiter import Limits
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (
@@ -176,6 +177,16 @@ class RunOptions(BaseModel):
                 "rpm": own.rpm or self.rpm,
                 "tpm": own.tpm or self.tpm,
             }
+        )
+
+    def limits_of(self, model: str) -> Limits:
+        """What is set for one model's calls."""
+        own = self.of(model)
+        return Limits(
+            concurrency=own.concurrency or self.concurrency,
+            rpm=own.rpm,
+            tpm=own.tpm,
+            weight=own.weight,
         )
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from runner.estimate import Estimate, Plan, Span, estimate
 from runner.history import usual_replies
-from runner.limiter import Limits
 from runner.options import RunOptions
 from runner.prices import price_of
 from runner.roles import assigned
@@ -55,10 +54,10 @@ def expected(
 
     How many items it is made of depends on what the machine can try in an instant.
     """
-    end = clock.monotonic() + AT_START_S
     plan = _plan(work, options, runs_dir)
     if plan.offline.issuperset(plan.limits):
         return None
+    end = clock.monotonic() + AT_START_S
     sample = draw(
         work.job,
         work.dataset,
@@ -95,19 +94,8 @@ def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
     return Plan(
         job=work.job,
         roles=roles,
-        limits={model: limits_of(options, model) for model in models},
+        limits={model: options.limits_of(model) for model in models},
         prices={model: price_of(model, options) for model in models},
         usual_out=usual_replies(runs_dir, work.job.name),
         offline=frozenset(model for model in models if model.startswith(OFFLINE)),
-    )
-
-
-def limits_of(options: RunOptions, model: str) -> Limits:
-    """What a person set for one model."""
-    own = options.of(model)
-    return Limits(
-        concurrency=own.concurrency or options.concurrency,
-        rpm=own.rpm,
-        tpm=own.tpm,
-        weight=own.weight,
     )

@@ -9,9 +9,12 @@ Rules that hold here:
 
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
-2. Later stages go first, so papers are finished early and prompt caches stay warm.
+2. Later stages go first, so papers are finished early and prompt caches stay warm. A
+   retry that has been due for a minute goes before them, the oldest first: it starts
+   after those that were due before it.
 3. Models at one endpoint take turns by weight; one that could not use its turns, for
-   want of tasks or slots, does not make up for them later.
+   want of tasks or slots, does not make up for them later. Between two starts of a
+   model that could always start, one of w times its weight starts at most 1 + w times.
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
@@ -172,7 +175,7 @@ class Scheduler:
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        self._lanes[work.model].queues[work.stage].ready.appendleft(work)
+        self._lanes[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
@@ -204,9 +207,14 @@ class Scheduler:
             deadline_s=self._deadline_s,
             chance=chance,
         )
-        if decision.pause_endpoint_s:
-            lane.endpoint.pause(now + decision.pause_endpoint_s)
-        lane.limiter.failed(now, work.sent_at, error, told)
+        lane.limiter.failed(
+            now,
+            work.sent_at,
+            work.among,
+            error,
+            told,
+            pause_s=decision.pause_endpoint_s,
+        )
         lane.limiter.release(work.tokens, None)
         if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
@@ -280,14 +288,15 @@ class Scheduler:
 
     def _ripen(self, lane: Lane, now: float) -> None:
         while lane.waiting and lane.waiting[0][0] <= now:
-            _, _, work = heapq.heappop(lane.waiting)
+            due, _, work = heapq.heappop(lane.waiting)
+            work.due = due
             queue = lane.queues[work.stage]
             queue.waiting -= 1
             if lane.endpoint.breaker.is_open:
                 # the next probe is another task: this one may be what is refused
                 queue.ready.append(work)
             else:
-                queue.ready.appendleft(work)
+                queue.retries.append(work)
 
     def _start(
         self, endpoint: Endpoint, now: float, start: list[Work]
@@ -300,7 +309,7 @@ class Scheduler:
         while able:
             turn = self._turn[endpoint]
             lane = min(able, key=lambda lane: max(turn, lane.turn))
-            lane.is_broke = not self.budget.has_room(lane.next_worst_pico)
+            lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
             if lane.is_broke:
                 able.remove(lane)
                 continue
@@ -312,18 +321,18 @@ class Scheduler:
                 continue
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
-            work = queue.ready.popleft()
+            work = queue.pop()
             work.reserved_pico = self.budget.reserve(work.worst_pico)
-            lane.limiter.acquire(now, work.tokens)
+            work.among = lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
                 work.since = now
-            work.sent_at = now
+            work.sent_at, work.due = now, float("inf")
             start.append(work)
 
     def _loads(self, lane: Lane) -> Iterable[Load]:
         for queue in lane.queues.values():
-            loaded = len(queue.ready) + queue.waiting
+            loaded = len(queue) + queue.waiting
             if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
                 continue
             queue.loading = True
@@ -372,8 +381,9 @@ class Scheduler:
     @property
     def unaffordable(self) -> Work | None:
         """A task that only a higher cap lets go on, if one is what is left."""
-        stuck = (lane.next_queue for lane in self._lanes.values() if lane.is_stuck)
-        return next((queue.ready[0] for queue in stuck if queue is not None), None)
+        early = float("-inf")  # it does not matter which of its tasks is told
+        stuck = (x.next_queue(early) for x in self._lanes.values() if x.is_stuck)
+        return next((queue.head for queue in stuck if queue is not None), None)
 
     @property
     def is_out(self) -> bool:

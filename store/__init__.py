@@ -10,6 +10,7 @@ __all__ = [
     "clock",
     "commands",
     "connect",
+    "courses",
     "errors",
     "estimates",
     "events",

@@ -13,7 +13,7 @@ from runner.cli.speech import DONE, record, text
 from runner.errors import UsageError
 from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
-from runner.rehearsal import Rehearsal, rehearse
+from runner.whatif.rehearsal import Rehearsal, rehearse
 from store.runs import resolve
 from store.views import open_reader, run_started
 
@@ -29,11 +29,11 @@ def rehearsed(run_name: str, given: Mapping[str, Any]) -> int:
 
     They count over the run's own; a limit of inf lifts it.
     """
-    found = _rehearsal(run_name, given)
+    found, budget = _rehearsal(run_name, given), given["budget"]
     if given["as_json"]:
-        record(_as_json(found))
+        record(_as_json(found, budget))
     else:
-        text(_as_text(found))
+        text(_as_text(found, budget))
     return DONE
 
 
@@ -44,6 +44,7 @@ def _rehearsal(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
         if given["replicates"] not in {None, first.replicates}:
             raise UsageError("A what-if asks as often as its run: leave --replicates.")
         file = read_toml(folder.config) if folder.config.exists() else {}
+        file.pop("budget", None)  # what was allowed then is no question now
         recorded = roles.fixed(first.models)
         tried = {name: given.get(name) or value for name, value in recorded.items()}
         then = session.engine_options({}, file, **recorded)
@@ -73,7 +74,15 @@ def _under(
     return {**{k: v for k, v in file.items() if k not in typed}, "models": own}
 
 
-def _as_json(rehearsal: Rehearsal) -> dict[str, Any]:
+def _verdict(rehearsal: Rehearsal, budget_usd: float) -> str:
+    """Whether a budget would have held, in the words of `runner.estimate.verdict`."""
+    usd = rehearsal.cost_usd
+    if usd is None:
+        return "unknown"
+    return "holds" if usd <= budget_usd else "does not hold"
+
+
+def _as_json(rehearsal: Rehearsal, budget: float | None) -> dict[str, Any]:
     outcome = rehearsal.outcome
     return {
         "from": rehearsal.run_id,
@@ -95,13 +104,16 @@ def _as_json(rehearsal: Rehearsal) -> dict[str, Any]:
         },
         "most_in_flight": outcome.most_in_flight,
         "tasks": rehearsal.census.tasks,
+        "budget": None
+        if budget is None
+        else {"usd": budget, "verdict": _verdict(rehearsal, budget)},
         "stopped": outcome.stopped,
         "assumes": list(rehearsal.assumes),
         "schema": SCHEMA,
     }
 
 
-def _as_text(rehearsal: Rehearsal) -> str:
+def _as_text(rehearsal: Rehearsal, budget: float | None) -> str:
     outcome = rehearsal.outcome
     lines = [
         f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
@@ -117,6 +129,8 @@ def _as_text(rehearsal: Rehearsal) -> str:
             f"{sums.failed:,} tasks failed; {sums.tokens_in:,} tokens in, "
             f"{sums.tokens_out:,} out, {cost(rehearsal.costs_usd[model])}"
         )
+    if budget is not None:
+        lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
     if outcome.stopped is not None:
         lines.append(f"stops      {outcome.stopped}")
     lines += [f"assumes    {said}" for said in rehearsal.assumes]

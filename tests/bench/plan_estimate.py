@@ -19,7 +19,8 @@ from runner.limiter import Endpoint, Limits
 from runner.options import options_from
 from runner.preview import preview
 from runner.testing import ToyJob, ToySettings
-from runner.whatif import Asked, Attempt, Item, Trial, what_if
+from runner.whatif.items import Attempt, Item, Trial
+from runner.whatif.simulation import Asked, what_if
 from runner.work import load_work
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown

@@ -77,6 +77,7 @@ class Books:
         self._seq = 0
         self.started: Counter[str] = Counter()  #: attempts by body
         self.answered: Counter[str] = Counter()
+        self.cached = 0  #: attempts that the response cache answered
         self.unknown: Counter[str] = Counter()  #: given up by an earlier process
         self.in_flight: dict[tuple[int, int], str] = {}  #: attempt to body
 
@@ -99,8 +100,14 @@ class Books:
                 self.started[body] += 1
                 self.in_flight[number, attempt] = body
             case AttemptAnswered(task=number, attempt=attempt) as answered:
-                self.answered[self.in_flight.pop((number, attempt))] += 1
+                body = self.in_flight.pop((number, attempt))
                 task = self._tasks[number - 1]
+                if answered.cached:
+                    # it was never sent: the answer is one that no log had received
+                    self.started[body] -= 1
+                    self.cached += 1
+                else:
+                    self.answered[body] += 1
                 if answered.reask is None:
                     task.is_answered = True
                     return

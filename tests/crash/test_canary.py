@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from store.clock import SystemClock
 from store.runs import RunFolder
 from store.views import events, open_reader, payload
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.refusing import serve
 
+CLOCK = SystemClock()
 JOB = "paper-investigation"
 CANARY = "sk-canary-7f3a9c51e8"
 LOGIN = f"user:{CANARY}"
@@ -54,7 +57,7 @@ def _run(
         check=False,
         env=environment,
     )
-    assert done.returncode in {1, 3, 5}, done.stderr
+    assert done.returncode in ({0} if "--detach" in words else {1, 3, 5}), done.stderr
     return done
 
 
@@ -71,6 +74,19 @@ def test_no_file_event_or_message_holds_the_key(
     bodies = _search(tmp_path, done)
     # what the endpoint echoed is there, with the key blotted out
     assert [body for body in bodies if b"Bearer ***" in body]
+
+
+def test_what_a_detached_run_writes_down_holds_no_key(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "r")
+    with serve(500, 401) as url:
+        words = [word.format(url=url) for word in DIRECT]
+        done = _run(tmp_path, *words, "--detach", MY_KEY=CANARY)
+        deadline = CLOCK.monotonic() + 30
+        while folder.is_alive():
+            assert CLOCK.monotonic() < deadline, "the run does not end"
+            time.sleep(0.05)
+    assert "refused the key" in folder.diagnostics.read_text()
+    _search(tmp_path, done)
 
 
 @pytest.mark.parametrize(

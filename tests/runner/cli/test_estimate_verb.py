@@ -146,7 +146,10 @@ def test_a_recorded_run_is_played_again_under_other_limits(
     assert slow["seconds"] == pytest.approx(stands["attempts"]["started"], rel=0.1)
     dear = _estimate("--from", run, "--price=2,8", cwd=folder)
     assert dear["cost_usd"] == pytest.approx(2 * stands["cost_usd"])
-    said = siftlog("estimate", "--from", run, cwd=folder).stdout
+    poor = _estimate("--from", run, "--budget=0.0001", cwd=folder)
+    assert poor["budget"] == {"usd": 0.0001, "verdict": "does not hold"}
+    said = siftlog("estimate", "--from", run, "--budget=5", cwd=folder).stdout
+    assert "budget     $5.0000: holds" in said
     assert "at most 4 calls at a time" in said
     assert "assumes    " in said
 
@@ -174,6 +177,7 @@ def test_a_limit_is_lifted_by_inf(
         ((), "Name a job, or a recorded run with --from RUN."),
         ((JOB, "--from", "priced"), "--from RUN says it all"),
         (("--from", "priced", "--bench=x"), "--from RUN says it all"),
+        (("--from", "priced", "--replicates=3"), "asks as often as its run"),
         (("--from", "nowhere"), "no run in runs is called 'nowhere'"),
         ((JOB, "--rpm=-1"), "Option rpm"),
     ],

@@ -12,8 +12,8 @@ import pytest
 from runner.errors import UsageError
 from runner.job import Stage
 from runner.options import RunOptions, options_from
-from runner.rehearsal import Rehearsal, rehearse
 from runner.testing import ToyJob
+from runner.whatif.rehearsal import Rehearsal, rehearse
 from store.events import Entry, Event, LimitObserved
 from store.sqlite import SqliteLog
 from store.testing import FakeClock

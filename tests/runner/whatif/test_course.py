@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
-from runner.course import Census, RecordedItems, found_ceiling, output_limits
 from runner.prices import Price
-from runner.whatif import Attempt, Item
+from runner.whatif.course import Census, RecordedItems, found_ceiling, output_limits
+from runner.whatif.items import Attempt, Item
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened
 from store.sqlite import SqliteLog
 from store.testing import FakeClock

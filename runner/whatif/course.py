@@ -1,4 +1,4 @@
-"""A recorded run as what `runner.whatif` replays: items with their attempts.
+"""A recorded run as what the simulation plays: items with their attempts.
 
 Read through the store's views, a page of families at a time, in flat memory. What has
 no outcome yet goes like the like that has ended: a task of the same stage and model, or
@@ -22,7 +22,7 @@ from runner.prices import Price, cost_pico
 from runner.reply import Usage
 from runner.retry import RULES
 from runner.told import NOTHING, Quota, Told, told
-from runner.whatif import Attempt, Ceiling, Item, Trial
+from runner.whatif.items import Attempt, Ceiling, Item, Trial
 from store.courses import Course, Ended, courses
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import parse_query

@@ -11,16 +11,8 @@ from runner import errors as e
 from runner.limiter import Endpoint, Limits
 from runner.slots import START
 from runner.told import Quota, Told
-from runner.whatif import (
-    CALL_S,
-    Asked,
-    Attempt,
-    Ceiling,
-    Item,
-    Outcome,
-    Trial,
-    what_if,
-)
+from runner.whatif.items import Attempt, Ceiling, Item, Trial
+from runner.whatif.simulation import CALL_S, Asked, Outcome, what_if
 
 STAGES = ("read", "ask", "sum")
 

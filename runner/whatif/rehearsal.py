@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.bucket import MINUTE_S
-from runner.course import Census, RecordedItems, found_ceiling, output_limits
 from runner.errors import UsageError
 from runner.job import Job
 from runner.limiter import Endpoint
 from runner.options import RunOptions
-from runner.preview import limits_of
 from runner.prices import price_of
 from runner.roles import assigned
-from runner.whatif import ASSUMED, Asked, Ceiling, Outcome, what_if
+from runner.whatif.course import Census, RecordedItems, found_ceiling, output_limits
+from runner.whatif.items import Ceiling
+from runner.whatif.simulation import ASSUMED, Asked, Outcome, what_if
 from store.task import PICO_PER_USD
 from store.views import run_started, status
 
@@ -72,8 +72,7 @@ def rehearse(
     endpoints: dict[str, tuple[Endpoint, Ceiling | None]] = {}
     asked = []
     for model, like in casting.like.items():
-        own = now.of(model)
-        name = own.base_url or model
+        name = now.of(model).base_url or model
         endpoint, ceiling = endpoints.setdefault(
             name, (Endpoint(name), found.get(like))
         )
@@ -91,7 +90,7 @@ def rehearse(
             Asked(
                 model=model,
                 stages=stages,
-                limits=limits_of(now, model),
+                limits=now.limits_of(model),
                 endpoint=endpoint,
                 ceiling=ceiling,
                 items=items,

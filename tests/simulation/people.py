@@ -93,11 +93,11 @@ class Operator:
             self._provider.cap_pico += pico(amount_usd)
         self.ask(BUDGET, add_usd=amount_usd)
 
-    def orders(self, ended: str) -> Orders:
+    def orders(self, ended: str, *, is_cancelled: bool) -> Orders:
         """What to start the next process with, after one that ended so."""
         if ended == "budget":
             self.add_money()
-        if ended == "cancelled":
+        if is_cancelled:  # and nothing else would bring its tasks back
             self.ask(RETRY, reason=REASON)
         return Orders(
             holds=ended != "held" and self._chance.random() < self._scenario.holds,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from runner.bucket import MINUTE_S
+from runner.limiter import BRIEF_S
 from runner.wire import decode_reply
 from store.events import AttemptAnswered, Recorded
 from store.task import TaskRow, TaskState
@@ -44,7 +45,8 @@ async def check(
     Course(past, reask=scenario.reask).follow(events, provider.ledger)
     deliveries(events, provider.ledger, past)
     limits(scenario, provider, past)
-    waits(provider.ledger)
+    waits(provider.ledger, past)
+    returns(provider.ledger)
     difference = await disk.difference()
     if difference is not None:
         raise Broken("the folded state equals the live state", difference)
@@ -132,22 +134,37 @@ def _window(
             )
 
 
-def waits(ledger: Iterable[Line]) -> None:
-    """A task that was asked to wait is not sent again before by the same process.
+def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
+    """Who was asked for more than a brief wait sends nothing there meanwhile."""
+    waiting: dict[tuple[int, str], list[Line]] = defaultdict(list)
+    for line in ledger:
+        there = line.process, line.endpoint
+        gate_s = past[line.process - 1].gate_s
+        for told in waiting[there]:
+            assert told.wait_s is not None
+            resume_s = told.told_at_s + told.wait_s
+            if told.told_at_s + gate_s < line.at_s < resume_s - ROUNDING_S:
+                raise Broken(
+                    "a wait that was asked for is kept",
+                    f"{line.endpoint} asked for {told.wait_s} s at "
+                    f"{told.told_at_s:.4f} s, next request at {line.at_s:.4f} s",
+                )
+        if line.wait_s is not None and line.wait_s > BRIEF_S:
+            waiting[there].append(line)
 
-    Whether others at that endpoint wait too is up to the limiter: not where it takes
-    the refusal for one that came by chance.
-    """
+
+def returns(ledger: Iterable[Line]) -> None:
+    """A task that was asked to wait, however briefly, comes no earlier itself."""
     told: dict[tuple[int, int], Line] = {}
     for line in ledger:
-        last = told.pop((line.process, line.task), None)
+        last = told.get((line.process, line.task))
         if last is not None and last.wait_s is not None:
             due_s = last.told_at_s + last.wait_s
             if line.at_s < due_s - ROUNDING_S:
                 raise Broken(
                     "a wait that was asked for is kept",
-                    f"{line.endpoint} asked for {last.wait_s} s at "
-                    f"{last.told_at_s:.4f} s, task {line.task} came at {line.at_s:.4f}",
+                    f"task {line.task} was to wait {last.wait_s} s from "
+                    f"{last.told_at_s:.4f} s and came at {line.at_s:.4f} s",
                 )
         told[line.process, line.task] = line
 

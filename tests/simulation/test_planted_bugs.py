@@ -70,8 +70,8 @@ def test_a_slot_that_one_class_of_failure_keeps_is_found(
 ) -> None:
     failed = Limiter.failed
 
-    def keep(self: Limiter, *args: Any, **options: Any) -> None:
-        failed(self, *args, **options)
+    def keep(self: Limiter, *args: Any, **asked: float) -> None:
+        failed(self, *args, **asked)
         if any(isinstance(arg, error) for arg in args):
             self._in_flight += 1
 

@@ -12,9 +12,9 @@ from itertools import count
 import pytest
 
 from runner import errors as e
-from runner.lane import PATIENCE_S, Work
+from runner.lane import PATIENCE_S, Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler
+from runner.scheduler import Scheduler
 from runner.told import Quota, Told
 
 STAGES = ("first", "second")

@@ -242,6 +242,7 @@ class SqliteDisk:
                 lanes=seen.lanes,
                 pauses=seen.pauses,
                 money=spending(reader),
+                is_cancelled=seen.signs.phase == "run_cancelled",
             )
 
     async def recorded(self) -> list[Recorded]:

@@ -234,7 +234,9 @@ class SqliteDisk:
         self._lock.release()
 
     def standing(self) -> Standing:
-        """What `siftlog status` shows."""
+        """What `siftlog status` shows; of a run that never began, nothing."""
+        if not self.seq:
+            return standing((), ())
         with open_reader(self._path) as reader:
             seen = status(reader)
             return Standing(

@@ -225,15 +225,18 @@ class Attempts:
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
-        if decision.retry_in_s is None:
-            end, answer = item.refused or (
-                TaskFailed(task=work.number, attempt=item.attempt, error=name),
-                Answer(task=item.task, error=name),
-            )
-            await self._finish(item, [entry, end], answer)
-            return
-        await self._log.append(entry)
-        self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+        if decision.retry_in_s is not None:
+            await self._log.append(entry)
+            self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+        elif item.refused is None:
+            # nothing follows from it, so it is queued before anything is awaited
+            end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
+            await self._finish(item, [entry, end], Answer(task=item.task, error=name))
+        else:
+            # by itself, for the last reply's follow-ups may have to wait their turn
+            await self._log.append(entry)
+            completion, answer = item.refused
+            await self._finish(item, [completion], answer)
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
         work, reply = item.work, received.reply

@@ -9,9 +9,12 @@ Rules that hold here:
 
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
-2. Later stages go first, so papers are finished early and prompt caches stay warm.
+2. Later stages go first, so papers are finished early and prompt caches stay warm. A
+   retry that has been due for a minute goes before them, the oldest first: it starts
+   after those that were due before it.
 3. Models at one endpoint take turns by weight; one that could not use its turns, for
-   want of tasks or slots, does not make up for them later.
+   want of tasks or slots, does not make up for them later. Between two starts of a
+   model that could always start, one of w times its weight starts at most 1 + w times.
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
@@ -22,20 +25,16 @@ Rules that hold here:
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from runner import errors as e
 from runner.budget import Budget
-from runner.lane import Lane, LaneStatistics, Work
+from runner.lane import Lane, LaneStatistics, Load, Work
 from runner.limiter import Endpoint, Limits
 from runner.retry import RULES, Decision, decide, may_be_billed
 from runner.told import NOTHING, Told
-
-LOW_WATER = 0.5
-"""Share of the window below which the next page is fetched."""
 
 Scope: TypeAlias = tuple[str | None, str | None]
 """A stage and a model; None stands for every."""
@@ -44,16 +43,6 @@ Scope: TypeAlias = tuple[str | None, str | None]
 def is_within(inner: Scope, outer: Scope) -> bool:
     """Whether all that *inner* names is named by *outer* too."""
     return all(o in {None, i} for i, o in zip(inner, outer, strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
-
-    stage: str
-    model: str
-    after: int
-    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +116,7 @@ class Scheduler:
             if due == float("-inf"):
                 queue.ready.append(work)
             else:
-                queue.waiting += 1
-                heapq.heappush(lane.waiting, (due, work.number, work))
+                lane.wait(work, due)
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
@@ -172,7 +160,7 @@ class Scheduler:
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        self._lanes[work.model].queues[work.stage].ready.appendleft(work)
+        self._lanes[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
@@ -204,9 +192,14 @@ class Scheduler:
             deadline_s=self._deadline_s,
             chance=chance,
         )
-        if decision.pause_endpoint_s:
-            lane.endpoint.pause(now + decision.pause_endpoint_s)
-        lane.limiter.failed(now, work.sent_at, error, told)
+        lane.limiter.failed(
+            now,
+            work.sent_at,
+            work.among,
+            error,
+            told,
+            pause_s=decision.pause_endpoint_s,
+        )
         lane.limiter.release(work.tokens, None)
         if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
@@ -225,8 +218,7 @@ class Scheduler:
             if lane.is_behind:
                 lane.read_again()
             return
-        lane.queues[work.stage].waiting += 1
-        heapq.heappush(lane.waiting, (retry_at, work.number, work))
+        lane.wait(work, retry_at)
 
     def drain(self) -> None:
         """Start nothing more."""
@@ -268,26 +260,15 @@ class Scheduler:
             if self._draining or endpoint.breaker.stopped is not None:
                 continue
             for lane in sharing:
-                self._ripen(lane, now)
+                lane.ripen(now)
             wakes += self._start(endpoint, now, start)
             for lane in sharing:
                 if lane.waiting:
                     wakes.append(lane.waiting[0][0])
-                load.extend(self._loads(lane))
+                load.extend(lane.loads())
         return Step(
             start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
         )
-
-    def _ripen(self, lane: Lane, now: float) -> None:
-        while lane.waiting and lane.waiting[0][0] <= now:
-            _, _, work = heapq.heappop(lane.waiting)
-            queue = lane.queues[work.stage]
-            queue.waiting -= 1
-            if lane.endpoint.breaker.is_open:
-                # the next probe is another task: this one may be what is refused
-                queue.ready.append(work)
-            else:
-                queue.ready.appendleft(work)
 
     def _start(
         self, endpoint: Endpoint, now: float, start: list[Work]
@@ -300,7 +281,7 @@ class Scheduler:
         while able:
             turn = self._turn[endpoint]
             lane = min(able, key=lambda lane: max(turn, lane.turn))
-            lane.is_broke = not self.budget.has_room(lane.next_worst_pico)
+            lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
             if lane.is_broke:
                 able.remove(lane)
                 continue
@@ -312,27 +293,14 @@ class Scheduler:
                 continue
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
-            work = queue.ready.popleft()
+            work = queue.pop()
             work.reserved_pico = self.budget.reserve(work.worst_pico)
-            lane.limiter.acquire(now, work.tokens)
+            work.among = lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
                 work.since = now
-            work.sent_at = now
+            work.sent_at, work.due = now, float("inf")
             start.append(work)
-
-    def _loads(self, lane: Lane) -> Iterable[Load]:
-        for queue in lane.queues.values():
-            loaded = len(queue.ready) + queue.waiting
-            if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
-                continue
-            queue.loading = True
-            yield Load(
-                stage=queue.stage,
-                model=lane.model,
-                after=queue.cursor,
-                limit=lane.window - loaded,
-            )
 
     # -- where it stands -------------------------------------------------------
 
@@ -372,8 +340,9 @@ class Scheduler:
     @property
     def unaffordable(self) -> Work | None:
         """A task that only a higher cap lets go on, if one is what is left."""
-        stuck = (lane.next_queue for lane in self._lanes.values() if lane.is_stuck)
-        return next((queue.ready[0] for queue in stuck if queue is not None), None)
+        early = float("-inf")  # it does not matter which of its tasks is told
+        stuck = (x.next_queue(early) for x in self._lanes.values() if x.is_stuck)
+        return next((queue.head for queue in stuck if queue is not None), None)
 
     @property
     def is_out(self) -> bool:

@@ -82,7 +82,8 @@ def test_every_reply_is_an_answer_and_none_ends_the_run(ran: Ran) -> None:
 LOOKS = (
     *("status r", "tasks r", "events r", "score r", "runs", "export r"),
     *("retry r --filter=state:failed", "tasks r --json", "events r --json"),
-    *("status r --json", "score r --json"),
+    *("status r --json", "score r --json", "models r", "limits r", "budget r"),
+    *("pause r --dry-run", "estimate --from r"),
 )
 
 

@@ -67,7 +67,7 @@ def _panel(_folder: Path) -> Case:
     """Vectors, rankings and judges beside the answers."""
     return Case(
         job=panel,
-        words=(f"--items={160 if PROVE else 30}",),
+        words=(f"--items={400 if PROVE else 30}",),
         options=("--judge-model=j", "--embed-model=e", "--rerank-model=r"),
         models=5,
         hits=(20, 0, 2, 2, 2, 2, 2) if PROVE else (2, 0, 0, 0, 0, 0, 0),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from runner.bucket import MINUTE_S
+from runner.limiter import BRIEF_S
 from runner.wire import decode_reply
 from store.events import AttemptAnswered, Recorded
 from store.task import TaskRow, TaskState
@@ -133,7 +134,7 @@ def _window(
 
 
 def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
-    """Who was asked to wait sends nothing to that endpoint meanwhile."""
+    """Who was asked for more than a brief wait sends nothing there meanwhile."""
     waiting: dict[tuple[int, str], list[Line]] = defaultdict(list)
     for line in ledger:
         there = line.process, line.endpoint
@@ -147,7 +148,7 @@ def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
                     f"{line.endpoint} asked for {told.wait_s} s at "
                     f"{told.told_at_s:.4f} s, next request at {line.at_s:.4f} s",
                 )
-        if line.wait_s is not None:
+        if line.wait_s is not None and line.wait_s > BRIEF_S:
             waiting[there].append(line)
 
 

@@ -198,9 +198,14 @@ class Lane:
         """
         able = [q for q in self.queues.values() if q and not q.is_paused]
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
-        if oldest is not None and oldest.head.due < now - PATIENCE_S:
+        if oldest is not None and oldest.head.due + PATIENCE_S <= now:
             return oldest
         return able[0] if able else None
+
+    def next_changes_at(self, now: float) -> float | None:
+        """When another task is next for no other reason than that it has waited."""
+        ends = (q.head.due + PATIENCE_S for q in self.queues.values() if q)
+        return min((end for end in ends if now < end < float("inf")), default=None)
 
     def next_worst_pico(self, now: float) -> int:
         """What the next task may cost; 0 without one."""

@@ -265,6 +265,9 @@ class Scheduler:
             for lane in sharing:
                 if lane.waiting:
                     wakes.append(lane.waiting[0][0])
+                changes_at = lane.next_changes_at(now)
+                if changes_at is not None:
+                    wakes.append(changes_at)
                 load.extend(lane.loads())
         return Step(
             start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)

@@ -223,6 +223,7 @@ async def _drive(
             clock=shell.clock,
             stages=tuple(stage.name for stage in work.job.stages),
             models=tuple(clients),
+            tell=shell.tell,
             found=taken_up.found,
             own=taken_up.own,
         )

@@ -38,9 +38,9 @@ def preview(
     sample = draw(
         work.job,
         work.dataset,
+        roles=assigned(work.job, options),
         items=ITEMS,
         goes_on=lambda calls: calls < CALLS,
-        model=options.model[0],
         count=count,
     )
     return estimate(_plan(work, options, runs_dir), sample)
@@ -60,11 +60,11 @@ def expected(
     sample = draw(
         work.job,
         work.dataset,
+        roles=assigned(work.job, options),
         items=ITEMS,
         goes_on=lambda _: clock.monotonic() < end,
         among=AMONG_AT_START,
         largest=LARGEST_AT_START,
-        model=options.model[0],
     )
     if not sample.tried:
         return None
@@ -91,8 +91,7 @@ def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
     roles = assigned(work.job, options)
     models = roles.all_models
     return Plan(
-        job=work.job,
-        roles=roles,
+        replicates=roles.replicates,
         limits={model: options.limits_of(model) for model in models},
         prices={model: price_of(model, options) for model in models},
         usual_out=usual_replies(runs_dir, work.job.name),

@@ -140,6 +140,7 @@ class Status:
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
     possible_usd: float  #: may be billed beyond that, for what never arrived
+    in_flight_usd: float  #: and for the calls without an outcome, at most
     budget_usd: float | None  #: cap of the whole run; None: no cap
     model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
@@ -255,6 +256,7 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_cached=counters.get("tokens_cached", 0),
         cost_usd=money.spent_usd,
         possible_usd=money.possible_usd,
+        in_flight_usd=money.in_flight_usd,
         budget_usd=money.cap_usd,
         model_cost_usd={
             model: usd(cost)

@@ -130,9 +130,9 @@ def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[Lane, int]:
 def mean_costs(conn: sqlite3.Connection) -> dict[Lane, float]:
     """Dollars that a reply has cost so far, by stage and model.
 
-    Those that the response cache stood in for are left out: they cost nothing. Answers
-    without a price count as free, so it says something only where all of them have one
-    (`Status.cost_usd`).
+    Failed attempts and re-asks are in it, tasks that the response cache answered are
+    not; answers without a price count as free, so it says something only where all of
+    them have one (`Status.cost_usd`).
     """
     return {
         (stage, model): cost_pico / n / PICO_PER_USD

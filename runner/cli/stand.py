@@ -51,6 +51,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         },
         "cost_usd": status.cost_usd,
         "possible_usd": status.possible_usd,
+        "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
         "schema": SCHEMA,
@@ -184,6 +185,8 @@ def _cost(status: Status) -> str:
         said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.in_flight_usd:
+        said.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
     return ", ".join(said)

@@ -46,6 +46,7 @@ class Live:
         self.bench = Bench(_slow, ToySettings(items=items))
         self.asked: dict[str, float] = {}
         self.listener: Listener | None = None
+        self.told: list[str] = []
 
     def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
         now = asyncio.get_running_loop().time()
@@ -79,6 +80,7 @@ class Live:
             clock=LoopClock(),
             stages=("read", "ask", "sum"),
             models=("m",),
+            tell=self.told.append,
             own=own,
             found=found,
         )
@@ -271,6 +273,10 @@ def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
         assert isinstance(refused, CommandRejected)
         assert refused.reason == "the run is now drained, not lost"
         assert accepted.command == applied.command == "limits-1"
+        assert live.told == [
+            "Waiting was limits (by ops): refused: the run is now drained, not lost.",
+            "Waiting was limits (by ops): every model: 8000 requests a minute.",
+        ]
 
     run_virtual(main())
 

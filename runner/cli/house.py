@@ -13,6 +13,7 @@ from typing import NamedTuple
 import click
 
 from runner.cli import choices
+from runner.cli.folding import in_columns
 from runner.cli.speech import DONE, ERROR, record, text
 
 LOW_DISK_BYTES = 2 << 30
@@ -28,6 +29,7 @@ def jobs(job_name: str | None, as_json: bool) -> int:
 
     if job_name is not None:
         fields = load_job(job_name).Settings.model_json_schema()["properties"]
+        lines = []
         for name, field in fields.items():
             default = field.get("default")
             allowed = field.get("enum", [])
@@ -44,7 +46,9 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                 shown = "-" if default is None else str(default)
                 said = field.get("description", "")
                 values = f" ({', '.join(map(str, allowed))})" if allowed else ""
-                text(f"{name:28} {shown:24} {said}{values}")
+                lines.append((name, shown, f"{said}{values}"))
+        for line in in_columns(lines):
+            text(line)
         return DONE
     for name in job_names():
         job = load_job(name)

@@ -1,7 +1,7 @@
 """Options that several verbs share, and where their values come from.
 
 The order is: command line, environment (`SIFTLOG_<OPTION>`), configuration file,
-default. click resolves it, with the file as its `default_map`.
+default. click resolves the first two, `session.engine_options` the rest.
 """
 
 from __future__ import annotations
@@ -151,6 +151,19 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
     option("--budget", type=float, metavar="USD", help="What the run may cost."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
 )
+
+
+def variables() -> frozenset[str]:
+    """The variables of the environment that set an option."""
+
+    @new_run
+    @who_answers
+    @engine_options
+    def every(**given: Any) -> None:
+        del given
+
+    options = click.command(every).params
+    return frozenset(each.envvar for each in options if isinstance(each.envvar, str))
 
 
 def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:

@@ -43,10 +43,10 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                     }
                 )
             else:
-                shown = "-" if default is None else str(default)
                 said = field.get("description", "")
                 values = f" ({', '.join(map(str, allowed))})" if allowed else ""
-                lines.append((name, shown, f"{said}{values}"))
+                shown = "" if default is None else f"  [default: {_typed(default)}]"
+                lines.append((name, f"{said}{values}{shown}"))
         for line in in_columns(lines):
             text(line)
         return DONE
@@ -63,6 +63,13 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             )
             text(f"{name:24} version {job.version:8} stages: {', '.join(named)}")
     return DONE
+
+
+def _typed(default: object) -> str:
+    """A default as it would be typed."""
+    if isinstance(default, list):
+        return ",".join(map(str, default)) or "none"
+    return str(default).lower() if isinstance(default, bool) else str(default) or "-"
 
 
 class Check(NamedTuple):

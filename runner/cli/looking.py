@@ -54,9 +54,7 @@ def runs(runs_dir: Path, as_json: bool) -> int:
         tasks = state.tasks
         ended = tasks.completed + tasks.failed + tasks.skipped
         counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
-        lines.append(
-            (state_of(state, folder, CLOCK), folder.run_id, state.job, counts)
-        )
+        lines.append((state_of(state, folder, CLOCK), folder.run_id, state.job, counts))
     for line in in_columns(lines):
         row(line)
     if not found:

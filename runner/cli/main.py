@@ -119,6 +119,10 @@ def cli() -> None:
 
     Every paid answer is kept, a killed run resumes where it stopped, and every metric
     is replayed from the log. Start with: siftlog run paper-investigation
+
+    RUN is a run's id, the beginning of one, its folder, or last. Exit codes: 0 done, 1
+    error, 2 usage, 3 finished with failed tasks, 4 budget reached, 5 interrupted and
+    resumable, 6 a check failed.
     """
 
 

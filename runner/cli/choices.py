@@ -100,7 +100,7 @@ _NEW_RUN: Sequence[Callable[[Any], Any]] = (
     click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with options and a [settings] table; paths in it begin beside it.",
+        help="TOML file with options and a [settings] table; paths in it begin there.",
     ),
     sets,
     option("--run-id", help="Name of the run.  [default: the time and the job]"),

@@ -111,5 +111,5 @@ def _margin(line: str, width: int) -> str:
     if quote := _QUOTE.match(line):
         return quote[0]
     starts = _starts(line) or [0]
-    names = len(starts) > 1 and starts[1] <= width // 4
+    names = len(starts) > 1 and starts[1] <= width // 3
     return " " * (starts[1] if names else starts[0] + INDENT)

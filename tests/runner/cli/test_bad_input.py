@@ -216,3 +216,17 @@ def test_a_variable_that_sets_nothing_is_told(
         ),
         "warning: SIFTLOG_RPM in .env sets nothing: that file holds keys only.",
     ]
+
+
+def test_a_ceiling_is_lifted_by_either_of_its_words(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    siftlog("run", JOB, *corpus, "--run-id=r", "--no-score", cwd=tmp_path)
+    for word in ("none", "inf"):
+        done = siftlog("limits", "r", "--rpm", word, "--dry-run", cwd=tmp_path)
+        assert "no limit of requests a minute" in done.stderr
+
+
+def test_a_model_where_a_run_belongs_is_told_how_to_look_for_it(tmp_path: Path) -> None:
+    said = _fails(2, "models", "gpt-4o", cwd=tmp_path)
+    assert "siftlog models --filter gpt-4o" in said

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
-from runner.bounds import worst_output, worst_prompt
+from runner.bounds import USUAL_TOKEN, worst_output, worst_prompt
 from runner.cache import ResponseCache
 from runner.clients.client import Call, ModelClient, Received
 from runner.growth import Growth
@@ -162,10 +162,10 @@ class Attempts:
         if not is_paid and not self._scheduler.counts_tokens(work.model):
             return
         request = self._request(item)
-        prompt, output = worst_prompt(request), worst_output(request)
-        work.tokens = prompt + output
+        output = worst_output(request)
+        work.tokens = worst_prompt(request, USUAL_TOKEN) + output
         if price is not None:
-            work.worst_pico = worst_pico(price, prompt, output)
+            work.worst_pico = worst_pico(price, worst_prompt(request), output)
 
     def _request(self, item: _Item) -> Request:
         request = self._parts.job.request(self._parts.dataset, item.task)

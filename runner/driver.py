@@ -14,9 +14,9 @@ from runner.beside import beside
 from runner.broke import why_broke
 from runner.budget import BudgetStatistics
 from runner.hits import Hits
-from runner.lane import Work
+from runner.lane import Load, Work
 from runner.limiter import Limits
-from runner.scheduler import Load, Scope, is_within
+from runner.scheduler import Scope, is_within
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
 from store.task import pico

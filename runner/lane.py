@@ -6,8 +6,9 @@ Plain state with the questions that it answers; what is done with it stands in
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
@@ -17,6 +18,10 @@ USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
 PATIENCE_S = 60.0
 """A retry that is due for longer goes before later stages; its deadline is running."""
+
+
+LOW_WATER = 0.5
+"""Share of the window below which the next page is fetched."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -35,6 +40,16 @@ class Work:
     among: int = 0  #: calls in flight beside it when it was sent
     due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
+
+    stage: str
+    model: str
+    after: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +126,38 @@ class Lane:
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
+    def wait(self, work: Work, due: float) -> None:
+        """Hold a loaded task back until *due*."""
+        self.queues[work.stage].waiting += 1
+        heapq.heappush(self.waiting, (due, work.number, work))
+
+    def ripen(self, now: float) -> None:
+        """Queue the retries that are due."""
+        while self.waiting and self.waiting[0][0] <= now:
+            due, _, work = heapq.heappop(self.waiting)
+            work.due = due
+            queue = self.queues[work.stage]
+            queue.waiting -= 1
+            if self.endpoint.breaker.is_open:
+                # the next probe is another task: this one may be what is refused
+                queue.ready.append(work)
+            else:
+                queue.retries.append(work)
+
+    def loads(self) -> Iterator[Load]:
+        """The pages to be fetched now."""
+        for queue in self.queues.values():
+            loaded = len(queue) + queue.waiting
+            if queue.loading or queue.is_dry or loaded > self.window * LOW_WATER:
+                continue
+            queue.loading = True
+            yield Load(
+                stage=queue.stage,
+                model=self.model,
+                after=queue.cursor,
+                limit=self.window - loaded,
+            )
+
     def set_limits(self, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on."""
         self.limits = limits
@@ -151,9 +198,14 @@ class Lane:
         """
         able = [q for q in self.queues.values() if q and not q.is_paused]
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
-        if oldest is not None and oldest.head.due < now - PATIENCE_S:
+        if oldest is not None and oldest.head.due + PATIENCE_S <= now:
             return oldest
         return able[0] if able else None
+
+    def next_changes_at(self, now: float) -> float | None:
+        """When another task is next for no other reason than that it has waited."""
+        ends = (q.head.due + PATIENCE_S for q in self.queues.values() if q)
+        return min((end for end in ends if now < end < float("inf")), default=None)
 
     def next_worst_pico(self, now: float) -> int:
         """What the next task may cost; 0 without one."""

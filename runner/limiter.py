@@ -24,6 +24,10 @@ REQUEST_BURST_S = 0.25
 TOKEN_BURST_S = 1.0
 """Tokens are settled late and in lumps."""
 
+BRIEF_S = 1.0
+"""A wait up to here, asked of a call that was refused by chance, is that call's alone.
+Whoever asks for more means everybody."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -175,14 +179,16 @@ class Limiter:
 
         Only what speaks of limits counts: other errors are neutral, and so are
         refusals that come by chance. *pause_s* is what the endpoint asked for; it
-        holds everybody, unless the refusal came by chance.
+        holds everybody, unless it is brief and the refusal came by chance.
         """
         self._hear(now, told)
         if not isinstance(error, e.RateLimited | e.Overloaded):
             return
         resume_at = now + pause_s
-        if self._ceiling.refused(error, now, sent_at, among, resume_at):
+        is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
+        if is_limit or pause_s > BRIEF_S:
             self._endpoint.pause(resume_at)
+        if is_limit:
             self._slots.refused()
 
     def _hear(self, now: float, told: Told) -> None:

@@ -34,7 +34,8 @@ LESS = 0.01
 ENOUGH = 20
 """Requests let through that make an estimate; one more or less is then 5 %."""
 FEW = 4
-"""The same where as many were refused: then many more would only be refused too."""
+"""The same for a first estimate, or where as many were refused: to wait for more would
+only have more refused."""
 SLACK_S = 5.0
 """A window with slack is firm for so long; then the server may have run over."""
 FLOOD = 0.2
@@ -149,7 +150,8 @@ class Pace:
             self._climb.rest(now, TRUST * took_s, TRUST * passed)
 
     def _measure(self, took_s: float, passed: float) -> None:
-        if passed >= (FEW if self._refused >= FEW else ENOUGH):
+        few_will_do = self._measured is None or self._refused >= FEW
+        if passed >= (FEW if few_will_do else ENOUGH):
             self._measured = passed / max(took_s, HOLD_S)
             self._climb.measured()
             self._open(self._last_sent, is_firm=True)

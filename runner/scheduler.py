@@ -25,20 +25,16 @@ Rules that hold here:
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from runner import errors as e
 from runner.budget import Budget
-from runner.lane import Lane, LaneStatistics, Work
+from runner.lane import Lane, LaneStatistics, Load, Work
 from runner.limiter import Endpoint, Limits
 from runner.retry import RULES, Decision, decide, may_be_billed
 from runner.told import NOTHING, Told
-
-LOW_WATER = 0.5
-"""Share of the window below which the next page is fetched."""
 
 Scope: TypeAlias = tuple[str | None, str | None]
 """A stage and a model; None stands for every."""
@@ -47,16 +43,6 @@ Scope: TypeAlias = tuple[str | None, str | None]
 def is_within(inner: Scope, outer: Scope) -> bool:
     """Whether all that *inner* names is named by *outer* too."""
     return all(o in {None, i} for i, o in zip(inner, outer, strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
-
-    stage: str
-    model: str
-    after: int
-    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +116,7 @@ class Scheduler:
             if due == float("-inf"):
                 queue.ready.append(work)
             else:
-                queue.waiting += 1
-                heapq.heappush(lane.waiting, (due, work.number, work))
+                lane.wait(work, due)
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
@@ -233,8 +218,7 @@ class Scheduler:
             if lane.is_behind:
                 lane.read_again()
             return
-        lane.queues[work.stage].waiting += 1
-        heapq.heappush(lane.waiting, (retry_at, work.number, work))
+        lane.wait(work, retry_at)
 
     def drain(self) -> None:
         """Start nothing more."""
@@ -276,27 +260,18 @@ class Scheduler:
             if self._draining or endpoint.breaker.stopped is not None:
                 continue
             for lane in sharing:
-                self._ripen(lane, now)
+                lane.ripen(now)
             wakes += self._start(endpoint, now, start)
             for lane in sharing:
                 if lane.waiting:
                     wakes.append(lane.waiting[0][0])
-                load.extend(self._loads(lane))
+                changes_at = lane.next_changes_at(now)
+                if changes_at is not None:
+                    wakes.append(changes_at)
+                load.extend(lane.loads())
         return Step(
             start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
         )
-
-    def _ripen(self, lane: Lane, now: float) -> None:
-        while lane.waiting and lane.waiting[0][0] <= now:
-            due, _, work = heapq.heappop(lane.waiting)
-            work.due = due
-            queue = lane.queues[work.stage]
-            queue.waiting -= 1
-            if lane.endpoint.breaker.is_open:
-                # the next probe is another task: this one may be what is refused
-                queue.ready.append(work)
-            else:
-                queue.retries.append(work)
 
     def _start(
         self, endpoint: Endpoint, now: float, start: list[Work]
@@ -329,19 +304,6 @@ class Scheduler:
                 work.since = now
             work.sent_at, work.due = now, float("inf")
             start.append(work)
-
-    def _loads(self, lane: Lane) -> Iterable[Load]:
-        for queue in lane.queues.values():
-            loaded = len(queue) + queue.waiting
-            if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
-                continue
-            queue.loading = True
-            yield Load(
-                stage=queue.stage,
-                model=lane.model,
-                after=queue.cursor,
-                limit=lane.window - loaded,
-            )
 
     # -- where it stands -------------------------------------------------------
 

@@ -19,9 +19,9 @@ from itertools import count
 from typing import Final
 
 from runner import errors as e
-from runner.lane import Work
+from runner.lane import Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler
+from runner.scheduler import Scheduler
 from runner.whatif.items import Attempt, Ceiling, Item, Trial
 
 CALL_S: Final = 0.00035

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.bounds import MESSAGE_TOKENS, worst_output, worst_prompt
+from runner.bounds import MESSAGE_TOKENS, USUAL_TOKEN, worst_output, worst_prompt
 from runner.request import (
     ChatRequest,
     EmbedRequest,
@@ -36,5 +36,7 @@ CHAT = ChatRequest(
 def test_every_text_counts_as_often_as_it_is_read(
     request_: Request, size: int, pieces: int, output: int
 ) -> None:
-    assert worst_prompt(request_) == size // 3 + 1 + MESSAGE_TOKENS * pieces
+    assert worst_prompt(request_) == size // 2 + 1 + MESSAGE_TOKENS * pieces
+    usual = size // 3 + 1 + MESSAGE_TOKENS * pieces
+    assert worst_prompt(request_, USUAL_TOKEN) == usual
     assert worst_output(request_) == output

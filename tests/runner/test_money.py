@@ -29,7 +29,7 @@ CENT = Price(
     input_usd=0.01, output_usd=0.01, cached_input_usd=0.01, cache_write_usd=0.01
 )
 USED = Usage(tokens_in=4, tokens_out=1)
-WORST_USD = 0.27
+WORST_USD = 0.28
 """Of the toy job's first stage: 7 bytes make 3 tokens, 8 around them, 16 out."""
 
 
@@ -117,7 +117,7 @@ def test_a_run_ends_where_nothing_in_flight_can_make_room_and_goes_on_with_more(
     async def main() -> None:
         bench = Bench()
         assert await bench.run(Budget(pico(0.40))) == "budget"
-        # 0.05 are spent by each of three; after them, 0.15 + 0.27 is too much
+        # 0.05 are spent by each of three; after them, 0.15 + 0.28 is too much
         assert len(await bench.events("attempt_started")) == 3
         spent = bench.budget.statistics().spent_pico
         assert usd(spent) == pytest.approx(0.15)
@@ -142,7 +142,7 @@ def test_reservations_bound_what_is_in_flight() -> None:
 
         bench = Bench(answer, settings=ToySettings(items=30, words=0), concurrency=8)
         await bench.run(Budget(pico(1.0)))
-        # 3 x 0.27 fit into 1.00
+        # 3 x 0.28 fit into 1.00
         assert max(in_flight) == 3
 
     run_virtual(main())
@@ -151,11 +151,11 @@ def test_reservations_bound_what_is_in_flight() -> None:
 def test_a_call_that_alone_is_too_dear_is_said_to_be_and_nothing_is_sent() -> None:
     async def main() -> None:
         bench = Bench()
-        driver = await bench.driver(Budget(pico(0.26)))
+        driver = await bench.driver(Budget(pico(0.27)))
         assert await driver.run() == "budget"
         assert await bench.events("attempt_started") == []
         assert driver.broke is not None
-        assert "is too small: a single call of m may cost $0.2700" in driver.broke
+        assert "is too small: a single call of m may cost $0.2800" in driver.broke
 
     run_virtual(main())
 

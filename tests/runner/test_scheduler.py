@@ -12,9 +12,9 @@ from itertools import count
 import pytest
 
 from runner import errors as e
-from runner.lane import PATIENCE_S, Work
+from runner.lane import PATIENCE_S, Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler
+from runner.scheduler import Scheduler
 from runner.told import Quota, Told
 
 STAGES = ("first", "second")
@@ -177,7 +177,7 @@ def test_a_retry_of_an_early_stage_starts_a_minute_after_it_is_due() -> None:
     for now in range(1, 200):
         step = scheduler.step(float(now))
         if work in step.start:
-            assert now == 10 + PATIENCE_S + 1
+            assert now == 10 + PATIENCE_S
             return
         assert len(step.start) == 1
         for later in step.start:
@@ -187,6 +187,19 @@ def test_a_retry_of_an_early_stage_starts_a_minute_after_it_is_due() -> None:
             if load.stage == "second":
                 _give(scheduler, load)
     pytest.fail("the retry starved")
+
+
+def test_the_moment_at_which_a_retry_has_waited_enough_is_one_to_look_at() -> None:
+    scheduler, works, second = _two_stages(2)
+    assert scheduler.step(0.0).start == (works[0],)
+    scheduler.failed(works[0], e.ServerError("500"), 0.0, 0.5)
+    scheduler.settled(works[0], retry_at=10.0)
+    _give(scheduler, second)
+    # the only slot is taken by a call of the second stage, for as long as it likes
+    (taken,) = scheduler.step(9.0).start
+    assert taken.stage == "second"
+    assert scheduler.step(10.0).wake_at == 10.0 + PATIENCE_S
+    assert scheduler.step(10.0 + PATIENCE_S).wake_at is None
 
 
 def test_retries_start_in_the_order_in_which_they_were_due() -> None:

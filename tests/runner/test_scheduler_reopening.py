@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.lane import Work
+from runner.lane import Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler
+from runner.scheduler import Scheduler
 
 AT_ONCE = float("-inf")
 

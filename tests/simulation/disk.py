@@ -234,7 +234,9 @@ class SqliteDisk:
         self._lock.release()
 
     def standing(self) -> Standing:
-        """What `siftlog status` shows."""
+        """What `siftlog status` shows; of a run that never began, nothing."""
+        if not self.seq:
+            return standing((), ())
         with open_reader(self._path) as reader:
             seen = status(reader)
             return Standing(
@@ -242,6 +244,7 @@ class SqliteDisk:
                 lanes=seen.lanes,
                 pauses=seen.pauses,
                 money=spending(reader),
+                is_cancelled=seen.signs.phase == "run_cancelled",
             )
 
     async def recorded(self) -> list[Recorded]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from runner.bucket import MINUTE_S
+from runner.limiter import BRIEF_S
 from runner.wire import decode_reply
 from store.events import AttemptAnswered, Recorded
 from store.task import TaskRow, TaskState
@@ -45,6 +46,7 @@ async def check(
     deliveries(events, provider.ledger, past)
     limits(scenario, provider, past)
     waits(provider.ledger, past)
+    returns(provider.ledger)
     difference = await disk.difference()
     if difference is not None:
         raise Broken("the folded state equals the live state", difference)
@@ -133,7 +135,7 @@ def _window(
 
 
 def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
-    """Who was asked to wait sends nothing to that endpoint meanwhile."""
+    """Who was asked for more than a brief wait sends nothing there meanwhile."""
     waiting: dict[tuple[int, str], list[Line]] = defaultdict(list)
     for line in ledger:
         there = line.process, line.endpoint
@@ -147,8 +149,24 @@ def waits(ledger: Iterable[Line], past: Sequence[Past]) -> None:
                     f"{line.endpoint} asked for {told.wait_s} s at "
                     f"{told.told_at_s:.4f} s, next request at {line.at_s:.4f} s",
                 )
-        if line.wait_s is not None:
+        if line.wait_s is not None and line.wait_s > BRIEF_S:
             waiting[there].append(line)
+
+
+def returns(ledger: Iterable[Line]) -> None:
+    """A task that was asked to wait, however briefly, comes no earlier itself."""
+    told: dict[tuple[int, int], Line] = {}
+    for line in ledger:
+        last = told.get((line.process, line.task))
+        if last is not None and last.wait_s is not None:
+            due_s = last.told_at_s + last.wait_s
+            if line.at_s < due_s - ROUNDING_S:
+                raise Broken(
+                    "a wait that was asked for is kept",
+                    f"task {line.task} was to wait {last.wait_s} s from "
+                    f"{last.told_at_s:.4f} s and came at {line.at_s:.4f} s",
+                )
+        told[line.process, line.task] = line
 
 
 def answers(

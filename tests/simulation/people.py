@@ -21,6 +21,8 @@ from tests.simulation.scenario import (
 
 SOON_S = 1.0
 """A process looks for commands twice a second."""
+LATER_S = (SOON_S, 4.0, 16.0, 64.0)
+"""Where the log is slow, it may still be busy with the command before."""
 
 
 class Operator:
@@ -53,7 +55,8 @@ class Operator:
             )
         )
         # the poll is no timer, so time has to pass for another reason
-        self._loop.call_later(SOON_S, lambda: None)
+        for delay_s in LATER_S:
+            self._loop.call_later(delay_s, lambda: None)
 
     def act(self, act: Act) -> None:
         """Ask what an act stands for."""
@@ -90,11 +93,11 @@ class Operator:
             self._provider.cap_pico += pico(amount_usd)
         self.ask(BUDGET, add_usd=amount_usd)
 
-    def orders(self, ended: str) -> Orders:
+    def orders(self, ended: str, *, is_cancelled: bool) -> Orders:
         """What to start the next process with, after one that ended so."""
         if ended == "budget":
             self.add_money()
-        if ended == "cancelled":
+        if is_cancelled:  # and nothing else would bring its tasks back
             self.ask(RETRY, reason=REASON)
         return Orders(
             holds=ended != "held" and self._chance.random() < self._scenario.holds,

@@ -16,11 +16,13 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     Event,
+    RunCancelled,
     RunPaused,
     RunResumed,
     RunStarted,
     Unknown,
 )
+from store.run_state import Turn
 from store.spending import Spending
 from store.status import LaneCounts, TaskCounts
 from store.task import TaskDraft, TaskState, pico
@@ -35,6 +37,7 @@ class Standing:
     lanes: tuple[LaneCounts, ...]
     pauses: tuple[Pause, ...]
     money: Spending
+    is_cancelled: bool  #: a person ended the run, and nobody has resumed it since
 
 
 def standing(tasks: Iterable[TaskDraft], events: Sequence[Event | Unknown]) -> Standing:
@@ -50,7 +53,13 @@ def standing(tasks: Iterable[TaskDraft], events: Sequence[Event | Unknown]) -> S
         ),
         pauses=_pauses(events),
         money=_money(events),
+        is_cancelled=_is_cancelled(events),
     )
+
+
+def _is_cancelled(events: Sequence[Event | Unknown]) -> bool:
+    turns = [event for event in events if isinstance(event, Turn)]
+    return bool(turns) and isinstance(turns[-1], RunCancelled)
 
 
 def _counts(states: Counter[TaskState]) -> TaskCounts:

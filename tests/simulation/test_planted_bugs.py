@@ -70,9 +70,9 @@ def test_a_slot_that_one_class_of_failure_keeps_is_found(
 ) -> None:
     failed = Limiter.failed
 
-    def keep(self: Limiter, *args: Any) -> None:
-        failed(self, *args)
-        if isinstance(args[2], error):
+    def keep(self: Limiter, *args: Any, **asked: float) -> None:
+        failed(self, *args, **asked)
+        if any(isinstance(arg, error) for arg in args):
             self._in_flight += 1
 
     monkeypatch.setattr(Limiter, "failed", keep)

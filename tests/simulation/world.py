@@ -151,7 +151,9 @@ class World:
                     raise Broken("nothing waits for ever", "one process after another")
                 # whoever resumes it takes a while
                 await asyncio.sleep(self._chance.choice((0.1, 5.0, 600.0)))
-                orders = self.operator.orders(end)
+                orders = self.operator.orders(
+                    end, is_cancelled=self.disk.standing().is_cancelled
+                )
         self.events = await self.disk.recorded()
         await check(scenario, self.disk, self.provider, self.events, self._past)
 

@@ -40,7 +40,7 @@ def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
         siftlog("generate", *words, "--run-id=all", cwd=tmp_path, env=PRICES)
         whole = status(tmp_path, "all")["cost_usd"]
 
-        money = ("--budget", whole / 2, "--run-id=r", "--json")
+        money = ("--budget", whole * 0.75, "--run-id=r", "--json")
         done = siftlog("run", *words, *money, cwd=tmp_path, check=False, env=PRICES)
         last = json.loads(done.stdout.splitlines()[-1])
         assert (done.returncode, last["exit"], last["scoring"]) == (4, 4, 1)
@@ -50,8 +50,8 @@ def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
 
         said = status(tmp_path, "r")
         assert said["state"] == "budget_stop"
-        assert said["budget_usd"] == pytest.approx(whole / 2)
-        assert whole / 4 < said["cost_usd"] <= whole / 2
+        assert said["budget_usd"] == pytest.approx(whole * 0.75)
+        assert whole / 4 < said["cost_usd"] <= whole * 0.75
         check = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
         assert check.returncode == 4
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.cli.folding import folded
+from tests.processes import siftlog
+from tests.terminals import on_terminal
 
 TABLE = """\
 model             recall              paper score         precision
@@ -63,3 +67,16 @@ def test_no_word_is_lost_and_a_line_is_too_long_only_for_one_word(
     begun = [line for line in shown.split("\n") if line[:1].strip()]
     firsts = {line.split()[0] for line in text.split("\n") if line[:1].strip()}
     assert {line.split()[0] for line in begun} <= firsts
+
+
+def test_a_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole(
+    tmp_path: Path,
+) -> None:
+    siftlog("run", "paper-investigation", "--run-id=r", cwd=tmp_path)
+    words = ("COLUMNS=80", "SIFTLOG", "score", "r", "--no-record")
+    with on_terminal(words, cwd=tmp_path) as terminal:
+        shown = terminal.read_until(b"next: ").decode().splitlines()
+    assert [line for line in shown if len(line) > 80] == []
+    assert sum(line.startswith("baseline/lexical  ") for line in shown) == 2
+    piped = siftlog("score", "r", "--no-record", cwd=tmp_path).stdout.splitlines()
+    assert sum(line.startswith("baseline/lexical  ") for line in piped) == 1

@@ -32,6 +32,6 @@ def _sentences(job: Job) -> Iterator[str]:
         if name not in known:
             near = difflib.get_close_matches(name, sorted(known - DEVELOPERS), n=1)
             hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
-            yield f"warning: {name} in the environment sets nothing; {hint}"
+            yield f"warn: {name} in the environment sets nothing; {hint}"
         elif name not in os.environ:
-            yield f"warning: {name} in .env sets nothing: that file holds keys only."
+            yield f"warn: {name} in .env sets nothing: that file holds keys only."

@@ -307,6 +307,8 @@ SELECT name, n FROM counter;
 -- name: usage
 SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
 GROUP BY stage, model ORDER BY stage, model;
+-- name: ended_in_minutes
+SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;
 -- name: model_calls
 SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs

@@ -211,10 +211,10 @@ def test_a_variable_that_sets_nothing_is_told(
     warnings = [line for line in done.stderr.splitlines() if "SIFTLOG_" in line]
     assert warnings == [
         (
-            "warning: SIFTLOG_CONCURENCY in the environment sets nothing; did you mean "
+            "warn: SIFTLOG_CONCURENCY in the environment sets nothing; did you mean "
             "SIFTLOG_CONCURRENCY?"
         ),
-        "warning: SIFTLOG_RPM in .env sets nothing: that file holds keys only.",
+        "warn: SIFTLOG_RPM in .env sets nothing: that file holds keys only.",
     ]
 
 

@@ -59,6 +59,11 @@ sets = click.option(
     metavar="KEY=VALUE",
     help="A setting of the job; repeatable.",
 )
+config = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML file with options and a [settings] table; paths in it begin there.",
+)
 no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
 output_dir = click.option(
     "--output-dir",
@@ -97,11 +102,7 @@ def new_run(command: C) -> C:
 
 
 _NEW_RUN: Sequence[Callable[[Any], Any]] = (
-    click.option(
-        "--config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with options and a [settings] table; paths in it begin there.",
-    ),
+    config,
     sets,
     option("--run-id", help="Name of the run.  [default: the time and the job]"),
     runs_dir,

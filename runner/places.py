@@ -13,6 +13,8 @@ from runner.climb import Climb
 
 LESS = 1 / 64
 """Cut for the first time in vain; doubled for each further time."""
+MOST_DOUBLINGS = 10
+"""Of that share; it is all of the limit long before."""
 ALIKE = 0.9
 """A call that was refused beside fewer than this share of the limit has little to do
 with it; it counts as refused in vain."""
@@ -70,7 +72,7 @@ class Places:
             self._climb.refused()
             self._climb.measured()
         in_vain = self._climb.in_vain
-        cut = LESS * 2 ** (in_vain - 1) if in_vain else 0.0
+        cut = LESS * 2 ** min(in_vain - 1, MOST_DOUBLINGS) if in_vain else 0.0
         if among >= ALIKE * self._limit or not self.is_learned:
             self._limit = min(self._limit, among)
         self._limit = max(1.0, self._limit * (1 - cut))

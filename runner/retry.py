@@ -17,6 +17,10 @@ MAX_TRIES = 24
 1,149 times in 24 days because nothing bounded the sum."""
 
 
+MOST_DOUBLINGS = 30
+"""Of a backoff: past every cap, and far from what a float cannot hold."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """How one class of failure is met."""
@@ -89,7 +93,10 @@ def decide(
     if rule.stops_endpoint:
         # the task stays open: nothing is wrong with it
         return Decision(retry_in_s=0.0)
-    delay = max(asked, chance * min(rule.cap_s, rule.base_s * 2.0 ** (same - 1)))
+    # while an endpoint is out, its probes fail for as long as that takes
+    doublings = min(same - 1, MOST_DOUBLINGS)
+    backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
+    delay = max(asked, chance * backoff_s)
     spent = same >= rule.tries or tries >= MAX_TRIES
     if spent or elapsed_s + delay > deadline_s:
         return Decision(retry_in_s=None, pause_endpoint_s=pause)

@@ -48,6 +48,12 @@ def test_backoff_doubles_up_to_its_cap() -> None:
     assert delays == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
 
 
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_an_outage_of_any_length_is_a_decision(leaf: type[e.AttemptError]) -> None:
+    decision = _decide(leaf("again"), same=100_000, chance=0.999)
+    assert decision.retry_in_s is None or decision.retry_in_s <= RULES[leaf].cap_s
+
+
 def test_a_wrong_key_stops_the_endpoint_and_blames_no_task() -> None:
     decision = _decide(e.AuthFailed("401"))
     assert decision.retry_in_s == 0.0

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 from store.events import (
     AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
     CommandAccepted,
     CommandApplied,
     Event,
@@ -91,7 +94,15 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     cap: float | None = None
     added = 0
     asked: dict[str, int] = {}
+    under_way: dict[tuple[int, int], int] = {}
     for event in events:
+        if isinstance(event, AttemptStarted):
+            under_way[event.task, event.attempt] = pico(event.worst_usd or 0.0)
+        elif isinstance(event, AttemptAnswered | AttemptFailed):
+            del under_way[event.task, event.attempt]
+        elif isinstance(event, AttemptsAbandoned):
+            for attempt in event.attempts:
+                del under_way[tuple(attempt)]
         possible += pico(getattr(event, "possible_usd", None) or 0.0)
         if isinstance(event, AttemptAnswered):
             spent += pico(event.cost_usd or 0.0)
@@ -104,6 +115,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     return Spending(
         spent_pico=spent,
         possible_pico=possible,
+        in_flight_pico=sum(under_way.values()),
         cap_pico=None if cap is None else pico(cap) + added,
         is_whole=False,
     )

@@ -145,7 +145,11 @@ def test_events_of_kinds_not_known_are_counted_and_passed_over(path: Path) -> No
     assert [fault.what for fault in report.faults] == ["chain"]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(entries=courses())
 def test_what_is_kept_live_is_what_a_rebuild_gives(
     tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]

@@ -99,10 +99,10 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
         if isinstance(event, AttemptStarted):
             under_way[event.task, event.attempt] = pico(event.worst_usd or 0.0)
         elif isinstance(event, AttemptAnswered | AttemptFailed):
-            del under_way[event.task, event.attempt]
+            under_way.pop((event.task, event.attempt), None)
         elif isinstance(event, AttemptsAbandoned):
             for attempt in event.attempts:
-                del under_way[tuple(attempt)]
+                under_way.pop(tuple(attempt), None)
         possible += pico(getattr(event, "possible_usd", None) or 0.0)
         if isinstance(event, AttemptAnswered):
             spent += pico(event.cost_usd or 0.0)

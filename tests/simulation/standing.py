@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 from store.events import (
     AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
     CommandAccepted,
     CommandApplied,
     Event,
@@ -91,8 +94,16 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     cap: float | None = None
     added = 0
     asked: dict[str, int] = {}
+    sent: dict[int, int] = {}
     for event in events:
         possible += pico(getattr(event, "possible_usd", None) or 0.0)
+        if isinstance(event, AttemptStarted):
+            sent[event.task] = pico(event.worst_usd or 0.0)
+        elif isinstance(event, AttemptAnswered | AttemptFailed):
+            sent.pop(event.task, None)
+        elif isinstance(event, AttemptsAbandoned):
+            for task, _ in event.attempts:
+                del sent[task]
         if isinstance(event, AttemptAnswered):
             spent += pico(event.cost_usd or 0.0)
         elif isinstance(event, RunStarted | RunResumed):
@@ -104,6 +115,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     return Spending(
         spent_pico=spent,
         possible_pico=possible,
+        in_flight_pico=sum(sent.values()),
         cap_pico=None if cap is None else pico(cap) + added,
         is_whole=False,
     )

@@ -103,7 +103,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
             sent.pop(event.task, None)
         elif isinstance(event, AttemptsAbandoned):
             for task, _ in event.attempts:
-                del sent[task]
+                sent.pop(task, None)
         if isinstance(event, AttemptAnswered):
             spent += pico(event.cost_usd or 0.0)
         elif isinstance(event, RunStarted | RunResumed):

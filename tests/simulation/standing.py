@@ -94,16 +94,16 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     cap: float | None = None
     added = 0
     asked: dict[str, int] = {}
-    under_way: dict[tuple[int, int], int] = {}
+    sent: dict[int, int] = {}
     for event in events:
-        if isinstance(event, AttemptStarted):
-            under_way[event.task, event.attempt] = pico(event.worst_usd or 0.0)
-        elif isinstance(event, AttemptAnswered | AttemptFailed):
-            under_way.pop((event.task, event.attempt), None)
-        elif isinstance(event, AttemptsAbandoned):
-            for attempt in event.attempts:
-                under_way.pop(tuple(attempt), None)
         possible += pico(getattr(event, "possible_usd", None) or 0.0)
+        if isinstance(event, AttemptStarted):
+            sent[event.task] = pico(event.worst_usd or 0.0)
+        elif isinstance(event, AttemptAnswered | AttemptFailed):
+            sent.pop(event.task, None)
+        elif isinstance(event, AttemptsAbandoned):
+            for task, _ in event.attempts:
+                sent.pop(task, None)
         if isinstance(event, AttemptAnswered):
             spent += pico(event.cost_usd or 0.0)
         elif isinstance(event, RunStarted | RunResumed):
@@ -115,7 +115,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     return Spending(
         spent_pico=spent,
         possible_pico=possible,
-        in_flight_pico=sum(under_way.values()),
+        in_flight_pico=sum(sent.values()),
         cap_pico=None if cap is None else pico(cap) + added,
         is_whole=False,
     )

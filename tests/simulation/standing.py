@@ -104,6 +104,7 @@ def _money(events: Sequence[Event | Unknown]) -> Spending:
     return Spending(
         spent_pico=spent,
         possible_pico=possible,
+        in_flight_pico=0,  # for people who look on; no process goes by it
         cap_pico=None if cap is None else pico(cap) + added,
         is_whole=False,
     )

@@ -18,6 +18,7 @@ from runner.limiter import Limits
 from runner.prices import Price, cost_pico, worst_pico
 from runner.reply import Usage
 from runner.sample import Grown, Place, Sample, Use
+from store.spending import dollars
 from store.task import PICO_PER_USD
 
 ERRORS: Final = 2.0
@@ -258,7 +259,7 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
     The word is `holds`, `may not hold`, `does not hold` or `unknown`.
     """
     usd = estimate.total.usd
-    budget = f"A budget of ${budget_usd:,.2f}"
+    budget = f"A budget of {dollars(budget_usd)}"
     if usd is None:
         return "unknown", f"{budget} says nothing while a price is unknown."
     if usd.high <= budget_usd:
@@ -266,7 +267,7 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
     if usd.low > budget_usd:
         return (
             "does not hold",
-            f"{budget} does not hold: the low figure is ${usd.low:,.2f}.",
+            f"{budget} does not hold: the low figure is {dollars(usd.low)}.",
         )
     likely = "is likely to" if usd.expected <= budget_usd else "is not likely to"
     return "may not hold", f"{budget} {likely} hold."

@@ -65,7 +65,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Forecast:
 
 
 def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | None:
-    """The tasks at their lanes' means; None: a lane has completed none so far."""
+    """A reply each at their lanes' means; None: a lane has had none so far."""
     if not counts.keys() <= means.keys():
         return None
     return sum(n * means[lane] for lane, n in sorted(counts.items()))

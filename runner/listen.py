@@ -19,7 +19,7 @@ from runner.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.standing import KINDS, Refused, standing
 from store.clock import Clock
 from store.commands import Command, CommandTail
-from store.errors import QueryError
+from store.errors import StoreError
 from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.log import Log
@@ -94,7 +94,7 @@ class Listener:
         """Carry out what is waiting in the file, then listen while the body runs."""
         await self._take_up()
         await self._poll(WAITING, self._found)
-        async with beside(self._listen()):
+        async with beside(self._driver.guard(self._listen)):
             yield
 
     async def _take_up(self) -> None:
@@ -118,7 +118,11 @@ class Listener:
             await self._poll(EFFECTS, None)
 
     async def _poll(self, effects: Effects, found: str | None) -> None:
-        for command in self._tail.read():
+        try:
+            asked = self._tail.read()
+        except OSError:
+            return  # as with too many connections open: it is read a moment later
+        for command in asked:
             if command.id not in self._answered:
                 self._answered.add(command.id)
                 await self._obey(command, effects, found)
@@ -137,7 +141,8 @@ class Listener:
         try:
             await self._check_state(command, found)
             act = effects.get(command.kind, unknown)(command, target)
-        except (Refused, QueryError) as error:
+        except (Refused, StoreError) as error:
+            # a log that cannot be looked at may still be written; if not, this raises
             await self._log.append(
                 CommandRejected(
                     command=command.id,

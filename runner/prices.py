@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from runner.clients.route import is_offline
 from runner.errors import UsageError
 from runner.options import RunOptions
 from runner.reply import Usage
@@ -130,7 +131,7 @@ def price_of(model: str, options: RunOptions) -> Price | None:
     In this order: the model's own table of the configuration, `--price`, litellm's
     table. Where a model is served does not matter, its name does.
     """
-    if model.startswith(("baseline/", "recorded:")):
+    if is_offline(model):
         return FREE
     own = options.of(model)
     if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:

@@ -69,11 +69,6 @@ class Sample:
     first_calls: Counter[str]  #: those that are asked, by stage: exact
     tried: tuple[Grown, ...]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every item was tried."""
-        return len(self.tried) == self.items
-
 
 def draw(
     job: Job,

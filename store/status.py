@@ -81,11 +81,14 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCount:
-    """Tokens of one stage and model over all its answers."""
+    """Tokens of one stage and model over all its replies, refused ones included.
+
+    Answers of the response cache are no replies: they used nothing.
+    """
 
     stage: str
     model: str
-    completed: int  #: tasks
+    replies: int
     tokens_in: int
     tokens_out: int
 
@@ -208,7 +211,8 @@ def status(conn: sqlite3.Connection) -> Status:
         reasons[what][reason] = n
     money = spending(conn)
     so_far = SoFar(
-        calls=counters.get("attempts_answered", 0),
+        # what the response cache answered was no call, and used no token
+        calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
         cost_usd=money.spent_usd,
@@ -310,11 +314,11 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
         UsageCount(
             stage=stage,
             model=model,
-            completed=completed,
+            replies=replies,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        for stage, model, completed, tokens_in, tokens_out in conn.execute(
+        for stage, model, replies, tokens_in, tokens_out in conn.execute(
             SQL["usage"]
         ).fetchall()
     ]

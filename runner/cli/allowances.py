@@ -97,7 +97,7 @@ def _show_limits(how: Manner, model: str | None) -> int:
         if how.as_json:
             record({"run": how.folder.run_id, **limits_json(one)})
         else:
-            text(f"{one.model}: {limits_text(one)}")
+            text(f"{one.model}: {limits_text(limits_json(one))}")
     if not how.folder.is_alive():
         tell("As last observed: the run is not alive.")
     return DONE

@@ -315,7 +315,10 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
 -- name: usage
-SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+SELECT stage, model, (
+  SELECT coalesce(sum(n), 0) FROM latency_hist AS l
+  WHERE l.model = minute.model AND l.stage = minute.stage
+), sum(tokens_in), sum(tokens_out) FROM minute
 GROUP BY stage, model ORDER BY stage, model;
 -- name: model_calls
 SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;

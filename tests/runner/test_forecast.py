@@ -62,6 +62,13 @@ def test_a_retry_is_priced_at_what_such_tasks_have_cost(tmp_path: Path) -> None:
     assert (still_open.tasks, still_open.usd) == (0, 0.0), "only final tasks"
 
 
+def test_what_the_cache_answered_does_not_make_a_retry_cheap(tmp_path: Path) -> None:
+    found = reply(5, b"five", cost_usd=0.0, cached=True, latency_ms=None)
+    cached = started(5), found, completed(5)
+    with open_reader(written(tmp_path / "log.db", *COURSE, cached)) as reader:
+        assert of_retry(reader, "state:completed").usd == 1.5
+
+
 def test_without_a_price_no_cost_is_told(tmp_path: Path) -> None:
     unpriced = started(5), reply(5, b"five", cost_usd=None), completed(5)
     with open_reader(written(tmp_path / "log.db", *COURSE, unpriced)) as reader:

@@ -88,7 +88,7 @@ def test_a_budget_is_held_against_the_figures(folder: Path, corpus: list[str]) -
         "verdict": "holds",
     }
     said = siftlog("estimate", *words, "--budget=0.0001", cwd=folder).stdout
-    assert "A budget of $0.00 does not hold: the low figure is" in said
+    assert "A budget of $0.0001 does not hold: the low figure is" in said
     assert "assumed: " in said
 
 

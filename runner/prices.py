@@ -112,7 +112,10 @@ def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | N
     unknown = next((model for model, price in prices.items() if price is None), None)
     if unknown is None:
         return prices
-    say = "say it with --price IN,OUT (dollars a million tokens; 0,0 if it costs none)"
+    say = (
+        "check the name with siftlog models --filter, or say the price with --price "
+        "IN,OUT (dollars a million tokens; 0,0 if it costs none)"
+    )
     if options.budget is not None:
         raise UsageError(
             f"No budget can be kept for {unknown}, whose price is unknown; {say}."

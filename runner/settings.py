@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from runner.errors import UsageError
 from runner.job import Job
+from runner.options import RunOptions
 
 ENVIRONMENT = "SIFTLOG_SET_"
 
@@ -23,6 +24,7 @@ def resolve(
     typed: Mapping[str, Sequence[str]],
     environment: Mapping[str, str],
     file: Mapping[str, Any],
+    folder: Path = Path(),
 ) -> BaseModel:
     """The job's settings; the command line wins over environment over file.
 
@@ -31,12 +33,19 @@ def resolve(
         typed: from the command line, each name with all its values.
         environment: the process environment; `SIFTLOG_SET_<NAME>` counts.
         file: the `[settings]` table of a configuration file.
+        folder: that of the file; relative paths in it begin there, wherever the
+            command is typed. Those of the command line and the environment begin in
+            the current folder.
 
     Raises:
         UsageError: a name is unknown or a value does not fit, naming which.
     """
     fields = job.Settings.model_fields
-    values: dict[str, Any] = {_name(job, key): value for key, value in file.items()}
+    values: dict[str, Any] = {}
+    for key, value in file.items():
+        name = _name(job, key)
+        is_path = isinstance(value, str) and _is_path(fields[name].annotation)
+        values[name] = folder / value if is_path else value
     for name, field in fields.items():
         text = environment.get(ENVIRONMENT + name.upper())
         if text is not None:
@@ -79,8 +88,14 @@ def _name(job: Job, key: str) -> str:
     name = key.replace("-", "_")
     if name in job.Settings.model_fields:
         return name
-    near = difflib.get_close_matches(name, job.Settings.model_fields, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"see siftlog jobs {job.name}."
+    # flags that no option of the verb took arrive here too
+    known = [*job.Settings.model_fields, *RunOptions.model_fields]
+    near = difflib.get_close_matches(name, known, n=2)
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"see siftlog jobs {job.name} and siftlog run --help."
+    )
     raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
 
 
@@ -90,6 +105,10 @@ def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
         return [part.strip() for text in texts for part in text.split(",") if part]
     text = texts[-1]
     return None if text == "" and type(None) in get_args(field.annotation) else text
+
+
+def _is_path(annotation: object) -> bool:
+    return annotation is Path or any(map(_is_path, get_args(annotation)))
 
 
 def _is_list(annotation: object) -> bool:

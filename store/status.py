@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
-from store.fold import BUCKET_RATIO
+from store.fold import BUCKET_RATIO, US_PER_MINUTE
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
@@ -21,6 +21,9 @@ from store.reading import event_in, last_seq, recorded_rows
 from store.spending import spending
 from store.statements import SQL
 from store.task import TaskState, usd
+
+PACE_MINUTES = 5
+"""Long enough to even out waits and retries, short enough to show a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,7 @@ class Status:
     model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
+    pace: float | None  #: tasks that ended a minute, lately; None: not known yet
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
@@ -264,6 +268,9 @@ def status(conn: sqlite3.Connection) -> Status:
         },
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
+        pace=None
+        if heartbeat is None
+        else _pace(conn, run.phase_us or started_us, heartbeat.at_us),
         scorings=tuple(scoring.number for scoring in scorings(conn)),
         signs=Signs(
             phase=run.phase,
@@ -281,6 +288,19 @@ def status(conn: sqlite3.Connection) -> Status:
         if first.expected is not None and run.exhausted
         else None,
     )
+
+
+def _pace(conn: sqlite3.Connection, since_us: int, until_us: int) -> float | None:
+    """Tasks that ended a minute, over the last whole minutes of a process's work.
+
+    What is not whole would make a run look slower than it is.
+    """
+    end = until_us // US_PER_MINUTE
+    begin = max(end - PACE_MINUTES, since_us // US_PER_MINUTE + 1)
+    if begin >= end:
+        return None
+    ended: int = conn.execute(SQL["ended_in_minutes"], (begin, end)).fetchone()[0]
+    return ended / (end - begin)
 
 
 def _limits(conn: sqlite3.Connection) -> tuple[LimitsSeen, ...]:

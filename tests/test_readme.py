@@ -1,4 +1,4 @@
-"""The README does what it says: its shell blocks run, its words are true."""
+"""README and docs do what they say: their shell blocks run, their words are true."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def _blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.timeout(180)
-def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
-    script = "\n".join(
-        ["set -euo pipefail", "trap 'kill $(jobs -p)' EXIT", *_blocks("sh")]
-    )
+def _follow(text: str, tmp_path: Path) -> str:
+    """Run all the shell blocks of a text as one script; what they print."""
+    # a run that was detached goes on without the script
+    leave = "trap 'siftlog drain last &> /dev/null; kill $(jobs -p)' EXIT"
+    script = "\n".join(["set -euo pipefail", leave, *_blocks("sh", text)])
     done = subprocess.run(
         ["/bin/bash", "-c", script],
         cwd=tmp_path,
@@ -39,9 +39,31 @@ def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    assert "is sound" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.timeout(180)
+def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
+    assert "is sound" in _follow(README, tmp_path)
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
+
+
+@pytest.mark.timeout(180)
+def test_the_rehearsal_of_a_long_run_goes_as_it_is_written(tmp_path: Path) -> None:
+    printed = _follow((ROOT / "docs/running.md").read_text(), tmp_path)
+    assert "  finished" in printed
+    assert "budget $7.0000" in printed
+
+
+def test_every_page_that_is_pointed_to_is_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        text = page.read_text()
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (page.parent / target).exists(), (page.name, target)
+        for target in re.findall(r"`((?:design|docs)/[\w.-]+)`", text):
+            assert (ROOT / target).exists(), (page.name, target)
 
 
 def test_the_configuration_block_is_one(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def _ceiling(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> float | str | None:
-    """A number, or `none`, which stays as it is."""
-    if value in {None, "none"}:
-        return value
+    """A number, or `none`, which stays as it is; estimates call that `inf`."""
+    if value in {None, "none", "inf"}:
+        return value and "none"
     try:
         return float(value or "")
     except ValueError as error:

@@ -128,6 +128,7 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
 @click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
+@choices.config
 @choices.sets
 @choices.as_json
 def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
@@ -142,7 +143,7 @@ def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) 
     known = ", ".join(sorted(offers)) or "nothing"
     if len(names) != 1 or names[0] not in offers:
         raise UsageError(f"{job.name} can prepare: {known}.")
-    settings = session.typed_settings(job, flags, given, {})
+    settings = session.typed_settings(job, flags, given, session.configuration(given))
     report = offers[names[0]](session.with_sample(job, settings))
     if as_json:
         record(report.json)

@@ -125,6 +125,7 @@ def resume(
     from runner import launch, roles
     from runner.cli import session
     from runner.cli.asking import lift
+    from runner.cli.variables import say_idle
     from runner.errors import UsageError
     from runner.limit_words import UNITS
     from runner.options import read_toml
@@ -148,6 +149,7 @@ def resume(
             "all of it up."
         )
     job = load_job(first.job)
+    say_idle(job)
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the cap may have been raised since: the log knows it
     file.pop("budget", None)

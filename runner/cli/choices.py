@@ -1,7 +1,7 @@
 """Options that several verbs share, and where their values come from.
 
 The order is: command line, environment (`SIFTLOG_<OPTION>`), configuration file,
-default. click resolves it, with the file as its `default_map`.
+default. click resolves the first two, `session.engine_options` the rest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,16 @@ detach = click.option(
     "--detach", is_flag=True, help="Go on without the terminal; output in run.log."
 )
 sets = click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the job."
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of the job; repeatable.",
+)
+config = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML file with options and a [settings] table; paths in it begin there.",
 )
 no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
 output_dir = click.option(
@@ -93,11 +102,7 @@ def new_run(command: C) -> C:
 
 
 _NEW_RUN: Sequence[Callable[[Any], Any]] = (
-    click.option(
-        "--config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with options and a [settings] table.",
-    ),
+    config,
     sets,
     option("--run-id", help="Name of the run.  [default: the time and the job]"),
     runs_dir,
@@ -130,16 +135,23 @@ _WHO: Sequence[Callable[[Any], Any]] = (
 _ENGINE: Sequence[Callable[[Any], Any]] = (
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
-    option("--concurrency", type=int, help="Calls at a time, at most.  [default: 256]"),
-    option("--rpm", type=float, help="Requests a minute, a model."),
-    option("--tpm", type=float, help="Tokens a minute, a model."),
+    option(
+        "--concurrency",
+        type=int,
+        help="Calls at a time, for each model, at most.  [default: 256]",
+    ),
+    option("--rpm", type=float, help="Requests a minute, for each model."),
+    option("--tpm", type=float, help="Tokens a minute, for each model."),
     option("--timeout-s", type=float, help="One attempt, at most.  [default: 300]"),
     option("--deadline-s", type=float, help="One task with retries.  [default: 3600]"),
-    option("--grace-s", type=float, help="A drain waits for calls.  [default: 30]"),
+    option(
+        "--grace-s", type=float, help="How long a drain waits for calls.  [default: 30]"
+    ),
     option(
         "--unknown",
         type=click.Choice(["retry", "hold"]),
-        help="Calls that a crash left without outcome.  [default: retry]",
+        help="Ask calls again that a crash left without outcome, or hold their tasks.  "
+        "[default: retry]",
     ),
     option(
         "--cache/--no-cache",
@@ -147,10 +159,37 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         help="Take answers of earlier runs from the response cache, and keep these.",
     ),
     cache_dir,
-    option("--price", metavar="IN,OUT[,CACHED]", help="Dollars a million tokens."),
-    option("--budget", type=float, metavar="USD", help="What the run may cost."),
-    option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
+    option(
+        "--price",
+        metavar="IN,OUT[,CACHED]",
+        help="Dollars a million tokens, for each model without prices of its own.",
+    ),
+    option(
+        "--budget",
+        type=float,
+        metavar="USD",
+        help="What the run may cost, over all its resumes.",
+    ),
+    option(
+        "--allow-unknown-price",
+        is_flag=True,
+        default=None,
+        help="Run though a price is unknown; costs are then shown as ?.",
+    ),
 )
+
+
+def variables() -> frozenset[str]:
+    """The variables of the environment that set an option."""
+
+    @new_run
+    @who_answers
+    @engine_options
+    def every(**given: Any) -> None:
+        del given
+
+    options = click.command(every).params
+    return frozenset(each.envvar for each in options if isinstance(each.envvar, str))
 
 
 def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:

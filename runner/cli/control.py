@@ -143,6 +143,9 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
         said = (
             f"{forecast.tasks:,} tasks of {how.folder.run_id} would be asked again"
             f"{cost}."
+            if forecast.tasks
+            else f"No final task of {how.folder.run_id} is one of those: nothing is "
+            f"asked; siftlog status {how.folder.run_id} counts the reasons there are."
         )
         return show_dry(how, "retry", forecast, said)
     return ask(how, "retry", {"filter": expression}, tasks=forecast.tasks)

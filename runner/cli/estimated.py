@@ -135,7 +135,7 @@ def _as_text(
         )
     if budget is not None:
         lines.append(verdict(found, budget)[1])
-    lines += [f"assumed: {said}" for said in assumes]
+    lines += ["assumed:", *(f"  {said}" for said in assumes)]
     return "\n".join(lines)
 
 

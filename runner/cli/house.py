@@ -13,6 +13,7 @@ from typing import NamedTuple
 import click
 
 from runner.cli import choices
+from runner.cli.folding import in_columns
 from runner.cli.speech import DONE, ERROR, record, text
 
 LOW_DISK_BYTES = 2 << 30
@@ -28,6 +29,7 @@ def jobs(job_name: str | None, as_json: bool) -> int:
 
     if job_name is not None:
         fields = load_job(job_name).Settings.model_json_schema()["properties"]
+        lines = []
         for name, field in fields.items():
             default = field.get("default")
             allowed = field.get("enum", [])
@@ -41,10 +43,12 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                     }
                 )
             else:
-                shown = "-" if default is None else str(default)
                 said = field.get("description", "")
                 values = f" ({', '.join(map(str, allowed))})" if allowed else ""
-                text(f"{name:28} {shown:24} {said}{values}")
+                shown = "" if default is None else f"  [default: {_typed(default)}]"
+                lines.append((name, f"{said}{values}{shown}"))
+        for line in in_columns(lines):
+            text(line)
         return DONE
     for name in job_names():
         job = load_job(name)
@@ -59,6 +63,13 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             )
             text(f"{name:24} version {job.version:8} stages: {', '.join(named)}")
     return DONE
+
+
+def _typed(default: object) -> str:
+    """A default as it would be typed."""
+    if isinstance(default, list):
+        return ",".join(map(str, default)) or "none"
+    return str(default).lower() if isinstance(default, bool) else str(default) or "-"
 
 
 class Check(NamedTuple):

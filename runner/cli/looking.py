@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
+from runner.cli.folding import in_columns
 from runner.cli.speech import DONE, raw, record, row, tell, text
 from store.clock import SystemClock
 
@@ -39,6 +40,7 @@ def runs(runs_dir: Path, as_json: bool) -> int:
     from store.views import open_reader, status
 
     found = list_runs(runs_dir)
+    lines: list[tuple[str, ...]] = []
     for folder in found:
         try:
             with open_reader(folder.log) as reader:
@@ -51,10 +53,10 @@ def runs(runs_dir: Path, as_json: bool) -> int:
             continue
         tasks = state.tasks
         ended = tasks.completed + tasks.failed + tasks.skipped
-        text(
-            f"{state_of(state, folder, CLOCK):10} {folder.run_id:44} {state.job:22} "
-            f"{ended:>9,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
-        )
+        counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
+        lines.append((state_of(state, folder, CLOCK), folder.run_id, state.job, counts))
+    for line in in_columns(lines):
+        row(line)
     if not found:
         tell(f"There is no run in {runs_dir} yet; start one with siftlog run JOB.")
     return DONE
@@ -110,39 +112,40 @@ def tasks(
     folder = resolve(runs_dir, run_name)
     if as_csv:
         raw(csv_lines([_TASK_COLUMNS]))
-    elif not as_json:
-        text(_TASK_LINE.format(*_TASK_HEADS))
     shown = 0
-    for task in _task_rows(folder.log, query, limit):
-        shown += 1
-        values = _task_values(task)
-        if as_json:
-            record(values)
-        elif as_csv:
-            raw(csv_lines([tuple(values.values())]))
-        else:
-            row(_task_line(task))
+    for page in _task_pages(folder.log, query, limit):
+        if not (as_json or as_csv):
+            # a page's cells are known when its first line is printed
+            heads = () if shown else (_TASK_HEADS,)
+            for line in in_columns([*heads, *map(_task_cells, page)]):
+                row(line)
+        shown += len(page)
+        for task in page:
+            values = _task_values(task)
+            if as_json:
+                record(values)
+            elif as_csv:
+                raw(csv_lines([tuple(values.values())]))
     if not shown:
         tell(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
     return DONE
 
 
-_TASK_LINE = "{:>8} {:10} {:36} {:28} {:>3} {:10} {:>3} {:>8} {}"
 _TASK_HEADS = (
     *("task", "stage", "key", "model", "rep", "state", "try", "took", "error, reason"),
 )
 
 
-def _task_line(row: TaskRow) -> str:
+def _task_cells(row: TaskRow) -> tuple[str, ...]:
     latency = row.latency_ms
-    return _TASK_LINE.format(
-        row.task,
+    return (
+        str(row.task),
         row.stage,
         row.key,
         row.model,
-        row.replicate,
+        str(row.replicate),
         row.state.name.lower(),
-        row.attempts,
+        str(row.attempts),
         "-" if latency is None else f"{latency / 1e3:.1f} s",
         row.error or row.reason or "",
     )
@@ -182,7 +185,9 @@ def _task_values(row: TaskRow) -> dict[str, Any]:
     return dict(zip(_TASK_COLUMNS, values, strict=True))
 
 
-def _task_rows(log: Path, query: Query, limit: int | None) -> Iterator[TaskRow]:
+def _task_pages(
+    log: Path, query: Query, limit: int | None
+) -> Iterator[Sequence[TaskRow]]:
     from store.views import open_reader
     from store.views import tasks as page
 
@@ -194,7 +199,7 @@ def _task_rows(log: Path, query: Query, limit: int | None) -> Iterator[TaskRow]:
             rows = page(reader, query, after=after, limit=size)
             if not rows:
                 return
-            yield from rows
+            yield rows
             after = rows[-1].task
             left -= len(rows) if left > 0 else 0
 

@@ -7,6 +7,7 @@ by entry point (group `siftlog.commands`).
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -89,6 +90,16 @@ class Verbs(click.Group):
             return cast("click.Command", point.load())
         return None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that was typed; one that does not exist is told with the nearest."""
+        name, known = args[0], self.list_commands(ctx)
+        near = difflib.get_close_matches(name, known, n=1)
+        if name not in known and near:
+            ctx.fail(f"There is no command {name!r}; did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -108,6 +119,10 @@ def cli() -> None:
 
     Every paid answer is kept, a killed run resumes where it stopped, and every metric
     is replayed from the log. Start with: siftlog run paper-investigation
+
+    RUN is a run's id, the beginning of one, its folder, or last. Exit codes: 0 done, 1
+    error, 2 usage, 3 finished with failed tasks, 4 budget reached, 5 interrupted and
+    resumable, 6 a check failed.
     """
 
 
@@ -136,8 +151,10 @@ def _exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _failed(f"{where}{error.strerror or error}.", ERROR)
+        what = error.strerror or str(error)
+        if error.filename:
+            what = f"{error.filename}: {what}; check the path and its permissions"
+        return _failed(f"{what}.", ERROR)
     except Exception as error:  # noqa: BLE001 - nobody else is left to say it
         return _unexpected(error)
     return result if isinstance(result, int) else DONE

@@ -64,12 +64,19 @@ def _of_table() -> Iterator[dict[str, Any]]:
 def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
     from runner.catalogue import context_tokens
     from runner.cli.session import engine_options
+    from runner.errors import UsageError
     from runner.options import read_toml
     from runner.prices import price_of
+    from store.errors import NoSuchRun
     from store.runs import resolve
     from store.views import model_calls, open_reader, run_started, status
 
-    folder = resolve(runs_dir, run_name)
+    try:
+        folder = resolve(runs_dir, run_name)
+    except NoSuchRun as error:
+        raise UsageError(
+            f"{error}; models by name: siftlog models --filter {run_name}"
+        ) from error
     with open_reader(folder.log) as reader:
         first, state = run_started(reader), status(reader)
         calls = model_calls(reader)

@@ -20,6 +20,7 @@ from store.spending import dollars
 from store.task import usd
 from store.views import Status
 
+DOT: Final = " · "
 TERMINAL_S: Final = 0.5
 PLAIN_S: Final = 30.0
 WINDOW_S: Final = 60.0
@@ -47,11 +48,11 @@ async def _show(meter: _Meter, clock: Clock) -> None:
     while True:
         pause = TERMINAL_S if terminal else PLAIN_S
         await clock.sleep_until(clock.monotonic() + pause)
-        line = meter.line()
         if terminal:
             # a longer line would wrap, and leave its first part behind
-            line = ERASE + line[: shutil.get_terminal_size().columns - 1]
-        mutter(line if terminal else f"{line}\n")
+            mutter(ERASE + meter.line(shutil.get_terminal_size().columns - 1))
+        else:
+            mutter(f"{meter.line()}\n")
 
 
 class _Meter:
@@ -69,8 +70,8 @@ class _Meter:
         self._failed_before = tasks.failed
         self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
 
-    def line(self) -> str:
-        """How the run stands, in one line."""
+    def line(self, width: int | None = None) -> str:
+        """How the run stands, in one line; what does not fit in *width* is left out."""
         now = self._clock.monotonic()
         figures = self._driver.statistics()
         self._marks.append((now, figures.tasks_ended))
@@ -86,15 +87,20 @@ class _Meter:
         left = planned - ended
         if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{duration(left / rate)} left")
+        parts += _money(figures.budget)
+        parts += [f"paused: {pause}" for pause in figures.pauses]
         counts = {
-            "from the cache": figures.cached,
-            "in flight": figures.in_flight,
-            "waiting": figures.waiting,
             "failed": self._failed_before + figures.tasks_failed,
+            "from the cache": figures.cached,
+            "waiting": figures.waiting,
+            "in flight": figures.in_flight,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
-        parts += [f"paused: {pause}" for pause in figures.pauses]
-        return " · ".join(parts + _money(figures.budget))
+        line = parts[0][:width]
+        for part in parts[1:]:
+            if width is None or len(line) + len(part) + len(DOT) <= width:
+                line += DOT + part
+        return line
 
 
 def _money(budget: BudgetStatistics) -> list[str]:

@@ -146,5 +146,5 @@ def _as_text(rehearsal: Rehearsal, budget: float | None) -> str:
         lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
     if outcome.stopped is not None:
         lines.append(f"stops      {outcome.stopped}")
-    lines += [f"assumes    {said}" for said in rehearsal.assumes]
+    lines += ["assumed:", *(f"  {said}" for said in rehearsal.assumes)]
     return "\n".join(lines)

@@ -26,6 +26,7 @@ from runner.cli.speech import (
     text,
 )
 from runner.cli.stand import status_json
+from runner.cli.variables import say_idle
 from runner.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -43,8 +44,13 @@ CLOCK = SystemClock()
 
 
 def configuration(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The file named by `--config`; empty without one."""
-    return read_toml(given["config"]) if given.get("config") else {}
+    """The file named by `--config`, its cache found from its folder; or nothing."""
+    if not given.get("config"):
+        return {}
+    file = read_toml(given["config"])
+    if isinstance(place := file.get("cache_dir"), str):
+        file["cache_dir"] = given["config"].parent / place
+    return file
 
 
 def typed_settings(
@@ -54,11 +60,13 @@ def typed_settings(
     file: Mapping[str, Any],
 ) -> BaseModel:
     """The job's settings from command line, environment and file."""
+    say_idle(job)
     return resolve(
         job,
         typed=choices.job_settings(words, given["sets"]),
         environment=os.environ,
         file=file.get("settings", {}),
+        folder=given["config"].parent if given.get("config") else Path(),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from runner.cli.folding import folded
 from store.printable import LINE, printable
 
 DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
@@ -47,10 +49,16 @@ def record(values: Mapping[str, Any]) -> None:
 
 
 def text(block: str) -> None:
-    """Text for people, on stdout, safe for a terminal."""
-    # of all that ends a line somewhere, the newline alone is made; the rest is shown
-    for line in block.removesuffix("\n").split("\n"):
-        click.echo(printable(line))
+    """Text for people, on stdout, safe for a terminal and fitted to its width."""
+    safe = _safe(block)
+    if sys.stdout.isatty():
+        safe = folded(safe, shutil.get_terminal_size().columns)
+    click.echo(safe)
+
+
+def _safe(block: str) -> str:
+    """Of all that ends a line somewhere, the newline alone ends one; the rest shows."""
+    return "\n".join(map(printable, block.removesuffix("\n").split("\n")))
 
 
 def row(line: str) -> None:
@@ -61,6 +69,6 @@ def row(line: str) -> None:
 def raw(lines: str) -> None:
     """Data of another form on stdout, as it is; made safe where a terminal reads it."""
     if sys.stdout.isatty():
-        text(lines)
+        click.echo(_safe(lines))
     else:
         click.echo(lines, nl=False)

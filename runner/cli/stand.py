@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from runner.cli.figures import duration
+from runner.cli.figures import duration, number
 from runner.cli.outlook import outlook_json, outlook_lines
 from runner.limit_words import UNITS, words_of
 from store.clock import Clock
@@ -54,6 +54,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
+        "tasks_a_minute": status.pace,
         "schema": SCHEMA,
         "job": status.job,
         "job_version": status.job_version,
@@ -121,6 +122,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
+    if shown["state"] == "live" and status.pace:
+        lines.append(f"pace      {_pace(status, status.pace)}")
     if status.outlook is not None:
         lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
     if set(status.models) - {"subject"}:
@@ -153,6 +156,20 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     if status.why is not None:
         lines.append(status.why)
     return "\n".join(lines)
+
+
+def _pace(status: Status, a_minute: float) -> str:
+    """How fast it goes, and how long it takes at that pace.
+
+    Follow-ups that are not planned yet are counted as the estimate counts them.
+    """
+    calls = status.outlook and status.outlook.calls
+    if calls and calls.comes_to is not None:
+        left, what = calls.comes_to - calls.so_far, "about "
+    else:
+        left, what = status.tasks.open, "for what is planned, "
+    took = duration(60 * max(0.0, left) / a_minute)
+    return f"{number(a_minute)} tasks a minute; {what}{took} left"
 
 
 def limits_json(limits: LimitsSeen) -> dict[str, Any]:

@@ -320,6 +320,8 @@ SELECT stage, model, (
   WHERE l.model = minute.model AND l.stage = minute.stage
 ), sum(tokens_in), sum(tokens_out) FROM minute
 GROUP BY stage, model ORDER BY stage, model;
+-- name: ended_in_minutes
+SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;
 -- name: model_calls
 SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs

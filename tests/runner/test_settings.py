@@ -57,6 +57,22 @@ def test_an_empty_value_unsets_what_may_be_unset() -> None:
     assert _resolve({"cap": [""]}, file={"cap": 3}).cap is None
 
 
+def test_a_path_in_a_file_begins_where_the_file_lies(tmp_path: Path) -> None:
+    def bench(value: str, **typed: list[str]) -> Path | None:
+        return resolve(
+            Job(),
+            typed=typed,
+            environment={},
+            file={"bench": value, "mode": "fast"},
+            folder=tmp_path / "x",
+        ).bench
+
+    assert bench("data/b.jsonl") == tmp_path / "x" / "data" / "b.jsonl"
+    assert bench("../b.jsonl") == tmp_path / "b.jsonl"
+    assert bench("/b.jsonl") == Path("/b.jsonl")
+    assert bench("b.jsonl", bench=["c.jsonl"]) == Path.cwd() / "c.jsonl"
+
+
 def test_paths_become_absolute_so_that_a_resume_may_start_anywhere() -> None:
     bench = _resolve({"bench": ["data/bench.jsonl"]}).bench
     assert bench == Path.cwd() / "data/bench.jsonl"

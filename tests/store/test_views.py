@@ -413,6 +413,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "run_state": (),
     "heartbeat": (),
     "counters": (),
+    "ended_in_minutes": (0, 5),
     "counts": (),
     "lane_costs": (),
     "error_classes": (),

@@ -188,3 +188,45 @@ def test_a_run_without_its_inputs_says_which_one_it_misses(
     siftlog("run", JOB, *corpus, "--run-id=r", cwd=tmp_path)
     shutil.rmtree(tmp_path / "corpus" / "papers")
     assert "papers" in _fails(1, "score", "r", cwd=tmp_path)
+
+
+def test_a_misspelt_flag_is_answered_with_the_options_near_it(tmp_path: Path) -> None:
+    said = _fails(2, "run", JOB, "--modle", "x", cwd=tmp_path)
+    assert "'mode' or 'model'" in said
+    assert "'concurrency'" in _fails(2, "run", JOB, "--concurency=3", cwd=tmp_path)
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    done = siftlog("stauts", "last", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "did you mean 'status'?" in done.stderr
+
+
+def test_a_variable_that_sets_nothing_is_told(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    (tmp_path / ".env").write_text("SIFTLOG_RPM=3\nOPENAI_API_KEY=sk-x\n")
+    mine = {"SIFTLOG_CONCURENCY": "3", "SIFTLOG_TPM": "9", "SIFTLOG_SET_REASK": "0"}
+    done = siftlog("estimate", JOB, *corpus, cwd=tmp_path, env=mine)
+    warnings = [line for line in done.stderr.splitlines() if "SIFTLOG_" in line]
+    assert warnings == [
+        (
+            "warn: SIFTLOG_CONCURENCY in the environment sets nothing; did you mean "
+            "SIFTLOG_CONCURRENCY?"
+        ),
+        "warn: SIFTLOG_RPM in .env sets nothing: that file holds keys only.",
+    ]
+
+
+def test_a_ceiling_is_lifted_by_either_of_its_words(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    siftlog("run", JOB, *corpus, "--run-id=r", "--no-score", cwd=tmp_path)
+    for word in ("none", "inf"):
+        done = siftlog("limits", "r", "--rpm", word, "--dry-run", cwd=tmp_path)
+        assert "no limit of requests a minute" in done.stderr
+
+
+def test_a_model_where_a_run_belongs_is_told_how_to_look_for_it(tmp_path: Path) -> None:
+    said = _fails(2, "models", "gpt-4o", cwd=tmp_path)
+    assert "siftlog models --filter gpt-4o" in said

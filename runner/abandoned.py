@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from store.errors import CorruptLog
 from store.events import AttemptsAbandoned, AttemptStarted
 from store.log import Log
 from store.spending import dollars
@@ -18,8 +21,9 @@ async def abandoned(log: Log, *, hold: bool) -> AttemptsAbandoned | None:
     unknown = await log.in_flight()
     if not unknown:
         return None
-    worst = [await _worst_pico(log, task, attempt) for task, attempt in unknown]
-    return AttemptsAbandoned(attempts=unknown, hold=hold, possible_usd=usd(sum(worst)))
+    worst = [(await sent(log, task, attempt)).worst_usd for task, attempt in unknown]
+    possible = sum(map(pico, worst))
+    return AttemptsAbandoned(attempts=unknown, hold=hold, possible_usd=usd(possible))
 
 
 def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
@@ -37,10 +41,21 @@ def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
     )
 
 
-async def _worst_pico(log: Log, task: int, attempt: int) -> int:
-    """What one attempt had reserved; 0 where its price was unknown."""
-    for recorded in await log.task_events(task):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The start of an attempt without an outcome."""
+
+    at_us: int
+    worst_usd: float  #: what it had reserved; 0 where its price was unknown
+
+
+async def sent(log: Log, task: int, attempt: int) -> Sent:
+    """When an attempt that is in flight was sent, and what it may cost."""
+    for recorded in reversed(await log.task_events(task)):
         event = recorded.event
         if isinstance(event, AttemptStarted) and event.attempt == attempt:
-            return pico(event.worst_usd or 0.0)
-    return 0
+            return Sent(at_us=recorded.ts_us, worst_usd=event.worst_usd or 0.0)
+    raise CorruptLog(
+        f"attempt {attempt} of task {task} is in flight and was never started: see "
+        "'siftlog verify', then restore a copy of the run's folder"
+    )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
+from runner.answered import answered, completed
 from runner.bounds import USUAL_TOKEN, worst_output, worst_prompt
 from runner.cache import ResponseCache
 from runner.clients.client import Call, ModelClient, Received
@@ -23,7 +24,7 @@ from runner.job import Dataset, Job
 from runner.lane import Work
 from runner.plan import task_of
 from runner.prices import Price, cost_pico, worst_pico
-from runner.reask import reask_messages, refused
+from runner.reask import may_reask, reask_messages, refused
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.retry import may_be_billed
@@ -89,9 +90,7 @@ class _Item:
         self.reasks += 1
         self.extra += reask_messages(reply, failure)
         self.refused = (
-            TaskCompleted(
-                task=self.work.number, attempt=attempt, unparsed=failure.reason
-            ),
+            completed(self.work.number, attempt, failure),
             Answer(task=self.task, reply=reply, parsed=failure),
         )
 
@@ -134,13 +133,13 @@ class Attempts:
     async def _take_up_dialogue(self, item: _Item) -> None:
         """Go on with a re-ask that an earlier process began."""
         for recorded in refused(await self._log.task_events(item.work.number)):
-            answered = recorded.event
-            if isinstance(answered, AttemptAnswered):
+            event = recorded.event
+            if isinstance(event, AttemptAnswered):
                 body = await self._log.payload(recorded.seq) or b""
-                reply = decode_reply(answered.form, body)
+                reply = decode_reply(event.form, body)
                 if isinstance(reply, Reply):
-                    failure = self._failure(item, reply, answered.reask or "")
-                    item.refuse(answered.attempt, reply, failure)
+                    failure = self._failure(item, reply, event.reask or "")
+                    item.refuse(event.attempt, reply, failure)
 
     def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
         """Why a reply was refused by an earlier process, in as many words as then."""
@@ -226,15 +225,18 @@ class Attempts:
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
-        if decision.retry_in_s is None:
-            end, answer = item.refused or (
-                TaskFailed(task=work.number, attempt=item.attempt, error=name),
-                Answer(task=item.task, error=name),
-            )
-            await self._finish(item, [entry, end], answer)
-            return
-        await self._log.append(entry)
-        self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+        if decision.retry_in_s is not None:
+            await self._log.append(entry)
+            self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+        elif item.refused is None:
+            # nothing follows from it, so it is queued before anything is awaited
+            end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
+            await self._finish(item, [entry, end], Answer(task=item.task, error=name))
+        else:
+            # by itself, for the last reply's follow-ups may have to wait their turn
+            await self._log.append(entry)
+            completion, answer = item.refused
+            await self._finish(item, [completion], answer)
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
         work, reply = item.work, received.reply
@@ -253,20 +255,13 @@ class Attempts:
             told=told(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
-        answered = AttemptAnswered(
+        event = answered(
+            received,
             task=work.number,
             attempt=item.attempt,
-            form=received.form,
-            status=received.status,
             latency_ms=round(took * 1e3, 3),
-            finish_reason=reply.finish_reason,
-            tokens_in=usage.tokens_in if usage else None,
-            tokens_out=usage.tokens_out if usage else None,
-            tokens_cached=usage.tokens_cached if usage else None,
-            tokens_cache_write=usage.tokens_cache_write if usage else None,
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
-            headers=dict(received.headers) if received.headers else None,
         )
         try:
             parsed = self._stages[work.stage].parse(
@@ -274,7 +269,7 @@ class Attempts:
             )
         except Exception:
             # a fault of the parser's must not lose the answer
-            await self._log.append(Entry(event=answered, payload=received.body))
+            await self._log.append(Entry(event=event, payload=received.body))
             raise
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
@@ -282,30 +277,21 @@ class Attempts:
         if (
             failure is not None
             and isinstance(reply, Reply)
-            and self._may_reask(item, reply)
+            and may_reask(reply, asked=item.reasks, most=self._parts.reask)
         ):
-            asked = replace(answered, reask=failure.reason)
+            asked = replace(event, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
             self._weigh(item)
             self._scheduler.again(work)
             self._wake()
             return
-        await self._log.append(Entry(event=answered, payload=received.body))
+        await self._log.append(Entry(event=event, payload=received.body))
         if self._parts.cache is not None and not item.extra:
             # a dialogue's last reply answers a question that no run begins with
             self._parts.cache.keep(item.task, item.asked, received)
-        completed = TaskCompleted(
-            task=work.number,
-            attempt=item.attempt,
-            unparsed=failure.reason if failure is not None else None,
-        )
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        await self._finish(item, [completed], answer)
-
-    def _may_reask(self, item: _Item, reply: Reply) -> bool:
-        """A cut reply is not asked again: the same limit would cut it again."""
-        return item.reasks < self._parts.reask and not reply.is_truncated
+        await self._finish(item, [completed(work.number, item.attempt, parsed)], answer)
 
     async def _finish(
         self, item: _Item, entries: Sequence[Entry | Event], answer: Answer

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import errors as e
+from runner.retry import RULES
 
 ALIKE = 20
 """Failures in a row, of one class, that open the breaker."""
@@ -89,7 +90,7 @@ class Breaker:
             return None
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
-        if isinstance(error, e.AuthFailed):
+        if RULES[type(error)].stops_endpoint:
             return self.stop(f"{self._name} refused the key: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)

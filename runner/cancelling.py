@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runner.abandoned import sent
 from runner.growth import Growth
 from store.clock import Clock
 from store.commands import Command
 from store.events import (
     AttemptFailed,
-    AttemptStarted,
     CommandApplied,
     RunCancelled,
     TaskSkipped,
@@ -73,18 +73,14 @@ async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
     """End the attempts that were cut; the endpoint may have charged for them."""
     cut = await log.in_flight()
     for task, attempt in cut:
-        sent_us, worst_usd = max(
-            (recorded.ts_us, recorded.event.worst_usd)
-            for recorded in await log.task_events(task)
-            if isinstance(recorded.event, AttemptStarted)
-        )
+        begun = await sent(log, task, attempt)
         failed = AttemptFailed(
             task=task,
             attempt=attempt,
             error="Cancelled",
-            latency_ms=round((clock.now_us() - sent_us) / 1e3, 3),
+            latency_ms=max(0.0, round((clock.now_us() - begun.at_us) / 1e3, 3)),
             message=f"cut by {by}; the endpoint may have charged for it",
-            possible_usd=worst_usd or 0.0,
+            possible_usd=begun.worst_usd,
         )
         await log.append(failed, TaskSkipped(task=task, reason=REASON))
     return len(cut)

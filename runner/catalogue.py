@@ -50,7 +50,7 @@ def _listed(name: str, row: Mapping[str, Any]) -> Listed | None:
     return Listed(
         model=name if name.startswith(f"{provider}/") else f"{provider}/{name}",
         kind=kind,
-        price=listed_price(row),
+        price=listed_price(name, row),
         context_tokens=_context(row),
     )
 

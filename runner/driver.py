@@ -133,8 +133,8 @@ class Driver:
 
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
-        async with beside(self._guard(self._beat)), asyncio.TaskGroup() as calls:
-            plan = calls.create_task(self._guard(self._plan))
+        async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
+            plan = calls.create_task(self.guard(self._plan))
             await self._dispatch(calls, plan)
         if self._fatal is not None:
             raise self._fatal
@@ -159,10 +159,10 @@ class Driver:
             self._wake.clear()
             step = self._scheduler.step(self._clock.monotonic())
             for load in step.load:
-                calls.create_task(self._guard(partial(self._load, load)))
+                calls.create_task(self.guard(partial(self._load, load)))
             for work in step.start:
                 perform = partial(self._attempts.perform, work)
-                call = calls.create_task(self._guard(perform))
+                call = calls.create_task(self.guard(perform))
                 running.add(call)
                 call.add_done_callback(forget)
             if self._must_stop():
@@ -203,8 +203,11 @@ class Driver:
         except TimeoutError:
             return
 
-    async def _guard(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Let calls in flight finish before an error ends the run."""
+    async def guard(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do *work* beside the calls; those in flight finish before an error ends all.
+
+        `run` raises the first error of what it guards.
+        """
         try:
             await work()
         except Exception as error:  # noqa: BLE001 - kept, and raised by `run`

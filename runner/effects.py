@@ -14,12 +14,13 @@ from typing import TypeAlias
 
 from runner.driver import Driver
 from runner.scheduler import Scope, is_within
-from runner.standing import Refused, is_amount, limits_change
+from runner.standing import MOST, Refused, is_amount, limits_change
 from store.commands import Command
 from store.events import Event, RunPaused, TasksReopened
 from store.log import Log
 from store.query import Query, parse_query
 from store.runs import RunFolder
+from store.spending import dollars
 from store.views import Pause, open_reader, tasks
 
 PAGE = 2000
@@ -171,13 +172,13 @@ def _limits(command: Command, run: Target) -> Act:
 def _budget(command: Command, run: Target) -> Act:
     usd = command.payload.get("add_usd")
     if not is_amount(usd):
-        raise Refused("a budget is raised by more than 0 dollars")
+        raise Refused(f"a budget is raised by more than 0 and at most {MOST:,} dollars")
     if not run.driver.has_budget:
         raise Refused("the run has no budget, so there is nothing to add to")
 
     async def act() -> Done:
         run.driver.add_budget(usd)
-        return Done(said=f"${usd:,.2f} added to the budget")
+        return Done(said=f"{dollars(usd)} added to the budget")
 
     return act
 

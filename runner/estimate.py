@@ -14,12 +14,11 @@ from statistics import fmean, stdev
 from typing import Final
 
 from runner.bucket import MINUTE_S
-from runner.job import Job
 from runner.limiter import Limits
-from runner.plan import Roles, stage_of
 from runner.prices import Price, cost_pico, worst_pico
 from runner.reply import Usage
 from runner.sample import Grown, Place, Sample, Use
+from store.spending import dollars
 from store.task import PICO_PER_USD
 
 ERRORS: Final = 2.0
@@ -121,8 +120,7 @@ class Estimate:
 class Plan:
     """What is known of a run before it begins."""
 
-    job: Job
-    roles: Roles
+    replicates: int
     limits: Mapping[str, Limits]  #: by model
     prices: Mapping[str, Price | None]  #: by model
     usual_out: Mapping[tuple[str, str], float]
@@ -134,10 +132,8 @@ def estimate(plan: Plan, sample: Sample) -> Estimate:
     """What a sample of a plan's items says of the whole."""
     stages: dict[tuple[str, str], Figures] = {}
     for place in _places(sample.tried):
-        for model, times in _askers(plan, place).items():
-            figures = _figures(plan, sample, place, model, times)
-            key = (place.stage, model)
-            stages[key] = stages.get(key, EMPTY) + figures
+        key = (place.stage, place.model)
+        stages[key] = stages.get(key, EMPTY) + _figures(plan, sample, place)
     by_model: dict[str, list[Figures]] = {}
     for (_, model), figures in stages.items():
         by_model.setdefault(model, []).append(figures)
@@ -161,19 +157,8 @@ def _places(tried: Iterable[Grown]) -> list[Place]:
     return list(dict.fromkeys(place for grown in tried for place in grown))
 
 
-def _askers(plan: Plan, place: Place) -> dict[str, int]:
-    """Who is asked the calls of a place, and how often each."""
-    stage, root = (stage_of(plan.job, name) for name in (place.stage, place.root))
-    times = plan.roles.replicates
-    if stage.role != root.role:
-        # another role is asked anew in the family of each model of the first
-        times *= len(plan.roles.of(root))
-    return dict.fromkeys(plan.roles.of(stage), times)
-
-
-def _figures(
-    plan: Plan, sample: Sample, place: Place, model: str, times: int
-) -> Figures:
+def _figures(plan: Plan, sample: Sample, place: Place) -> Figures:
+    times = plan.replicates
     found = ALL if place.is_first else FOLLOWED
 
     def sums(amount: Callable[[Use], float]) -> Span:
@@ -187,13 +172,13 @@ def _figures(
         calls = Span(low=exact, expected=exact, high=exact)
     tokens_in = sums(lambda use: use.tokens_in).times(*TOKENIZERS)
     spoken = sums(lambda use: use.tokens_out)
-    usual = plan.usual_out.get((place.stage, model))
+    usual = plan.usual_out.get((place.stage, place.model))
     expected = spoken.expected if usual is None else usual * calls.expected
     most = max(expected, sums(lambda use: use.most_out).high)
     tokens_out = Span(
         low=min(spoken.low * TERSE, expected), expected=expected, high=most
     )
-    price = plan.prices[model]
+    price = plan.prices[place.model]
     return Figures(
         calls=calls,
         tokens_in=tokens_in,
@@ -274,7 +259,7 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
     The word is `holds`, `may not hold`, `does not hold` or `unknown`.
     """
     usd = estimate.total.usd
-    budget = f"A budget of ${budget_usd:,.2f}"
+    budget = f"A budget of {dollars(budget_usd)}"
     if usd is None:
         return "unknown", f"{budget} says nothing while a price is unknown."
     if usd.high <= budget_usd:
@@ -282,7 +267,7 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
     if usd.low > budget_usd:
         return (
             "does not hold",
-            f"{budget} does not hold: the low figure is ${usd.low:,.2f}.",
+            f"{budget} does not hold: the low figure is {dollars(usd.low)}.",
         )
     likely = "is likely to" if usd.expected <= budget_usd else "is not likely to"
     return "may not hold", f"{budget} {likely} hold."

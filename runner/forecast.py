@@ -65,7 +65,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Forecast:
 
 
 def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | None:
-    """The tasks at their lanes' means; None: a lane has completed none so far."""
+    """A reply each at their lanes' means; None: a lane has had none so far."""
     if not counts.keys() <= means.keys():
         return None
     return sum(n * means[lane] for lane, n in sorted(counts.items()))
@@ -74,7 +74,7 @@ def _cost(counts: Mapping[Lane, int], means: Mapping[Lane, float]) -> float | No
 def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
     """What is spent and may be, and what the budget leaves beside calls in flight."""
     money = spending(reader)
-    taken = money.spent_pico + money.possible_pico
+    taken = money.spent_pico + money.possible_pico + money.in_flight_pico
     left = None if money.cap_pico is None else usd(money.cap_pico - taken)
     return {
         "spent_usd": money.spent_usd,

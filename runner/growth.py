@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
+from runner.answered import completed
 from runner.job import Dataset, Job
 from runner.plan import (
     BLOCK,
@@ -24,9 +25,8 @@ from runner.plan import (
     numbered,
 )
 from runner.reading import parsed_answer
-from runner.reply import ParseFailure
 from runner.task import Answer, TaskSpec
-from store.events import Entry, Event, PlannedTask, TaskCompleted, TasksPlanned
+from store.events import Entry, Event, PlannedTask, TasksPlanned
 from store.log import Log, Planning
 from store.manifest import manifest_bytes
 from store.task import TaskRow
@@ -45,7 +45,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class TaskEnd:
     """A task that has come to its end, or is looked at again."""
 
     row: TaskRow
@@ -100,9 +100,9 @@ class Growth:
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
     ) -> list[tuple[str, str]]:
         """Record a task's end and what follows; each (stage, model) that got tasks."""
-        return await self.finish_all([Ended(row=row, answer=answer, entries=entries)])
+        return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
 
-    async def finish_all(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+    async def finish_all(self, ended: Sequence[TaskEnd]) -> list[tuple[str, str]]:
         """Record the ends of several tasks, and what follows, as one unit."""
         pairs = await self._follow_and_append(ended)
         keys = [
@@ -162,7 +162,9 @@ class Growth:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow_and_append(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+    async def _follow_and_append(
+        self, ended: Sequence[TaskEnd]
+    ) -> list[tuple[str, str]]:
         """Append what is to be recorded with the tasks that follow from each answer.
 
         Only a reply is followed up alone; a failure is appended without awaiting
@@ -188,7 +190,7 @@ class Growth:
                 await self._log.append(*together)
         return _pairs(tasks)
 
-    def _specs(self, end: Ended) -> list[TaskSpec]:
+    def _specs(self, end: TaskEnd) -> list[TaskSpec]:
         """What follows from one answer alone."""
         stage = self._stages[end.row.stage]
         if not stage.follows or stage.gathers or end.answer.reply is None:
@@ -290,15 +292,8 @@ class Growth:
                 if row.updated_seq > before:
                     continue  # an answer of this process, which reads it elsewhere
                 answer = await self._answer(row)
-                parsed = answer.parsed
-                completed = TaskCompleted(
-                    task=row.task,
-                    attempt=row.attempts,
-                    unparsed=parsed.reason
-                    if isinstance(parsed, ParseFailure)
-                    else None,
-                )
-                for pair in await self.finish(row, answer, [completed]):
+                end = completed(row.task, row.attempts, answer.parsed)
+                for pair in await self.finish(row, answer, [end]):
                     yield pair
 
     async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:
@@ -320,7 +315,7 @@ class Growth:
         if row.group is not None and self._stages[row.stage].gathers:
             self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
-        ended = Ended(row=row, answer=await self._answer(row), entries=())
+        ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
         return await self._follow_and_append([ended])
 
 

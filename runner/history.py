@@ -10,7 +10,7 @@ from store.runs import list_runs
 from store.views import open_reader, run_started, usage_counts
 
 ENOUGH: Final = 20
-"""Completed tasks that make a mean."""
+"""Replies that make a mean."""
 NEWEST: Final = 50
 """Runs that are looked at; each costs some milliseconds."""
 
@@ -31,7 +31,7 @@ def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
         except StoreError:
             continue
         for use in counts:
-            if use.completed >= ENOUGH and use.tokens_out:
-                mean = use.tokens_out / use.completed
+            if use.replies >= ENOUGH and use.tokens_out:
+                mean = use.tokens_out / use.replies
                 found.setdefault((use.stage, use.model), mean)
     return found

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runner.answered import answered, completed
 from runner.attempts import Parts
 from runner.cache import ResponseCache
 from runner.clients.client import Received
-from runner.growth import Ended
+from runner.growth import TaskEnd
 from runner.plan import stage_of, task_of
-from runner.reply import ParseFailure, Reply
+from runner.reask import may_reask
+from runner.reply import ParseFailure
 from runner.task import Answer, Task
 from runner.wire import Skeleton, skeleton
-from store.events import AttemptAnswered, AttemptStarted, Entry, TaskCompleted
+from store.events import AttemptAnswered, AttemptStarted, Entry
 from store.task import TaskRow
 
 TOGETHER = 64
@@ -79,52 +81,34 @@ class Hits:
 
     def _end(
         self, row: TaskRow, task: Task, made: Skeleton, received: Received
-    ) -> Ended | None:
+    ) -> TaskEnd | None:
         """How the task ends with this reply; None if it would be asked again."""
         parts, reply = self._parts, received.reply
         parsed = stage_of(parts.job, row.stage).parse(parts.dataset, task, reply)
-        failure = parsed if isinstance(parsed, ParseFailure) else None
-        if (
-            failure is not None
-            and parts.reask
-            and isinstance(reply, Reply)
-            and not reply.is_truncated
-        ):
+        is_unread = isinstance(parsed, ParseFailure)
+        if is_unread and may_reask(reply, asked=0, most=parts.reask):
             return None
         attempt = row.attempts + 1
-        usage = reply.usage
         started = AttemptStarted(
             task=row.task,
             attempt=attempt,
             request_sha256=made.sha256,
             worst_usd=0.0,
         )
-        answered = AttemptAnswered(
+        event = answered(
+            received,
             task=row.task,
             attempt=attempt,
-            form=received.form,
-            status=received.status,
             latency_ms=None,
-            finish_reason=reply.finish_reason,
-            tokens_in=usage.tokens_in if usage else None,
-            tokens_out=usage.tokens_out if usage else None,
-            tokens_cached=usage.tokens_cached if usage else None,
-            tokens_cache_write=usage.tokens_cache_write if usage else None,
             cost_usd=0.0,
             cached=True,
-            headers=received.headers,
         )
-        completed = TaskCompleted(
-            task=row.task,
-            attempt=attempt,
-            unparsed=failure.reason if failure is not None else None,
-        )
-        return Ended(
+        return TaskEnd(
             row=row,
             answer=Answer(task=task, reply=reply, parsed=parsed),
             entries=(
                 Entry(event=started, payload=made.body, blobs=made.blobs),
-                Entry(event=answered, payload=received.body),
-                completed,
+                Entry(event=event, payload=received.body),
+                completed(row.task, attempt, parsed),
             ),
         )

@@ -10,26 +10,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from runner.answered import answered, completed
+from runner.clients.client import Received
 from runner.job import ImportedAnswer, Job, Stage
-from runner.plan import stage_of
-from runner.reply import ParseFailure, Reply
+from runner.plan import BLOCK, stage_of
+from runner.reply import Reply
 from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.wire import encode_answer
 from runner.work import Work
 from store.events import (
-    AttemptAnswered,
     Entry,
     Event,
     PlannedTask,
     RunFinished,
-    TaskCompleted,
     TaskFailed,
     TasksPlanned,
 )
 from store.log import Log
 from store.manifest import manifest_bytes
-
-BLOCK = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,19 +126,7 @@ def _answered(
     )
     reply = Reply(text=text, finish_reason=answer.finish_reason)
     parsed = stage.parse(work.dataset, task, reply)
-    event = AttemptAnswered(
-        task=number,
-        attempt=0,
-        form=OPENAI_CHAT,
-        status=200,
-        latency_ms=None,
-        finish_reason=answer.finish_reason,
-    )
-    return [
-        Entry(event=event, payload=encode_reply(text, answer.finish_reason)),
-        TaskCompleted(
-            task=number,
-            attempt=0,
-            unparsed=parsed.reason if isinstance(parsed, ParseFailure) else None,
-        ),
-    ]
+    form, body = encode_answer(reply)
+    received = Received(body=body, form=form, reply=reply)
+    event = answered(received, task=number, attempt=0, latency_ms=None, cost_usd=None)
+    return [Entry(event=event, payload=body), completed(number, 0, parsed)]

@@ -35,9 +35,7 @@ from runner.shell import Shell
 from runner.signals import obey_signals
 from runner.work import Work
 from store.estimates import liveness
-from store.events import (
-    RunResumed,
-)
+from store.events import RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.views import open_reader, run_started, spending, status
@@ -225,6 +223,7 @@ async def _drive(
             clock=shell.clock,
             stages=tuple(stage.name for stage in work.job.stages),
             models=tuple(clients),
+            tell=shell.tell,
             found=taken_up.found,
             own=taken_up.own,
         )
@@ -252,7 +251,7 @@ def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
     roles = assigned(job, options)
     lanes = []
     for model in roles.all_models:
-        name = options.of(model).base_url or model
+        name = options.endpoint_of(model)
         endpoint = endpoints.setdefault(name, Endpoint(name))
         stages = roles.stages_of(job, model)
         lanes.append((model, stages, options.limits_of(model), endpoint))

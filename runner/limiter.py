@@ -23,6 +23,9 @@ REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
 TOKEN_BURST_S = 1.0
 """Tokens are settled late and in lumps."""
+MOST_CALLS = 100_000
+"""At a time, whatever a person sets: a machine has 65,536 ports towards an address, and
+memory grows with the tasks that are held ready."""
 
 BRIEF_S = 1.0
 """A wait up to here, asked of a call that was refused by chance, is that call's alone.

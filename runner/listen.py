@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from runner.beside import beside
@@ -19,7 +19,7 @@ from runner.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.standing import KINDS, Refused, standing
 from store.clock import Clock
 from store.commands import Command, CommandTail
-from store.errors import QueryError
+from store.errors import StoreError
 from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.log import Log
@@ -57,6 +57,7 @@ class Listener:
         clock: Clock,
         stages: tuple[str, ...],
         models: tuple[str, ...],
+        tell: Callable[[str], None],
         found: str | None = None,
         own: Collection[str] = (),
     ) -> None:
@@ -69,6 +70,7 @@ class Listener:
             clock: says when to look.
             stages: those of the job.
             models: all that are asked.
+            tell: takes a sentence for whoever takes the run up.
             found: the state in which this process found the run; None: it is new.
             own: names of the limits that this process was started with.
         """
@@ -78,6 +80,7 @@ class Listener:
         self._clock = clock
         self._stages = stages
         self._models = models
+        self._tell = tell
         self._found = found
         self._own = own
         self._tail = CommandTail(folder.control)
@@ -91,7 +94,7 @@ class Listener:
         """Carry out what is waiting in the file, then listen while the body runs."""
         await self._take_up()
         await self._poll(WAITING, self._found)
-        async with beside(self._listen()):
+        async with beside(self._driver.guard(self._listen)):
             yield
 
     async def _take_up(self) -> None:
@@ -115,7 +118,11 @@ class Listener:
             await self._poll(EFFECTS, None)
 
     async def _poll(self, effects: Effects, found: str | None) -> None:
-        for command in self._tail.read():
+        try:
+            asked = self._tail.read()
+        except OSError:
+            return  # as with too many connections open: it is read a moment later
+        for command in asked:
             if command.id not in self._answered:
                 self._answered.add(command.id)
                 await self._obey(command, effects, found)
@@ -134,7 +141,8 @@ class Listener:
         try:
             await self._check_state(command, found)
             act = effects.get(command.kind, unknown)(command, target)
-        except (Refused, QueryError) as error:
+        except (Refused, StoreError) as error:
+            # a log that cannot be looked at may still be written; if not, this raises
             await self._log.append(
                 CommandRejected(
                     command=command.id,
@@ -143,6 +151,7 @@ class Listener:
                     reason=str(error),
                 )
             )
+            self._answer(command, found, f"refused: {error}")
             return
         if command.kind == "cancel":
             # before it is durable: the process may end at that very moment
@@ -161,6 +170,12 @@ class Listener:
         if done is not None:
             applied = CommandApplied(command=command.id, effect=done.said)
             await self._log.append(*done.events, applied)
+            self._answer(command, found, done.said)
+
+    def _answer(self, command: Command, found: str | None, said: str) -> None:
+        """Tell what became of a request that waited: who asked may be gone by now."""
+        if found is not None:
+            self._tell(f"Waiting was {command.kind} (by {command.author}): {said}.")
 
     async def _check_state(self, command: Command, found: str | None) -> None:
         """Refuse what was decided on a run that has changed meanwhile."""

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from runner.errors import UsageError
-from runner.limiter import Limits
+from runner.limiter import MOST_CALLS, Limits
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (
@@ -72,7 +72,7 @@ class ModelOptions(BaseModel):
 
     base_url: str | None = None
     api_key_env: Variable = None
-    concurrency: int | None = Field(None, ge=1)
+    concurrency: int | None = Field(None, ge=1, le=MOST_CALLS)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
     weight: float = Field(1.0, gt=0, description="share of an endpoint used by several")
@@ -108,7 +108,9 @@ class RunOptions(BaseModel):
     api_key_env: Variable = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
-    concurrency: int = Field(256, ge=1, description="most calls at a time, per model")
+    concurrency: int = Field(
+        256, ge=1, le=MOST_CALLS, description="most calls at a time, per model"
+    )
     rpm: float | None = Field(None, gt=0, description="requests a minute, per model")
     tpm: float | None = Field(None, gt=0, description="tokens a minute, per model")
     timeout_s: float = Field(300.0, gt=0, description="one attempt, at most")
@@ -178,6 +180,10 @@ class RunOptions(BaseModel):
                 "tpm": own.tpm or self.tpm,
             }
         )
+
+    def endpoint_of(self, model: str) -> str:
+        """The name of the endpoint that serves a model; what it limits is shared."""
+        return self.of(model).base_url or model
 
     def limits_of(self, model: str) -> Limits:
         """What is set for one model's calls."""

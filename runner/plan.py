@@ -120,31 +120,45 @@ def follow_ups(
     existing: Iterable[TaskRow],
     others: Iterable[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """The tasks that follow a group and are neither in the plan yet nor in *others*.
-
-    A task is asked of the model that the group's own tasks were asked of, if that is
-    of its stage's role; else of the model of the family's first task, likewise: what
-    follows from a judge's verdict on a subject goes to that subject. Where neither is
-    of the role, all of its models are asked.
-    """
+    """The tasks that follow a group and are neither in the plan yet nor in *others*."""
     family = {row.task: row for row in existing}
     there = {identity(row) for row in family.values()}
     there.update(identity(task) for task in others)
     leader = group[0].task
-    ancestors = [(stage_of(job, leader.stage).role, leader.model)]
+    ancestors = [(leader.stage, leader.model)]
     if root in family:
-        first = family[root]
-        ancestors.append((stage_of(job, first.stage).role, first.model))
+        ancestors.append((family[root].stage, family[root].model))
     planned: list[PlannedTask] = []
     for spec in specs:
-        stage = stage_of(job, spec.stage)
-        inherited = [(model,) for role, model in ancestors if role == stage.role]
-        for model in inherited[0] if inherited else roles.of(stage):
+        for model in followers(job, spec.stage, ancestors, roles):
             task = _planned(spec, model, leader.replicate, root=root)
             if identity(task) not in there:
                 there.add(identity(task))
                 planned.append(task)
     return planned
+
+
+def followers(
+    job: Job, stage: str, ancestors: Iterable[tuple[str, str]], roles: Roles
+) -> tuple[str, ...]:
+    """The models that are asked what follows in a stage.
+
+    It is the model that the group's own tasks were asked of, if that is of the stage's
+    role; else that of the family's first task, likewise: what follows from a judge's
+    verdict on a subject goes to that subject. Where neither is of the role, it is all
+    of its models.
+
+    Args:
+        job: whose stages.
+        stage: in which something follows.
+        ancestors: stage and model of the group's tasks, then of the family's first.
+        roles: who serves which.
+    """
+    wanted = stage_of(job, stage)
+    inherited = (
+        (model,) for name, model in ancestors if stage_of(job, name).role == wanted.role
+    )
+    return next(inherited, roles.of(wanted))
 
 
 def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> PlannedTask:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from runner.clients.route import is_offline
 from runner.estimate import Estimate, Plan, Span, estimate
 from runner.history import usual_replies
 from runner.options import RunOptions
@@ -28,8 +29,6 @@ AT_START_S: Final = 0.1
 """For trying items before a run's first event: some six papers of 60 KB."""
 AMONG_AT_START: Final = 4096
 LARGEST_AT_START: Final = 16
-OFFLINE: Final = ("baseline/", "recorded:")
-"""How names of models begin that no endpoint serves."""
 
 
 def preview(
@@ -39,9 +38,9 @@ def preview(
     sample = draw(
         work.job,
         work.dataset,
+        roles=assigned(work.job, options),
         items=ITEMS,
         goes_on=lambda calls: calls < CALLS,
-        model=options.model[0],
         count=count,
     )
     return estimate(_plan(work, options, runs_dir), sample)
@@ -54,18 +53,18 @@ def expected(
 
     How many items it is made of depends on what the machine can try in an instant.
     """
-    plan = _plan(work, options, runs_dir)
-    if plan.offline.issuperset(plan.limits):
+    if all(map(is_offline, assigned(work.job, options).all_models)):
         return None
+    plan = _plan(work, options, runs_dir)
     end = clock.monotonic() + AT_START_S
     sample = draw(
         work.job,
         work.dataset,
+        roles=assigned(work.job, options),
         items=ITEMS,
         goes_on=lambda _: clock.monotonic() < end,
         among=AMONG_AT_START,
         largest=LARGEST_AT_START,
-        model=options.model[0],
     )
     if not sample.tried:
         return None
@@ -92,10 +91,9 @@ def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
     roles = assigned(work.job, options)
     models = roles.all_models
     return Plan(
-        job=work.job,
-        roles=roles,
+        replicates=roles.replicates,
         limits={model: options.limits_of(model) for model in models},
         prices={model: price_of(model, options) for model in models},
         usual_out=usual_replies(runs_dir, work.job.name),
-        offline=frozenset(model for model in models if model.startswith(OFFLINE)),
+        offline=frozenset(filter(is_offline, models)),
     )

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from runner.clients.route import is_offline
 from runner.errors import UsageError
 from runner.options import RunOptions
 from runner.reply import Usage
@@ -31,6 +32,11 @@ TABLE: Final = "model_prices_and_context_window_backup.json"
 
 UNREAD: Final = ("tiered_pricing", "input_cost_per_request")
 """Keys of a row whose tokens do not tell the price: it counts as unknown."""
+
+SEARCH: Final = "search_context_cost_per_query"
+"""Key of the rows of models that can search the web. Most do it as a tool, which is
+never asked for here; those called after it, and a provider's who sells nothing else, do
+it at each request, and cost for it several times what the tokens cost."""
 
 EMBEDDING: Final = "embedding"
 """Mode of the rows that may have no output price, because there is no output."""
@@ -128,7 +134,7 @@ def price_of(model: str, options: RunOptions) -> Price | None:
     In this order: the model's own table of the configuration, `--price`, litellm's
     table. Where a model is served does not matter, its name does.
     """
-    if model.startswith(("baseline/", "recorded:")):
+    if is_offline(model):
         return FREE
     own = options.of(model)
     if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:
@@ -141,7 +147,7 @@ def price_of(model: str, options: RunOptions) -> Price | None:
     if options.price is not None:
         return _set(*options.price)
     row = row_of(model)
-    return None if row is None else listed_price(row)
+    return None if row is None else listed_price(model, row)
 
 
 def _set(
@@ -182,12 +188,12 @@ def table() -> Mapping[str, msgspec.Raw]:
     return msgspec.json.decode(content, type=dict[str, msgspec.Raw])
 
 
-def listed_price(row: Mapping[str, Any]) -> Price | None:
-    """A row's price, with those of longer prompts; None: it does not tell."""
+def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
+    """A price by its row, with those of longer prompts; None: it does not tell."""
     is_embedding = row.get("mode") == EMBEDDING
     output = "input_cost_per_token" if is_embedding else "output_cost_per_token"
     is_whole = "input_cost_per_token" in row and output in row
-    if not is_whole or any(row.get(key) for key in UNREAD):
+    if not is_whole or any(row.get(key) for key in UNREAD) or _searches(model, row):
         return None
     longer = sorted(
         (int(found[2]) * 1000, found[1]) for found in map(_LONG.fullmatch, row) if found
@@ -197,6 +203,12 @@ def listed_price(row: Mapping[str, Any]) -> Price | None:
         longer=tuple((tokens, _step(row, suffix)) for tokens, suffix in longer),
     )
     return None if price.is_free else price
+
+
+def _searches(model: str, row: Mapping[str, Any]) -> bool:
+    """Whether each request is charged for a search too."""
+    always = "search" in model or row.get("litellm_provider") == "perplexity"
+    return always and bool(row.get(SEARCH))
 
 
 def _step(row: Mapping[str, Any], suffix: str) -> Price:

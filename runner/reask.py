@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.reply import ParseFailure, Reply
+from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import Message, Part
 from store.events import (
     AttemptAnswered,
@@ -27,6 +27,14 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
             case _:
                 pass
     return found
+
+
+def may_reask(reply: AnyReply, *, asked: int, most: int) -> bool:
+    """Whether a reply that cannot be read is asked for again, after *asked* times.
+
+    Only chats are. A cut one is not: the same limit would cut it again.
+    """
+    return asked < most and isinstance(reply, Reply) and not reply.is_truncated
 
 
 def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:

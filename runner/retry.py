@@ -61,7 +61,6 @@ class Decision:
 
     retry_in_s: float | None  #: None: the task has failed
     pause_endpoint_s: float = 0.0  #: the endpoint asked everybody to wait this long
-    stops_endpoint: bool = False
 
 
 def decide(
@@ -89,7 +88,7 @@ def decide(
     pause = asked if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
     if rule.stops_endpoint:
         # the task stays open: nothing is wrong with it
-        return Decision(retry_in_s=0.0, stops_endpoint=True)
+        return Decision(retry_in_s=0.0)
     delay = max(asked, chance * min(rule.cap_s, rule.base_s * 2.0 ** (same - 1)))
     spent = same >= rule.tries or tries >= MAX_TRIES
     if spent or elapsed_s + delay > deadline_s:

@@ -17,8 +17,9 @@ from typing import Final
 
 from runner.bounds import worst_output
 from runner.job import Dataset, Job
-from runner.plan import stage_of
-from runner.reply import Reply
+from runner.plan import Roles, followers, stage_of
+from runner.reply import Content, Reply
+from runner.request import Request
 from runner.task import Answer, Task, TaskSpec
 from runner.tokens import CountTokens, prompt_tokens, text_tokens
 
@@ -30,7 +31,7 @@ LARGEST: Final = 1000
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """What the calls of a stage come to, for one model and one replicate."""
+    """What the calls of a stage to one model come to, in one replicate."""
 
     calls: float = 0.0
     tokens_in: float = 0.0
@@ -40,10 +41,10 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A stage in a family of tasks."""
+    """The tasks of a stage and model, those planned first or those that follow."""
 
     stage: str
-    root: str  #: stage of the family's first task
+    model: str
     is_first: bool  #: its tasks are planned first, and follow from none
 
 
@@ -68,21 +69,16 @@ class Sample:
     first_calls: Counter[str]  #: those that are asked, by stage: exact
     tried: tuple[Grown, ...]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every item was tried."""
-        return len(self.tried) == self.items
-
 
 def draw(
     job: Job,
     dataset: Dataset,
     *,
+    roles: Roles,
     items: int,
     goes_on: Callable[[int], bool],
     among: int | None = None,
     largest: int = LARGEST,
-    model: str = "baseline/lexical",
     count: CountTokens = text_tokens,
 ) -> Sample:
     """Try some items of a plan, drawn evenly and always the same.
@@ -90,11 +86,11 @@ def draw(
     Args:
         job: whose plan, requests, parsers, follow-ups and baseline.
         dataset: its data.
+        roles: which models serve which; one replicate of each task is tried.
         items: how many to try, at most.
         goes_on: whether another is tried, after so many baseline answers; one is.
         among: look at no more than so many items of the plan; None: at all.
         largest: tasks of an item that are kept; the first stand for the rest.
-        model: whose requests are built.
         count: counts the tokens of a text.
     """
     first_calls: Counter[str] = Counter()
@@ -111,7 +107,7 @@ def draw(
             kept[chance.randrange(items)] = unit
             next_kept.skip()
     chance.shuffle(kept)
-    offline = _Offline(job, dataset, model, count)
+    offline = _Offline(job, dataset, roles, count)
     tried: list[Grown] = []
     for unit in kept:
         if tried and not goes_on(offline.calls):
@@ -157,10 +153,35 @@ def _units(
         yield unit
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A task of an item, and the first of its family."""
+
+    spec: TaskSpec
+    model: str
+    root: _Asked | None = None  #: None: itself
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What makes it itself in its item: its family, and what is asked of whom."""
+        return tuple(
+            word
+            for each in (self.root or self, self)
+            for word in (each.spec.stage, each.spec.key, each.model)
+        )
+
+    @property
+    def ancestors(self) -> list[tuple[str, str]]:
+        """Whose models those that follow it may inherit."""
+        first = self.root or self
+        return [(self.spec.stage, self.model), (first.spec.stage, first.model)]
+
+
 @dataclass(slots=True, kw_only=True)
 class _Group:
     """Answers that a stage gathers under a key."""
 
+    leader: _Asked
     answers: list[Answer] = field(default_factory=list)
     followed: int = 0  #: answers it had when it was followed up
 
@@ -169,86 +190,107 @@ class _Offline:
     """Answers items by the baseline."""
 
     def __init__(
-        self, job: Job, dataset: Dataset, model: str, count: CountTokens
+        self, job: Job, dataset: Dataset, roles: Roles, count: CountTokens
     ) -> None:
         self._job = job
         self._dataset = dataset
-        self._model = model
+        self._roles = roles
         self._count = count
+        #: of the present item: models that are asked the same get the same answer
+        self._said: dict[Request, tuple[Content, int]] = {}
         self.calls = 0
 
     def grown(self, unit: Unit) -> Grown:
         """What an item comes to with all that follows from it."""
+        self._said.clear()
         uses: Grown = {}
-        first = {(spec.stage, spec.key) for spec in unit.specs}
-        there: set[tuple[str, str]] = set()
-        groups: dict[tuple[str, str], _Group] = {}
-        queue = deque(unit.specs)
+        there: set[tuple[str, ...]] = set()
+        groups: dict[tuple[str, str, str], _Group] = {}
+        queue = deque(
+            _Asked(spec=spec, model=model)
+            for spec in unit.specs
+            for model in self._roles.of(stage_of(self._job, spec.stage))
+        )
         while queue or (queue := deque(self._gather(groups))):
-            spec = queue.popleft()
-            name = (spec.stage, spec.key)
-            if name in there:
+            asked = queue.popleft()
+            if asked.identity in there:
                 continue
-            there.add(name)
-            place = Place(
-                stage=spec.stage, root=unit.specs[0].stage, is_first=name in first
-            )
-            answer = self._answer(spec, uses, place)
-            queue.extend(self._follow(spec, answer, groups))
+            there.add(asked.identity)
+            queue.extend(self._follow(asked, self._answer(asked, uses), groups))
         share = unit.size / len(unit.specs)
         return {place: _scaled(use, share) for place, use in uses.items()}
 
-    def _answer(self, spec: TaskSpec, uses: Grown, place: Place) -> Answer:
+    def _answer(self, asked: _Asked, uses: Grown) -> Answer:
+        spec = asked.spec
         task = Task(
             number=1,
             stage=spec.stage,
             key=spec.key,
-            model=self._model,
+            model=asked.model,
             replicate=1,
             context=spec.context,
         )
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
         request = self._job.request(self._dataset, task)
-        content = self._job.baseline(request)
+        content, tokens_in = self._content(request)
         reply = Reply(text=content) if isinstance(content, str) else content
         parse = stage_of(self._job, spec.stage).parse
-        self.calls += 1
+        place = Place(stage=spec.stage, model=asked.model, is_first=asked.root is None)
         use = uses.setdefault(place, Use())
         use.calls += 1
-        use.tokens_in += prompt_tokens(request, self._count)
+        use.tokens_in += tokens_in
         if isinstance(reply, Reply):
             said = self._count(reply.text) + 1
             use.tokens_out += min(said, worst_output(request))
         use.most_out += worst_output(request)
         return Answer(task=task, reply=reply, parsed=parse(self._dataset, task, reply))
 
+    def _content(self, request: Request) -> tuple[Content, int]:
+        """What the baseline says, and the tokens of the prompt."""
+        found = self._said.get(request)
+        if found is None:
+            self.calls += 1
+            tokens = prompt_tokens(request, self._count)
+            found = self._said[request] = (self._job.baseline(request), tokens)
+        return found
+
     def _follow(
         self,
-        spec: TaskSpec,
+        asked: _Asked,
         answer: Answer,
-        groups: dict[tuple[str, str], _Group],
-    ) -> Iterable[TaskSpec]:
-        stage = stage_of(self._job, spec.stage)
+        groups: dict[tuple[str, str, str], _Group],
+    ) -> Iterable[_Asked]:
+        stage = stage_of(self._job, asked.spec.stage)
         if stage.gathers:
-            if spec.group is not None:
-                group = groups.setdefault((spec.stage, spec.group), _Group())
+            if asked.spec.group is not None:
+                key = (stage.name, asked.model, asked.spec.group)
+                group = groups.setdefault(key, _Group(leader=asked))
                 group.answers.append(answer)
-            return ()
+            return []
         if not stage.follows or answer.reply is None:
-            return ()
-        return self._job.follow_up(self._dataset, (answer,))
+            return []
+        return self._next(asked, (answer,))
 
-    def _gather(self, groups: dict[tuple[str, str], _Group]) -> Iterable[TaskSpec]:
+    def _next(self, leader: _Asked, group: tuple[Answer, ...]) -> Iterator[_Asked]:
+        """The tasks that follow a group."""
+        root = leader.root or leader
+        for spec in self._job.follow_up(self._dataset, group):
+            for model in followers(
+                self._job, spec.stage, leader.ancestors, self._roles
+            ):
+                yield _Asked(spec=spec, model=model, root=root)
+
+    def _gather(self, groups: dict[tuple[str, str, str], _Group]) -> Iterable[_Asked]:
         """Follow up the groups of the earliest stage that has grown."""
         for stage in self._job.stages:
-            specs: list[TaskSpec] = []
-            for (name, _), group in groups.items():
+            tasks: list[_Asked] = []
+            for (name, _, _), group in groups.items():
                 if name == stage.name and group.followed < len(group.answers):
                     group.followed = len(group.answers)
-                    specs += self._job.follow_up(self._dataset, tuple(group.answers))
-            if specs:
-                return specs
+                    tasks += self._next(group.leader, tuple(group.answers))
+            if tasks:
+                return tasks
         return ()
 
 

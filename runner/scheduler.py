@@ -316,16 +316,6 @@ class Scheduler:
         return self._lanes[model].limits
 
     @property
-    def is_paused(self) -> bool:
-        """Whether anything is held back by a person."""
-        return bool(self._pauses)
-
-    @property
-    def in_flight(self) -> int:
-        """Attempts under way."""
-        return sum(lane.in_flight for lane in self._lanes.values())
-
-    @property
     def held(self) -> int:
         """Open tasks that wait for a person."""
         return sum(lane.held for lane in self._lanes.values())

@@ -1,10 +1,11 @@
-"""How many calls at a time an endpoint takes: slow start, then AIMD; sans-IO.
+"""How many calls at a time are worth it: slow start, then small steps; sans-IO.
 
-A round is the time in which half as many calls as there are slots, but no fewer than
-eight, were sent and came back. While rounds are clean and the slots are used, the limit
-doubles; after the first sign of too much it grows by a twentieth a round and is cut by
-a fifth, once per cooldown (the figures are those of inspect_ai's adaptive concurrency).
-A limit of which less than four fifths were used says nothing, and does not grow.
+A round is the time in which half as many calls as there are slots were sent and came
+back. While the slots are used the limit doubles each round, until that makes calls much
+slower; from then on it grows by a twentieth (the figures are those of inspect_ai's
+adaptive concurrency). In a round in which something was refused it does not grow, nor
+where less than four fifths of it were used: that says nothing. What refusals show of
+calls at a time is `runner.places`' affair.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ reads them there and goes by them, unless it was started with limits of its own.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from runner.errors import RunnerError
-from runner.limiter import Limits
+from runner.limit_words import UNITS, words_of
+from runner.limiter import MOST_CALLS, Limits
 from store.events import CommandAccepted, CommandApplied, Recorded
 
 KINDS = ("command_accepted", "command_applied")
@@ -52,28 +52,19 @@ class LimitsChange:
 
     def __str__(self) -> str:
         """What is set, in a few words."""
-        said = []
-        for name, unit in UNITS.items():
-            if name in self.values:
-                value = self.values[name]
-                said.append(
-                    f"no limit of {unit}" if value is None else f"{value:g} {unit}"
-                )
-        return f"{self.model or 'every model'}: {', '.join(said)}"
+        return f"{self.model or 'every model'}: {words_of(self.values)}"
 
 
-UNITS = {
-    "concurrency": "calls at a time",
-    "rpm": "requests a minute",
-    "tpm": "tokens a minute",
-}
+MOST = 10**12
+"""More of anything is a slip. A request that was accepted is carried out by every later
+process until it is applied, so what no float or database holds must not get so far."""
 
 
 def is_amount(value: object) -> TypeGuard[float]:
-    """Whether it is a number above 0 and below infinity."""
+    """Whether it is a number above 0, and no more than anybody means."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return 0 < value < math.inf
+    return 0 < value <= MOST
 
 
 def limits_change(payload: Mapping[str, object]) -> LimitsChange:
@@ -91,9 +82,14 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
             values[name] = None
             continue
         if not is_amount(value):
-            raise Refused(f"{name} must be above 0; pause the run to start nothing")
-        if name == "concurrency" and value != int(value):
-            raise Refused("concurrency must be a whole number")
+            raise Refused(
+                f"{name} must be above 0 and at most {MOST:,}; pause the run to start "
+                "nothing"
+            )
+        if name == "concurrency" and (value != int(value) or value > MOST_CALLS):
+            raise Refused(
+                f"concurrency must be a whole number of at most {MOST_CALLS:,}"
+            )
         values[name] = value
     if not values:
         raise Refused("no limit was named")

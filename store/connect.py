@@ -70,6 +70,11 @@ def unreadable(path: Path, error: Exception) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreError(f"{path} is busy ({error}): try again in a moment")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"{path} cannot be opened ({error}): see that it may be read, and that not "
+            "too many files are open"
+        )
     return CorruptLog(
         f"{path} cannot be read ({error}): see 'siftlog verify', then restore a copy "
         "of the run's folder"
@@ -121,6 +126,7 @@ def open_reader(path: Path) -> Reader:
         NoSuchRun: there is no such file (yet).
         NotALog: it is another program's.
         CorruptLog: it cannot be read.
+        StoreError: it may not be opened.
     """
     if not path.exists():
         raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
@@ -139,12 +145,15 @@ def open_reader(path: Path) -> Reader:
 
 
 def _look_at(path: Path) -> Reader:
-    reader = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
-        uri=True,
-        isolation_level=None,
-        factory=Reader,
-    )
+    try:
+        reader = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            factory=Reader,
+        )
+    except sqlite3.OperationalError as error:
+        raise unreadable(path, error) from error
     reader.path = path
     return reader
 

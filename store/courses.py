@@ -20,7 +20,7 @@ from store.task import TaskRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class AttemptEnd:
     """One attempt with its outcome."""
 
     took_us: int | None  #: from its start to its outcome; None: no request of ours
@@ -32,7 +32,7 @@ class Course:
     """A task with those of its attempts whose outcome is known, in order."""
 
     row: TaskRow
-    attempts: tuple[Ended, ...]
+    attempts: tuple[AttemptEnd, ...]
 
 
 def courses(
@@ -59,8 +59,8 @@ def courses(
 
 def _attempts(
     conn: sqlite3.Connection, tasks: list[int]
-) -> dict[int, tuple[Ended, ...]]:
-    found: dict[int, list[Ended]] = {}
+) -> dict[int, tuple[AttemptEnd, ...]]:
+    found: dict[int, list[AttemptEnd]] = {}
     began: dict[int, tuple[int, int]] = {}  # of a task: attempt, and when
     for task, ts_us, kind, version, facts in conn.execute(
         SQL["attempts_of"], (json.dumps(tasks),)
@@ -72,7 +72,7 @@ def _attempts(
             case AttemptAnswered() | AttemptFailed():
                 attempt, at_us = began.get(task, (0, 0))
                 took_us = ts_us - at_us if attempt == event.attempt else None
-                ended = Ended(took_us=took_us, outcome=event)
+                ended = AttemptEnd(took_us=took_us, outcome=event)
                 found.setdefault(task, []).append(ended)
             case _:
                 pass

@@ -55,7 +55,7 @@ class Outlook:
 class SoFar:
     """What a run has come to."""
 
-    calls: int  #: attempts that were answered
+    calls: int  #: attempts that an endpoint answered
     tokens_in: int
     tokens_out: int
     cost_usd: float | None

@@ -6,8 +6,14 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-from store.events import CommandAccepted, CommandApplied, RunResumed, RunStarted
-from store.reading import recorded_rows
+from store.events import (
+    AttemptStarted,
+    CommandAccepted,
+    CommandApplied,
+    RunResumed,
+    RunStarted,
+)
+from store.reading import event_in, recorded_rows
 from store.statements import SQL
 from store.task import pico, usd
 
@@ -18,6 +24,7 @@ class Spending:
 
     spent_pico: int  #: known to be spent
     possible_pico: int  #: worst case of what may be billed and never arrived
+    in_flight_pico: int  #: worst case of the calls without an outcome in the log
     cap_pico: int | None  #: for the whole run; None: no cap
     is_whole: bool  #: the price of every answer is known
 
@@ -32,21 +39,40 @@ class Spending:
         return usd(self.possible_pico)
 
     @property
+    def in_flight_usd(self) -> float:
+        """Dollars that calls may cost which are under way, or were when it ended."""
+        return usd(self.in_flight_pico)
+
+    @property
     def cap_usd(self) -> float | None:
         """Dollars that the run may cost; None: no cap."""
         return None if self.cap_pico is None else usd(self.cap_pico)
 
 
 def spending(conn: sqlite3.Connection) -> Spending:
-    """A run's money, without what is in flight."""
+    """A run's money."""
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     cap_pico = _cap_pico(conn)
     has_figures = cap_pico is not None or counters.get("attempts_answered", 0) > 0
     return Spending(
         spent_pico=counters.get("cost_pico", 0),
         possible_pico=counters.get("possible_pico", 0),
+        in_flight_pico=_in_flight_pico(conn),
         cap_pico=cap_pico,
         is_whole=has_figures and not counters.get("answers_unpriced"),
+    )
+
+
+def _in_flight_pico(conn: sqlite3.Connection) -> int:
+    """What calls reserved whose outcome is not recorded: there are few of them."""
+    starts = (
+        event_in(seq, "attempt_started", version, facts)
+        for seq, version, facts in conn.execute(SQL["sent_starts"]).fetchall()
+    )
+    return sum(
+        pico(start.worst_usd or 0.0)
+        for start in starts
+        if isinstance(start, AttemptStarted)
     )
 
 

@@ -84,11 +84,14 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCount:
-    """Tokens of one stage and model over all its answers."""
+    """Tokens of one stage and model over all its replies, refused ones included.
+
+    Answers of the response cache are no replies: they used nothing.
+    """
 
     stage: str
     model: str
-    completed: int  #: tasks
+    replies: int
     tokens_in: int
     tokens_out: int
 
@@ -140,6 +143,7 @@ class Status:
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
     possible_usd: float  #: may be billed beyond that, for what never arrived
+    in_flight_usd: float  #: and for the calls without an outcome, at most
     budget_usd: float | None  #: cap of the whole run; None: no cap
     model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
@@ -211,7 +215,8 @@ def status(conn: sqlite3.Connection) -> Status:
         reasons[what][reason] = n
     money = spending(conn)
     so_far = SoFar(
-        calls=counters.get("attempts_answered", 0),
+        # what the response cache answered was no call, and used no token
+        calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
         cost_usd=money.spent_usd,
@@ -255,6 +260,7 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_cached=counters.get("tokens_cached", 0),
         cost_usd=money.spent_usd,
         possible_usd=money.possible_usd,
+        in_flight_usd=money.in_flight_usd,
         budget_usd=money.cap_usd,
         model_cost_usd={
             model: usd(cost)
@@ -328,11 +334,11 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
         UsageCount(
             stage=stage,
             model=model,
-            completed=completed,
+            replies=replies,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        for stage, model, completed, tokens_in, tokens_out in conn.execute(
+        for stage, model, replies, tokens_in, tokens_out in conn.execute(
             SQL["usage"]
         ).fetchall()
     ]

@@ -97,7 +97,7 @@ def _show_limits(how: Manner, model: str | None) -> int:
         if how.as_json:
             record({"run": how.folder.run_id, **limits_json(one)})
         else:
-            text(f"{one.model}: {limits_text(one)}")
+            text(f"{one.model}: {limits_text(limits_json(one))}")
     if not how.folder.is_alive():
         tell("As last observed: the run is not alive.")
     return DONE
@@ -115,15 +115,23 @@ def _show_limits(how: Manner, model: str | None) -> int:
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
+    from runner.errors import UsageError
     from runner.forecast import of_open
     from store.spending import dollars
     from store.views import open_reader
 
     how = manner(given)
-    if add is not None and not how.dry_run:
-        return ask(how, "budget", {"add_usd": add})
     with open_reader(how.folder.log) as reader:
         forecast = of_open(reader)
+    if add is not None and forecast.cap_usd is None:
+        # a request that waits would be refused when nobody looks any more
+        raise UsageError(
+            f"Run {how.folder.run_id} has no budget, so there is nothing to add to; "
+            f"give it one as it is taken up: siftlog resume {how.folder.run_id} "
+            "--budget USD"
+        )
+    if add is not None and not how.dry_run:
+        return ask(how, "budget", {"add_usd": add})
     said = "nothing is known to be spent"
     if forecast.spent_usd is not None:
         said = f"{dollars(forecast.spent_usd)} spent"

@@ -127,10 +127,10 @@ def resume(
     from runner.cli.asking import lift
     from runner.cli.variables import say_idle
     from runner.errors import UsageError
+    from runner.limit_words import UNITS
     from runner.options import read_toml
     from runner.registry import load_job
     from runner.scoring import effective_settings
-    from runner.standing import UNITS
     from runner.work import load_work
     from store.runs import resolve
     from store.views import open_reader, run_started, status

@@ -137,14 +137,12 @@ def _show(row: dict[str, Any]) -> None:
 
 def _course(row: dict[str, Any]) -> Iterator[str]:
     """How it goes in a run: calls and cost, then the limits in force."""
-    cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:,.4f}"
-    yield f"{row['calls']:,} calls, cost {cost}"
+    from runner.cli.stand import limits_text
+    from store.spending import dollars
+
+    yield f"{row['calls']:,} calls, cost {dollars(row['cost_usd'])}"
     if row["concurrency"] is not None:
-        yield f"{row['concurrency']:,} at a time"
-    if row["rpm"] is not None:
-        yield f"{row['rpm']:,.0f} requests a minute"
-    if row["tpm"] is not None:
-        yield f"{row['tpm']:,.0f} tokens a minute"
+        yield limits_text(row)
 
 
 def _figure(dollars: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from runner.beside import beside
 from runner.budget import BudgetStatistics
+from runner.cli.figures import duration
 from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
@@ -85,7 +86,7 @@ class _Meter:
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
         if rate > 0 and left > 0 and not figures.pauses:
-            parts.append(f"{_duration(left / rate)} left")
+            parts.append(f"{duration(left / rate)} left")
         parts += _money(figures.budget)
         parts += [f"paused: {pause}" for pause in figures.pauses]
         counts = {
@@ -108,11 +109,3 @@ def _money(budget: BudgetStatistics) -> list[str]:
     if budget.cap_pico is not None:
         return [f"{dollars(usd(spent))} of {dollars(usd(budget.cap_pico))}"]
     return [dollars(usd(spent))] if spent else []
-
-
-def _duration(seconds: float) -> str:
-    minutes, second = divmod(round(seconds), 60)
-    hour, minute = divmod(minutes, 60)
-    if hour:
-        return f"{hour} h {minute:02}"
-    return f"{minute} min {second:02}" if minute else f"{second} s"

@@ -49,7 +49,7 @@ def _rehearsal(run_name: str, given: Mapping[str, Any]) -> Rehearsal:
         tried = {name: given.get(name) or value for name, value in recorded.items()}
         then = session.engine_options({}, file, **recorded)
         now = session.engine_options(
-            _finite(given), _under(file, given, tried), **tried
+            _finite(given), _under(file, given, recorded, tried), **tried
         )
         return rehearse(reader, load_job(first.job), then=then, now=now)
 
@@ -59,19 +59,32 @@ def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _under(
-    file: Mapping[str, Any], given: Mapping[str, Any], tried: Mapping[str, Any]
+    file: Mapping[str, Any],
+    given: Mapping[str, Any],
+    recorded: Mapping[str, Any],
+    tried: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The run's configuration as far as it is not tried otherwise."""
     typed = {name for name in FOR_ALL if given.get(name) is not None}
     if given.get("price") is not None:
-        typed.update(PRICE_FIELDS)
-    asked = {*tried["model"], *tried.values()}
+        typed.update(("price", *PRICE_FIELDS))
+    kept = {k: v for k, v in file.items() if k not in typed}
+    # what the run's models cost says nothing of a model that is tried in their place
+    price = dict(zip(PRICE_FIELDS, kept.pop("price", ()), strict=False))
     own = {
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
-        if model in asked
     }
-    return {**{k: v for k, v in file.items() if k not in typed}, "models": own}
+    for model in _named(recorded):
+        values = own.get(model, {})
+        own[model] = values if PRICE_FIELDS[0] in values else price | values
+    asked = _named(tried)
+    return {**kept, "models": {m: values for m, values in own.items() if m in asked}}
+
+
+def _named(models: Mapping[str, Any]) -> set[str]:
+    """Every model that is named in any role."""
+    return {*models["model"], *(of for of in models.values() if isinstance(of, str))}
 
 
 def _verdict(rehearsal: Rehearsal, budget_usd: float) -> str:

@@ -185,6 +185,7 @@ def end(
                 "attempts": shown["attempts"],
                 "cost_usd": shown["cost_usd"],
                 "possible_usd": shown["possible_usd"],
+                "in_flight_usd": shown["in_flight_usd"],
                 "scoring": scoring.number if scoring is not None else None,
             }
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from runner.cli.figures import duration, number
 from runner.cli.outlook import outlook_json, outlook_lines
+from runner.limit_words import UNITS, words_of
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
@@ -49,6 +51,7 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         },
         "cost_usd": status.cost_usd,
         "possible_usd": status.possible_usd,
+        "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
         "tasks_a_minute": status.pace,
@@ -136,7 +139,8 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
     lines += [
-        f"limits    {limits.model}: {limits_text(limits)}" for limits in status.limits
+        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, clock)}"
+        for seen in shown["limits"]
     ]
     lines += [f"paused    {pause}" for pause in status.pauses]
     for title, counts in (
@@ -175,17 +179,19 @@ def limits_json(limits: LimitsSeen) -> dict[str, Any]:
         "concurrency": limits.concurrency,
         "rpm": limits.rpm,
         "tpm": limits.tpm,
+        "paused_until_us": limits.paused_until_us,
     }
 
 
-def limits_text(limits: LimitsSeen) -> str:
-    """The limits in force, as last observed."""
-    said = [f"{limits.concurrency:,} calls at a time"]
-    if limits.rpm is not None:
-        said.append(f"{limits.rpm:,.0f} requests a minute")
-    if limits.tpm is not None:
-        said.append(f"{limits.tpm:,.0f} tokens a minute")
-    return ", ".join(said)
+def limits_text(limits: Mapping[str, Any]) -> str:
+    """The limits in force, of those in `limits_json`."""
+    return words_of({name: limits[name] for name in UNITS if limits[name] is not None})
+
+
+def _wait(limits: Mapping[str, Any], clock: Clock) -> str:
+    """How long its endpoint still asks to be left alone."""
+    wait_s = ((limits["paused_until_us"] or 0) - clock.now_us()) / 1e6
+    return f"; asks to wait another {duration(wait_s)}" if wait_s > 0 else ""
 
 
 def _cost(status: Status) -> str:
@@ -196,6 +202,8 @@ def _cost(status: Status) -> str:
         said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
         said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.in_flight_usd:
+        said.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
     if status.budget_usd is not None:
         said.append(f"budget {dollars(status.budget_usd)}")
     return ", ".join(said)

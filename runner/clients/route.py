@@ -28,3 +28,8 @@ def route(model: str, *, has_base_url: bool) -> Route:
     if has_base_url or provider == "openai":
         return Route.DIRECT
     return Route.LITELLM
+
+
+def is_offline(model: str) -> bool:
+    """Whether no endpoint serves *model*: it costs nothing, and takes no time."""
+    return route(model, has_base_url=False) in {Route.BASELINE, Route.RECORDED}

@@ -22,8 +22,8 @@ from runner.prices import Price, cost_pico
 from runner.reply import Usage
 from runner.retry import RULES
 from runner.told import NOTHING, Quota, Told, told
-from runner.whatif.items import Attempt, Ceiling, Item, Trial
-from store.courses import Course, Ended, courses
+from runner.whatif.items import Attempt, FoundRate, Item, Trial
+from store.courses import AttemptEnd, Course, courses
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import parse_query
 from store.task import TaskState
@@ -67,7 +67,7 @@ class RecordedItems:
     prices: Mapping[str, Price | None]  #: by what they are called
     max_tokens: Mapping[str, int]  #: of a reply, by stage
     census: Census
-    drops_refusals: bool  #: a ceiling makes its own
+    drops_refusals: bool  #: a found rate makes its own
     _lenders: dict[tuple[str, str], deque[Trial]] = field(default_factory=dict)
     _whole: deque[Item] = field(default_factory=lambda: deque(maxlen=LENDERS))
 
@@ -134,9 +134,9 @@ class RecordedItems:
         return trial
 
 
-def found_ceiling(
+def found_rate(
     connection: sqlite3.Connection, found: LimitsSeen, by_hand: float | None
-) -> Ceiling | None:
+) -> FoundRate | None:
     """The rate that the run found its endpoint to allow; None where it met none.
 
     Args:
@@ -151,7 +151,7 @@ def found_ceiling(
         for row in events(connection, kinds=["attempt_failed"], limit=REFUSALS)
         if isinstance(row.event, AttemptFailed) and row.event.error == "RateLimited"
     ]
-    return Ceiling(
+    return FoundRate(
         found.rpm / MINUTE_S,
         refused_s=median([event.latency_ms for event in refused] or [0.0]) / 1e3,
         tells=any(event.retry_after_s is not None for event in refused),
@@ -173,9 +173,9 @@ def output_limits(
     return found
 
 
-def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...]:
+def _attempts(ended: Sequence[AttemptEnd], price: Price | None) -> tuple[Attempt, ...]:
     """The attempts that brought the reply that counts; those of a retried task last."""
-    kept: list[Ended] = []
+    kept: list[AttemptEnd] = []
     for each in ended:
         if kept and _is_answer(kept[-1]):
             kept.clear()
@@ -187,11 +187,11 @@ def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...
     )
 
 
-def _is_answer(ended: Ended) -> bool:
+def _is_answer(ended: AttemptEnd) -> bool:
     return isinstance(ended.outcome, AttemptAnswered) and ended.outcome.reask is None
 
 
-def _error(ended: Ended) -> e.AttemptError | None:
+def _error(ended: AttemptEnd) -> e.AttemptError | None:
     outcome = ended.outcome
     if isinstance(outcome, AttemptAnswered):
         return None
@@ -200,7 +200,7 @@ def _error(ended: Ended) -> e.AttemptError | None:
 
 
 def _attempt(
-    ended: Ended, error: e.AttemptError | None, price: Price | None
+    ended: AttemptEnd, error: e.AttemptError | None, price: Price | None
 ) -> Attempt:
     outcome = ended.outcome
     took_s = (outcome.latency_ms or 0.0) / 1e3

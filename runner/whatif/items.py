@@ -45,7 +45,7 @@ class Item:
     later: tuple[Trial, ...] = ()  #: by stage, in the stages' order
 
 
-class Ceiling:
+class FoundRate:
     """A request rate that an endpoint was found to allow: it refuses what is above.
 
     Where there is none, refusals are among the recorded attempts.

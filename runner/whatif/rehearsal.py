@@ -13,8 +13,8 @@ from runner.limiter import Endpoint
 from runner.options import RunOptions
 from runner.prices import price_of
 from runner.roles import assigned
-from runner.whatif.course import Census, RecordedItems, found_ceiling, output_limits
-from runner.whatif.items import Ceiling
+from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
+from runner.whatif.items import FoundRate
 from runner.whatif.simulation import ASSUMED, Asked, Outcome, what_if
 from store.task import PICO_PER_USD
 from store.views import run_started, status
@@ -65,17 +65,15 @@ def rehearse(
     stages = [stage.name for stage in job.stages]
     output = output_limits(connection, stages)
     found = {
-        seen.model: found_ceiling(connection, seen, then.of(seen.model).rpm)
+        seen.model: found_rate(connection, seen, then.of(seen.model).rpm)
         for seen in stands.limits
     }
     census = Census()
-    endpoints: dict[str, tuple[Endpoint, Ceiling | None]] = {}
+    endpoints: dict[str, tuple[Endpoint, FoundRate | None]] = {}
     asked = []
     for model, like in casting.like.items():
-        name = now.of(model).base_url or model
-        endpoint, ceiling = endpoints.setdefault(
-            name, (Endpoint(name), found.get(like))
-        )
+        name = now.endpoint_of(model)
+        endpoint, rate = endpoints.setdefault(name, (Endpoint(name), found.get(like)))
         items = RecordedItems(
             connection=connection,
             model=like,
@@ -92,12 +90,12 @@ def rehearse(
                 stages=stages,
                 limits=now.limits_of(model),
                 endpoint=endpoint,
-                ceiling=ceiling,
+                rate=rate,
                 items=items,
             )
         )
     outcome = what_if(asked, deadline_s=now.deadline_s, seed=now.seed)
-    ceilings = {name: ceiling for name, (_, ceiling) in endpoints.items()}
+    rates = {name: rate for name, (_, rate) in endpoints.items()}
     return Rehearsal(
         run_id=first.run_id,
         outcome=outcome,
@@ -106,7 +104,7 @@ def rehearse(
             for model, sums in outcome.models.items()
         },
         census=census,
-        assumes=(*_assumed(casting.like, census), *_allowed(ceilings), *ASSUMED),
+        assumes=(*_assumed(casting.like, census), *_allowed(rates), *ASSUMED),
     )
 
 
@@ -131,13 +129,13 @@ def _cast(
     return _Casting(like=like, names=names)
 
 
-def _allowed(ceilings: Mapping[str, Ceiling | None]) -> list[str]:
+def _allowed(rates: Mapping[str, FoundRate | None]) -> list[str]:
     return [
-        f"{name} allows {ceiling.per_second * MINUTE_S:,.0f} requests a minute, as the "
+        f"{name} allows {rate.per_second * MINUTE_S:,.0f} requests a minute, as the "
         "run found"
-        if ceiling is not None
+        if rate is not None
         else f"{name} has no limits but those that the run met"
-        for name, ceiling in ceilings.items()
+        for name, rate in rates.items()
     ]
 
 

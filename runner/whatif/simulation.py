@@ -22,7 +22,7 @@ from runner import errors as e
 from runner.lane import Load, Work
 from runner.limiter import Endpoint, Limits
 from runner.scheduler import Scheduler
-from runner.whatif.items import Attempt, Ceiling, Item, Trial
+from runner.whatif.items import Attempt, FoundRate, Item, Trial
 
 CALL_S: Final = 0.00035
 """Of the engine's own time for each call, one after another: 0.34 to 0.38 ms in
@@ -45,7 +45,7 @@ class Asked:
     limits: Limits
     endpoint: Endpoint
     items: Iterable[Item]
-    ceiling: Ceiling | None = None  #: shared by all models of the endpoint
+    rate: FoundRate | None = None  #: shared by all models of the endpoint
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class _Simulation:
         self._supplies = {a.model: _Supply(items=iter(a.items)) for a in asked}
         self._released: dict[tuple[str, str], deque[_Going]] = {}
         self._going: dict[int, _Going] = {}
-        self._ceilings = {a.model: a.ceiling for a in asked}
+        self._rates = {a.model: a.rate for a in asked}
         self._ends: list[tuple[float, int, Work, Attempt]] = []
         self._chance = random.Random(seed)  # noqa: S311 - jitter, no secret
         self._numbers = count(1)
@@ -236,8 +236,8 @@ class _Simulation:
     def _start(self, work: Work) -> None:
         going = self._going[work.number]
         self._busy_until = max(self._now, self._busy_until) + CALL_S
-        ceiling = self._ceilings[work.model]
-        attempt = ceiling.refuses(self._busy_until) if ceiling is not None else None
+        rate = self._rates[work.model]
+        attempt = rate.refuses(self._busy_until) if rate is not None else None
         if attempt is None:
             attempt = going.trial.attempts[going.next]
             going.next += 1

@@ -202,6 +202,10 @@ ORDER BY task LIMIT ?;
 -- name: sent_attempts
 SELECT task, attempts FROM task
 WHERE state = 1 AND sent = 1 ORDER BY task;
+-- name: sent_starts
+SELECT e.seq, e.ver, e.facts
+FROM task AS t JOIN event AS e ON e.seq = t.started_seq
+WHERE t.state = 1 AND t.sent = 1 ORDER BY t.task;
 -- name: reply
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM task AS t JOIN event AS e ON e.seq = t.reply_seq
@@ -291,8 +295,14 @@ SELECT count(*) FROM tasks WHERE {};
 SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
 ORDER BY stage, model;
 -- name: lane_costs
-SELECT stage, model, sum(cost_pico), sum(succeeded) FROM minute
-GROUP BY stage, model HAVING sum(succeeded) > 0 ORDER BY stage, model;
+-- An answer of the response cache cost nothing and left no latency.
+WITH
+  done AS (SELECT stage, model, sum(cost_pico) AS cost_pico, sum(succeeded) AS n
+           FROM minute GROUP BY stage, model),
+  sent AS (SELECT stage, model, sum(n) AS n FROM latency_hist GROUP BY stage, model)
+SELECT done.stage, done.model, cost_pico, min(done.n, sent.n)
+FROM done JOIN sent USING (stage, model)
+WHERE min(done.n, sent.n) > 0 ORDER BY done.stage, done.model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -305,7 +315,10 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
 -- name: usage
-SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+SELECT stage, model, (
+  SELECT coalesce(sum(n), 0) FROM latency_hist AS l
+  WHERE l.model = minute.model AND l.stage = minute.stage
+), sum(tokens_in), sum(tokens_out) FROM minute
 GROUP BY stage, model ORDER BY stage, model;
 -- name: ended_in_minutes
 SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;

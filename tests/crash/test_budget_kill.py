@@ -76,7 +76,9 @@ def test_what_the_endpoint_bills_stays_within_the_cap_over_kills(
         words = (*words, "--run-id=r")
         for _ in range(KILLS):
             _kill(words, tmp_path, ledger, chance.randint(5, 30))
-            assert _bill_usd(ledger) <= CAP_USD
+            said = status(tmp_path, "r")
+            worst = said["possible_usd"] + said["in_flight_usd"]
+            assert _bill_usd(ledger) <= said["cost_usd"] + worst <= CAP_USD
             words = ("resume", "r")
         ended = siftlog(*words, "--no-score", cwd=tmp_path, check=False)
         assert ended.returncode == BUDGET, ended.stderr

@@ -27,7 +27,6 @@ from store.events import (
     LimitObserved,
     TasksReopened,
 )
-from store.task import TaskState
 from store.testing import MemoryLog
 
 
@@ -167,61 +166,6 @@ def test_a_failed_question_still_lets_its_group_be_summed() -> None:
         states = await bench.states()
         assert states["ask FAILED"] == 1
         assert states["sum COMPLETED"] == 1
-
-    run_virtual(main())
-
-
-def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -> None:
-    async def main() -> None:
-        dialogues: list[int] = []
-
-        def answer(call: Call) -> Reply:
-            if call.task.stage == "read":
-                dialogues.append(len(call.request.messages))
-                return Reply(text="")
-            return _honest(call)
-
-        bench = Bench(answer, ToySettings(items=1, reask=2))
-        await bench.run()
-        assert dialogues == [1, 3, 5]
-        (row,) = await bench.log.tasks([1])
-        assert (row.state, row.reason) == (TaskState.COMPLETED, "empty_reply")
-
-    run_virtual(main())
-
-
-def _reluctant(dialogues: list[int]) -> Answerer:
-    """Reads well only when it is asked for the third time."""
-
-    async def answer(call: Call) -> Reply:
-        await asyncio.sleep(5)
-        if call.task.stage == "read":
-            dialogues.append(len(call.request.messages))
-            return Reply(text="a b" if len(call.request.messages) == 5 else "")
-        return _honest(call)
-
-    return answer
-
-
-@pytest.mark.parametrize("how", ["drain", "stop"])
-@pytest.mark.parametrize("after_s", [3, 7, 12])
-def test_a_re_ask_goes_on_where_another_process_broke_it_off(
-    how: str, after_s: int
-) -> None:
-    async def main() -> None:
-        dialogues: list[int] = []
-        bench = Bench(_reluctant(dialogues), ToySettings(items=1, reask=2))
-        driver = await bench.driver()
-        end = driver.drain if how == "drain" else driver.stop
-        asyncio.get_running_loop().call_later(after_s, end)
-        assert await driver.run() == "drained"
-        unknown = await bench.log.in_flight()
-        if unknown:
-            await bench.log.append(AttemptsAbandoned(attempts=unknown))
-        assert await bench.run() == "finished"
-        assert list(dict.fromkeys(dialogues)) == [1, 3, 5]
-        assert len(dialogues) == 3
-        assert (await bench.states())["sum COMPLETED"] == 1
 
     run_virtual(main())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -19,15 +20,12 @@ from runner.estimate import (
     estimate,
     verdict,
 )
-from runner.job import Stage
 from runner.limiter import Limits
-from runner.plan import Roles
 from runner.prices import FREE, Price
 from runner.sample import Grown, Place, Sample, Use
-from runner.testing import ToyJob
 
-FIRST = Place(stage="read", root="read", is_first=True)
-ASKED = Place(stage="ask", root="read", is_first=False)
+FIRST = Place(stage="read", model="m", is_first=True)
+ASKED = Place(stage="ask", model="m", is_first=False)
 DEAR = Price(
     input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=2e-6
 )
@@ -58,8 +56,7 @@ def _plan(
     offline: frozenset[str] = frozenset(),
 ) -> Plan:
     return Plan(
-        job=ToyJob(),
-        roles=Roles(models={"subject": models}, replicates=replicates),
+        replicates=replicates,
         limits=dict.fromkeys(models, limits),
         prices=dict.fromkeys(models, price),
         usual_out=usual or {},
@@ -110,27 +107,11 @@ def test_an_interval_holds_the_truth_about_nineteen_times_of_twenty() -> None:
 
 
 def test_models_and_replicates_multiply_what_is_asked() -> None:
-    sample = _sample(4, *[{FIRST: _use(), ASKED: _use(2)}] * 4)
+    other = {replace(FIRST, model="n"): _use(), replace(ASKED, model="n"): _use(2)}
+    sample = _sample(4, *[{FIRST: _use(), ASKED: _use(2)} | other] * 4)
     found = _of(sample, models=("m", "n"), replicates=3)
     assert found.models["m"].calls.expected == 3 * (4 + 8)
     assert found.total.calls.expected == 2 * 3 * (4 + 8)
-
-
-def test_a_judge_is_asked_about_every_subject() -> None:
-    job = ToyJob()
-    job.stages = (job.stages[0], Stage(name="ask", parse=job._text, role="judge"))
-    roles = Roles(models={"subject": ("m", "n"), "judge": ("j",)}, replicates=1)
-    plan = Plan(
-        job=job,
-        roles=roles,
-        limits=dict.fromkeys("mnj", Limits(concurrency=1)),
-        prices=dict.fromkeys("mnj", FREE),
-        usual_out={},
-        offline=frozenset(),
-    )
-    found = estimate(plan, _sample(3, *[{FIRST: _use(), ASKED: _use(2)}] * 3))
-    assert found.models["j"].calls.expected == 2 * 3 * 2
-    assert found.models["m"].calls.expected == 3
 
 
 def test_dollars_follow_the_tokens_and_the_worst_is_the_dearest() -> None:
@@ -146,14 +127,14 @@ def test_dollars_follow_the_tokens_and_the_worst_is_the_dearest() -> None:
 def test_an_unknown_price_is_unknown_in_the_sum_too() -> None:
     plan = _plan(models=("m", "n"))
     plan = Plan(
-        job=plan.job,
-        roles=plan.roles,
+        replicates=plan.replicates,
         limits=plan.limits,
         prices={"m": DEAR, "n": None},
         usual_out={},
         offline=frozenset(),
     )
-    found = estimate(plan, _sample(1, {FIRST: _use()}))
+    other = {replace(FIRST, model="n"): _use()}
+    found = estimate(plan, _sample(1, {FIRST: _use()} | other))
     assert found.models["m"].usd is not None
     assert found.total.usd is None
     assert verdict(found, 1e9)[0] == "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,13 @@ def test_a_retry_is_priced_at_what_such_tasks_have_cost(tmp_path: Path) -> None:
     assert (still_open.tasks, still_open.usd) == (0, 0.0), "only final tasks"
 
 
+def test_what_the_cache_answered_does_not_make_a_retry_cheap(tmp_path: Path) -> None:
+    found = reply(5, b"five", cost_usd=0.0, cached=True, latency_ms=None)
+    cached = started(5), found, completed(5)
+    with open_reader(written(tmp_path / "log.db", *COURSE, cached)) as reader:
+        assert of_retry(reader, "state:completed").usd == 1.5
+
+
 def test_without_a_price_no_cost_is_told(tmp_path: Path) -> None:
     unpriced = started(5), reply(5, b"five", cost_usd=None), completed(5)
     with open_reader(written(tmp_path / "log.db", *COURSE, unpriced)) as reader:
@@ -73,3 +81,23 @@ def test_a_model_that_completed_nothing_makes_the_cost_unknown(tmp_path: Path) -
     with open_reader(written(tmp_path / "log.db", *COURSE, lost)) as reader:
         assert of_retry(reader, "state:failed").usd is None
         assert of_retry(reader, "state:failed model:m-large").usd == 0.5
+
+
+def test_calls_in_flight_are_no_longer_left_in_a_budget(tmp_path: Path) -> None:
+    capped = [replace(RUN_STARTED, budget_usd=2.0)]
+    sent = [replace(started(5), worst_usd=0.25)]
+    path = written(tmp_path / "log.db", capped, *COURSE[1:], sent)
+    with open_reader(path) as reader:
+        assert of_open(reader).budget_left_usd == 2.0 - 1.0 - 0.25
+
+
+def test_answers_of_the_response_cache_do_not_make_a_retry_cheap(
+    tmp_path: Path,
+) -> None:
+    hit = {"cost_usd": 0.0, "cached": True, "latency_ms": None}
+    found = [started(5), reply(5, b"five", **hit), completed(5)]
+    only = [started(4), reply(4, b"four", **hit), completed(4)]
+    with open_reader(written(tmp_path / "a.db", *COURSE, found)) as reader:
+        assert of_retry(reader, "state:completed").usd == 3 * 0.5
+    with open_reader(written(tmp_path / "b.db", *COURSE[:-1], only)) as reader:
+        assert of_retry(reader, "model:m-small").usd is None

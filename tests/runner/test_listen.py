@@ -12,10 +12,11 @@ import pytest
 from runner.budget import Budget
 from runner.clients.client import Call
 from runner.driver import Driver, Outcome
+from runner.effects import Act, Target
 from runner.limiter import Limits
 from runner.listen import POLL_S, Listener
 from runner.reply import Reply
-from runner.testing import LoopClock, ToySettings, run_virtual
+from runner.testing import LoopClock, ToySettings, VirtualLoop, run_virtual
 from store.commands import Command, write
 from store.events import (
     CommandAccepted,
@@ -45,6 +46,7 @@ class Live:
         self.bench = Bench(_slow, ToySettings(items=items))
         self.asked: dict[str, float] = {}
         self.listener: Listener | None = None
+        self.told: list[str] = []
 
     def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
         now = asyncio.get_running_loop().time()
@@ -78,6 +80,7 @@ class Live:
             clock=LoopClock(),
             stages=("read", "ask", "sum"),
             models=("m",),
+            tell=self.told.append,
             own=own,
             found=found,
         )
@@ -137,6 +140,7 @@ def test_every_request_is_accepted_and_then_applied_or_else_refused_with_the_rea
         ("limits", {"concurrency": 1.5}, "whole number"),
         ("budget", {"add_usd": 5}, "the run has no budget"),
         ("budget", {"add_usd": -5}, "more than 0"),
+        ("budget", {"add_usd": 10**400}, "at most 1,000,000,000,000 dollars"),
         ("dance", {}, "this siftlog cannot dance"),
         ("pause", {"stage": "sum"}, None),
         ("resume", {"stage": "read"}, "not what is paused: stage sum (by ops)"),
@@ -233,7 +237,7 @@ def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
         await live.run(plot)
         assert live.bench.budget.statistics().cap_pico == pico(12.5)
         (applied,) = [a for a in await live.answers() if isinstance(a, CommandApplied)]
-        assert applied.effect == "$2.50 added to the budget"
+        assert applied.effect == "$2.5000 added to the budget"
 
     run_virtual(main())
 
@@ -269,6 +273,66 @@ def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
         assert isinstance(refused, CommandRejected)
         assert refused.reason == "the run is now drained, not lost"
         assert accepted.command == applied.command == "limits-1"
+        assert live.told == [
+            "Waiting was limits (by ops): refused: the run is now drained, not lost.",
+            "Waiting was limits (by ops): every model: 8000 requests a minute.",
+        ]
+
+    run_virtual(main())
+
+
+def test_a_request_file_that_cannot_be_opened_for_a_while_ends_no_run(
+    tmp_path: Path,
+) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        del driver
+        await asyncio.sleep(2)
+        live.folder.control.rmdir()
+        live.ask("limits", rpm=7000)
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        live.folder.control.mkdir()
+        assert await live.run(plot) == "finished"
+        accepted, applied = await live.answers()
+        assert accepted.command == applied.command == "limits-0"
+
+    run_virtual(main())
+
+
+def test_a_request_that_needs_a_look_at_a_log_out_of_reach_is_refused(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)  # there is no file beneath this log
+        live.ask("limits", if_state="live", rpm=7000)
+        assert await live.run(_nothing) == "finished"
+        (refused,) = await live.answers()
+        assert isinstance(refused, CommandRejected)
+        assert "there is no log at" in refused.reason
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(has_threads=True)) as runner:
+        runner.run(main())
+
+
+def test_calls_in_flight_finish_when_listening_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(command: Command, run: Target) -> Act:
+        raise ZeroDivisionError(command.kind, run.models)
+
+    monkeypatch.setattr("runner.listen.EFFECTS", {"dance": broken})
+
+    async def plot(live: Live, driver: Driver) -> None:
+        await asyncio.sleep(3.1)
+        assert driver.statistics().in_flight == 4
+        live.ask("dance")
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
+            await live.run(plot)
+        assert await live.bench.log.in_flight() == []
 
     run_virtual(main())
 

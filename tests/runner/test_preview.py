@@ -12,11 +12,13 @@ from runner.history import usual_replies
 from runner.options import RunOptions, options_from
 from runner.preview import AT_START_S, expected, preview
 from runner.testing import ToyJob, ToySettings
+from runner.testing_roles import PanelJob, PanelSettings
 from runner.work import load_work
 from store.clock import SystemClock
 from store.events import Entry, Event
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
+from tests.runner.test_roles_whole_runs import ITEMS, NAMES, WHOLE
 from tests.store.samples import RUN_STARTED, completed, plan, started, task
 from tests.store.samples import reply as answer
 
@@ -49,6 +51,16 @@ def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
     assert found.cost_usd is not None
     assert whole.total.usd is not None
     assert found.cost_usd[1] == pytest.approx(whole.total.usd.expected / 1000, 0.1)
+
+
+def test_each_model_of_each_role_is_expected_to_be_asked_as_often_as_in_a_run(
+    tmp_path: Path,
+) -> None:
+    work = load_work(PanelJob(), PanelSettings(items=ITEMS))
+    asked = {**NAMES, "rerank_model": "r", "price": "1,1", "replicates": 2}
+    found = preview(work, options_from(asked), tmp_path)
+    calls = {key: figures.calls.expected for key, figures in found.stages.items()}
+    assert calls == {key: 2 * n for key, n in WHOLE.items()}
 
 
 def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None:

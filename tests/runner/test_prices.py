@@ -76,6 +76,8 @@ def test_embeddings_have_no_output_to_pay_for() -> None:
         "ollama/llama3",  # zeros in the table: nobody filled them in
         "cohere/rerank-english-v3.0",  # priced by the search
         "perplexity/sonar-small-online",  # and by the request
+        "perplexity/sonar",  # which searches, at a price, whatever it is asked
+        "openai/gpt-4o-search-preview",
         "sample_spec",  # the table's own legend
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.job import Stage
+from runner.plan import Roles
 from runner.reply import Vectors
 from runner.request import ChatRequest, EmbedRequest
 from runner.sample import Place, Sample, draw
@@ -18,9 +20,10 @@ from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
 from runner.tokens import prompt_tokens
 
-FIRST = Place(stage="read", root="read", is_first=True)
-ASKED = Place(stage="ask", root="read", is_first=False)
-SUMMED = Place(stage="sum", root="read", is_first=False)
+FIRST = Place(stage="read", model="m", is_first=True)
+ASKED = Place(stage="ask", model="m", is_first=False)
+SUMMED = Place(stage="sum", model="m", is_first=False)
+ONE = Roles(models=dict.fromkeys(("subject", "embed"), ("m",)), replicates=1)
 
 
 class GatheredFirst(ToyJob):
@@ -61,15 +64,19 @@ class Uneven(ToyJob):
 
 def _drawn(job: ToyJob, settings: ToySettings, **given: int) -> Sample:
     return draw(
-        job, settings, items=given.pop("items", 64), goes_on=lambda _: True, **given
+        job,
+        settings,
+        roles=ONE,
+        items=given.pop("items", 64),
+        goes_on=lambda _: True,
+        **given,
     )
 
 
 def test_follow_ups_and_gathered_groups_grow_as_in_a_run() -> None:
     sample = _drawn(ToyJob(), ToySettings(items=5, words=2))
-    assert sample.is_whole
     assert sample.first_calls == {"read": 5}
-    assert len(sample.tried) == 5
+    assert len(sample.tried) == sample.items == 5
     for grown in sample.tried:
         assert {place: use.calls for place, use in grown.items()} == {
             FIRST: 1,
@@ -104,7 +111,6 @@ def test_of_a_long_plan_some_items_are_tried_and_all_are_counted() -> None:
     sample = _drawn(Uneven(), ToySettings(items=30_000, words=9), items=200)
     assert sample.items == 30_000
     assert len(sample.tried) == 200
-    assert not sample.is_whole
     # two of three are asked, and those have two follow-ups each in the mean
     followed = fmean(g[ASKED].calls if ASKED in g else 0.0 for g in sample.tried)
     assert followed == pytest.approx(4 / 3, abs=0.35)
@@ -113,6 +119,40 @@ def test_of_a_long_plan_some_items_are_tried_and_all_are_counted() -> None:
 def test_the_sample_is_always_the_same() -> None:
     drawn = [_drawn(Uneven(), ToySettings(items=500), items=20) for _ in range(2)]
     assert drawn[0] == drawn[1]
+
+
+class Judged(ToyJob):
+    """Readings of subjects; a judge is asked about each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = (
+            Stage(name="read", parse=self._text),
+            Stage(name="ask", parse=self._text, role="judge", follows=False),
+        )
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        del dataset
+        yield TaskSpec(stage="ask", key=group[0].task.key)
+
+
+def test_a_judge_is_asked_about_every_subject_and_each_prompt_answered_once() -> None:
+    roles = Roles(models={"subject": ("m", "n"), "judge": ("j",)}, replicates=1)
+    asked: list[int] = []
+    sample = draw(
+        Judged(),
+        ToySettings(items=3),
+        roles=roles,
+        items=3,
+        goes_on=lambda calls: bool(asked.append(calls)) or True,
+    )
+    judged = Place(stage="ask", model="j", is_first=False)
+    for grown in sample.tried:
+        calls = {place: use.calls for place, use in grown.items()}
+        assert calls == {FIRST: 1, replace(FIRST, model="n"): 1, judged: 2}
+    assert asked == [2, 4]
 
 
 class Windows(ToyJob):
@@ -128,7 +168,7 @@ class Windows(ToyJob):
 
 def test_what_follows_in_the_same_stage_is_told_from_what_came_first() -> None:
     sample = _drawn(Windows(), ToySettings(items=3, words=4))
-    again = Place(stage="read", root="read", is_first=False)
+    again = Place(stage="read", model="m", is_first=False)
     assert [grown[FIRST].calls for grown in sample.tried] == [1, 1, 1]
     assert [grown[again].calls for grown in sample.tried] == [4, 4, 4]
 
@@ -173,10 +213,11 @@ def test_a_sample_ends_when_told_but_not_before_one_item() -> None:
         asked.append(calls)
         return calls < 8
 
-    sample = draw(ToyJob(), ToySettings(items=50), items=30, goes_on=goes_on)
+    toy = ToyJob(), ToySettings(items=50)
+    sample = draw(*toy, roles=ONE, items=30, goes_on=goes_on)
     assert len(sample.tried) == 2
     assert asked == [4, 8]
-    never = draw(ToyJob(), ToySettings(items=50), items=30, goes_on=lambda _: False)
+    never = draw(*toy, roles=ONE, items=30, goes_on=lambda _: False)
     assert len(never.tried) == 1
 
 

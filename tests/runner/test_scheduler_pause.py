@@ -50,7 +50,6 @@ def test_what_is_started_is_what_no_pause_names(
     for lift in lifts:
         scheduler.lift(*lift)
     left = [p for p in pauses if not any(is_within(p, lift) for lift in lifts)]
-    assert scheduler.is_paused == bool(left)
     free = [
         (stage, model)
         for stage, model in LANES

@@ -90,7 +90,10 @@ def test_limits_that_a_process_was_given_itself_are_left_out() -> None:
         ({"tpm": "many"}, "tpm must be above 0"),
         ({"tpm": float("inf")}, "tpm must be above 0"),
         ({"tpm": float("nan")}, "tpm must be above 0"),
+        ({"tpm": 10**400}, "at most 1,000,000,000,000"),
+        ({"concurrency": 10**20}, "at most 1,000,000,000,000"),
         ({"concurrency": 2.5}, "whole number"),
+        ({"concurrency": 100_001}, "at most 100,000"),
     ],
 )
 def test_limits_that_cannot_be_are_refused(
@@ -103,3 +106,7 @@ def test_limits_that_cannot_be_are_refused(
 def test_a_change_is_said_in_a_few_words() -> None:
     change = limits_change({"model": "a", "concurrency": 8, "rpm": None})
     assert str(change) == "a: 8 calls at a time, no limit of requests a minute"
+    change = limits_change({"rpm": 0.5, "tpm": 2_000_000})
+    assert str(change) == (
+        "every model: 0.5 requests a minute, 2,000,000 tokens a minute"
+    )

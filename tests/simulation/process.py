@@ -118,6 +118,7 @@ class Process:
             clock=self._clock,
             stages=tuple(stage.name for stage in self._job.stages),
             models=tuple(lane.model for lane in self._scenario.lanes),
+            tell=lambda _: None,
         )
         async with listener.listening():
             outcome = await driver.run()

@@ -101,14 +101,21 @@ def test_families_come_by_pages_of_one_model(tmp_path: Path) -> None:
         assert courses(reader, "m-large", after=6) == []
 
 
-def test_usage_is_summed_by_stage_and_model(tmp_path: Path) -> None:
+def test_usage_is_summed_by_stage_and_model_without_the_cache_s_answers(
+    tmp_path: Path,
+) -> None:
+    cached = answer(4, b"x", latency_ms=None, cached=True)
     path = _written(
         tmp_path / "log.db",
-        (0, [RUN_STARTED, plan([task(1), task(2), task(3, model="m-small")])]),
+        (
+            0,
+            [RUN_STARTED, plan([task(1), task(2), task(3, model="m-small"), task(4)])],
+        ),
         (1, [e for n in (1, 3) for e in (started(n), answer(n, b"x"), completed(n))]),
         (90, [started(2), answer(2, b"x"), completed(2)]),
+        (95, [started(4), cached, completed(4)]),
     )
     with open_reader(path) as reader:
         large, small = usage_counts(reader)
-    assert (large.model, large.completed, large.tokens_in) == ("m-large", 2, 100)
-    assert (small.model, small.completed, small.tokens_out) == ("m-small", 1, 7)
+    assert (large.model, large.replies, large.tokens_in) == ("m-large", 2, 100)
+    assert (small.model, small.replies, small.tokens_out) == ("m-small", 1, 7)

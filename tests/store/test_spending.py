@@ -123,6 +123,7 @@ def test_what_may_have_been_spent_is_summed_apart_from_what_was(path: Path) -> N
     assert seen == Spending(
         spent_pico=pico(0.25),
         possible_pico=pico(1.625),
+        in_flight_pico=0,
         cap_pico=None,
         is_whole=True,
     )
@@ -145,6 +146,26 @@ def test_status_shows_the_money_and_whose_it_was(path: Path) -> None:
         seen = status(reader)
     assert (seen.cost_usd, seen.possible_usd, seen.budget_usd) == (0.75, 0.0, 2.0)
     assert seen.model_cost_usd == {"m-large": 0.25, "m-small": 0.5}
+
+
+def test_calls_without_an_outcome_are_shown_at_their_worst(path: Path) -> None:
+    _write(
+        path,
+        [
+            CAPPED,
+            plan([task(n) for n in range(1, 5)]),
+            replace(started(1), worst_usd=0.25),
+            replace(started(2), worst_usd=0.5),
+            answered(2, cost_usd=0.125),
+            replace(started(3), worst_usd=0.5),
+            failed(3),
+            replace(started(3, attempt=2), worst_usd=0.75),
+            started(4),
+        ],
+    )
+    with open_reader(path) as reader:
+        seen = status(reader)
+    assert (seen.cost_usd, seen.possible_usd, seen.in_flight_usd) == (0.125, 0.0, 1.0)
 
 
 def test_an_answer_without_a_price_makes_the_whole_unknown(path: Path) -> None:

@@ -436,6 +436,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "group": ("ask", "m-large", 1, "g"),
     "unread_answers": (0, 10),
     "sent_attempts": (),
+    "sent_starts": (),
     "reply": (1,),
     "started": (1,),
     "events": (0, 10),

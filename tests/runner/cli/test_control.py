@@ -221,7 +221,10 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
         ):
             said = siftlog(*words, cwd=tmp_path)
             assert "siftlog resume r takes it up" in said.stderr
-        assert siftlog("resume", "r", cwd=tmp_path, check=False).returncode == 5
+        resumed = siftlog("resume", "r", cwd=tmp_path, check=False)
+        assert resumed.returncode == 5
+        assert ": every model: 3 calls at a time.\n" in resumed.stderr
+        assert " tasks reopened.\n" in resumed.stderr
     with open_reader(live.folder.log) as reader:
         applied = events(reader, kinds=["command_applied"])
     assert len(applied) == 4

@@ -88,7 +88,7 @@ def test_a_budget_is_held_against_the_figures(folder: Path, corpus: list[str]) -
         "verdict": "holds",
     }
     said = siftlog("estimate", *words, "--budget=0.0001", cwd=folder).stdout
-    assert "A budget of $0.00 does not hold: the low figure is" in said
+    assert "A budget of $0.0001 does not hold: the low figure is" in said
     assert "assumed:\n  " in said
 
 
@@ -159,6 +159,17 @@ def test_other_models_go_like_the_one_that_was_asked(folder: Path, run: str) -> 
     found = _estimate(*words, cwd=folder)
     assert found["models"]["openai/m"]["calls"] == found["models"]["openai/n"]["calls"]
     assert "openai/n answers as openai/m did" in found["assumes"]
+
+
+def test_a_model_that_stands_in_has_a_price_of_its_own(folder: Path, run: str) -> None:
+    words = ("--from", run, "--model=openai/m", "--model=openai/gpt-4o")
+    found = _estimate(*words, cwd=folder)["models"]
+    alike, dear = found["openai/m"], found["openai/gpt-4o"]
+    assert alike["cost_usd"] == pytest.approx(status(folder, run)["cost_usd"])
+    listed = 2.5e-6 * dear["tokens_in"] + 10e-6 * dear["tokens_out"]
+    assert dear["cost_usd"] == pytest.approx(listed)
+    unknown = _estimate("--from", run, "--model=nobodys", cwd=folder)
+    assert unknown["cost_usd"] is None
 
 
 def test_a_limit_is_lifted_by_inf(

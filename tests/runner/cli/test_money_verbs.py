@@ -80,6 +80,18 @@ def test_dollars_are_added_to_a_budget_and_counted_from_the_next_resume_on(
     assert (said["state"], said["budget_usd"]) == ("finished", 5.1)
 
 
+@pytest.mark.parametrize("how", [(), ("--dry-run",), ("--no-wait",)])
+def test_nothing_is_added_where_no_budget_was_given(
+    tmp_path: Path, corpus: list[str], how: tuple[str, ...]
+) -> None:
+    siftlog("generate", JOB, *corpus, "--run-id=r", cwd=tmp_path)
+    done = siftlog("budget", "r", "--add=5", *how, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "has no budget" in done.stderr
+    assert "siftlog resume r --budget USD" in done.stderr
+    assert not (tmp_path / "runs/r/control.jsonl").exists()
+
+
 def test_answers_from_before_there_was_a_price_are_told_to_be_left_out(
     tmp_path: Path, corpus: list[str]
 ) -> None:

@@ -48,6 +48,7 @@ def test_run_prints_a_launch_line_and_a_done_line(tmp_path: Path) -> None:
         },
         "cost_usd": 0.0,
         "possible_usd": 0.0,
+        "in_flight_usd": 0.0,
         "scoring": 1,
     }
 

@@ -10,7 +10,7 @@ import pytest
 
 from runner import errors as e
 from runner.prices import Price
-from runner.whatif.course import Census, RecordedItems, found_ceiling, output_limits
+from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
 from runner.whatif.items import Attempt, Item
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened
 from store.sqlite import SqliteLog
@@ -174,13 +174,13 @@ def test_a_rate_that_was_found_is_a_ceiling_one_set_by_hand_is_none(
         [started(1, 3), answer(1, b"x", 3), completed(1, 3)],
     )
     with open_reader(path) as reader:
-        assert found_ceiling(reader, _seen(None), None) is None
-        assert found_ceiling(reader, _seen(600.0), 600.0) is None
-        ceiling = found_ceiling(reader, _seen(600.0), 3000.0)
-    assert ceiling is not None
-    assert ceiling.per_second == 10.0
-    assert all(ceiling.refuses(5.0) is None for _ in range(10))
-    refusal = ceiling.refuses(5.0)
+        assert found_rate(reader, _seen(None), None) is None
+        assert found_rate(reader, _seen(600.0), 600.0) is None
+        rate = found_rate(reader, _seen(600.0), 3000.0)
+    assert rate is not None
+    assert rate.per_second == 10.0
+    assert all(rate.refuses(5.0) is None for _ in range(10))
+    refusal = rate.refuses(5.0)
     assert refusal is not None
     assert refusal.took_s == pytest.approx(0.004)
     assert refusal.error is not None

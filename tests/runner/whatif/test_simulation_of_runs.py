@@ -11,7 +11,7 @@ from runner import errors as e
 from runner.limiter import Endpoint, Limits
 from runner.slots import START
 from runner.told import Quota, Told
-from runner.whatif.items import Attempt, Ceiling, Item, Trial
+from runner.whatif.items import Attempt, FoundRate, Item, Trial
 from runner.whatif.simulation import CALL_S, Asked, Outcome, what_if
 
 STAGES = ("read", "ask", "sum")
@@ -37,7 +37,7 @@ def _asked(
     *,
     model: str = "m",
     endpoint: Endpoint | None = None,
-    ceiling: Ceiling | None = None,
+    rate: FoundRate | None = None,
 ) -> Asked:
     return Asked(
         model=model,
@@ -45,7 +45,7 @@ def _asked(
         limits=limits,
         endpoint=endpoint or Endpoint(model),
         items=items,
-        ceiling=ceiling,
+        rate=rate,
     )
 
 
@@ -138,24 +138,24 @@ def test_a_reply_that_was_asked_for_again_is_asked_for_again() -> None:
 
 def test_a_ceiling_refuses_and_is_learned() -> None:
     items = [Item(first=_trial(_took(0.05)))] * 6_000
-    ceiling = Ceiling(50.0, refused_s=0.002, tells=True)
-    found = _play(_asked(items, Limits(concurrency=64), ceiling=ceiling))
+    rate = FoundRate(50.0, refused_s=0.002, tells=True)
+    found = _play(_asked(items, Limits(concurrency=64), rate=rate))
     sums = found.models["m"]
     assert sums.answered == 6_000
     assert 0 < sums.refused < 0.05 * sums.calls
     assert found.seconds == pytest.approx(6_000 / 50, rel=0.03)
 
 
-def test_models_of_one_endpoint_share_its_ceiling() -> None:
+def test_models_of_one_endpoint_share_its_rate() -> None:
     endpoint = Endpoint("both")
-    ceiling = Ceiling(50.0, refused_s=0.002, tells=True)
+    rate = FoundRate(50.0, refused_s=0.002, tells=True)
     asked = [
         _asked(
             [Item(first=_trial(_took(0.05), model=model))] * 2_000,
             Limits(concurrency=32),
             model=model,
             endpoint=endpoint,
-            ceiling=ceiling,
+            rate=rate,
         )
         for model in "mn"
     ]

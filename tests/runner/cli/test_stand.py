@@ -1,0 +1,32 @@
+"""What `status` says of an endpoint that asked to be left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.cli.stand import status_json, status_text
+from store.events import LimitObserved
+from store.runs import RunFolder
+from store.testing import FakeClock
+from store.views import open_reader, status
+from tests.store.samples import RUN_STARTED
+from tests.store.test_views import written
+
+
+def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    until_us = clock.now_us() + 3_600_000_000
+    seen = LimitObserved(
+        model="m-large", concurrency=8, in_flight=0, paused_until_us=until_us
+    )
+    folder = RunFolder(tmp_path)
+    with open_reader(written(folder.log, [RUN_STARTED], [seen])) as reader:
+        state = status(reader)
+    line = "limits    m-large: 8 calls at a time"
+    lines = status_text(state, folder, clock).splitlines()
+    assert f"{line}; asks to wait another 60.0 min" in lines
+    assert status_json(state, folder, clock)["limits"][0]["paused_until_us"] == until_us
+    clock.advance(3600)
+    assert line in status_text(state, folder, clock).splitlines()

@@ -1,0 +1,28 @@
+"""What is said of a log that may not be opened."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from store.errors import CorruptLog, StoreError
+from store.views import open_reader
+from tests.store.samples import RUN_STARTED
+from tests.store.test_views import written
+
+
+def test_with_too_many_files_open_no_log_is_called_damaged(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.db", [RUN_STARTED])
+    free = os.dup(0)
+    os.close(free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        with pytest.raises(StoreError, match="not too many files are open") as caught:
+            open_reader(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert not isinstance(caught.value, CorruptLog)

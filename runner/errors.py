@@ -21,7 +21,7 @@
         Cancelled           a person or a shutdown ended it
 
 A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
-Which class leads to which decision stands in `runner/retry.py`, as one table.
+Which class leads to which decision stands in `runner/engine/retry.py`, as one table.
 """
 
 from __future__ import annotations

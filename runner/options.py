@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from runner.errors import UsageError
-from runner.limiter import MOST_CALLS, Limits
+from runner.limits.limiter import MOST_CALLS, Limits
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (

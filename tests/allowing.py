@@ -15,13 +15,13 @@ from itertools import count
 
 from runner import errors as e
 from runner.clients.http_refusal import refusal
-from runner.lane import Work
-from runner.limiter import Endpoint, Limits
-from runner.scheduler import Scheduler
+from runner.engine.lane import Work
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.limits.told import told
 from runner.simulate.limits import Limits as ServerLimits
 from runner.simulate.limits import retry_after
 from runner.simulate.options import SimulateOptions
-from runner.told import told
 
 LATE_S = 0.004
 """A loop's timers are late by up to so much."""

@@ -41,7 +41,7 @@ def _invoke(*words: str) -> str:
         _invoke("--help"),
         _invoke("status", "no-such-run"),
         _invoke("run", "--help"),
-        "import runner.launch, runner.scoring",
+        "import runner.launching.launch, runner.records.scoring",
         "import store, store.views",
     ],
 )

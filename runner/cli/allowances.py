@@ -58,8 +58,8 @@ def limits(
     itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
     """
     from runner.cli.asking import ask, manner, show_dry
-    from runner.forecast import of_open
-    from runner.standing import limits_change
+    from runner.control.forecast import of_open
+    from runner.control.standing import limits_change
     from store.views import open_reader
 
     how = manner(given)
@@ -85,7 +85,7 @@ def limits(
 def _show_limits(how: Manner, model: str | None) -> int:
     """The limits in force, as last observed."""
     from runner.cli.stand import limits_json, limits_text
-    from runner.effects import check_name
+    from runner.control.effects import check_name
     from store.views import open_reader, status
 
     with open_reader(how.folder.log) as reader:
@@ -115,8 +115,8 @@ def _show_limits(how: Manner, model: str | None) -> int:
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
+    from runner.control.forecast import of_open
     from runner.errors import UsageError
-    from runner.forecast import of_open
     from store.spending import dollars
     from store.views import open_reader
 

@@ -34,10 +34,10 @@ def score(
     No model is called. While the run is alive its finished part is scored, and nothing
     is recorded.
     """
-    from runner import scoring
     from runner.cli import session
+    from runner.records import scoring
+    from runner.records.render import metrics_json
     from runner.registry import load_job
-    from runner.render import metrics_json
     from store.runs import resolve
     from store.views import open_reader, run_started
 
@@ -88,9 +88,9 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
 
     Writes nothing.
     """
-    from runner import scoring
     from runner.cli import session
     from runner.errors import UsageError
+    from runner.records import scoring
     from runner.registry import job_names, load_job
     from store.runs import resolve
     from store.views import last_seq, open_reader, run_started

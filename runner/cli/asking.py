@@ -14,8 +14,8 @@ from typing import Any
 from runner.cli.session import CLOCK
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.cli.stand import state_of
+from runner.control.forecast import Forecast
 from runner.errors import RunnerError, UsageError
-from runner.forecast import Forecast
 from store.commands import Command, write
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.runs import RunFolder, resolve

@@ -170,7 +170,7 @@ def _opened(folder: Path | None) -> Iterator[sqlite3.Connection | None]:
     """
     import sqlite3
 
-    from runner.cache import cache_path
+    from runner.engine.cache import cache_path
     from store.cache import connect, unusable
 
     path = cache_path(folder)

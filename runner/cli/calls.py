@@ -76,8 +76,8 @@ def _leave(given: dict[str, Any]) -> Leave | None:
 def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
-    from runner import launch
     from runner.cli import session
+    from runner.launching import launch
     from runner.registry import load_job
     from runner.work import load_work
 
@@ -122,15 +122,16 @@ def resume(
 
     A live run that is paused goes on, and this returns at once.
     """
-    from runner import launch, roles
+    from runner import roles
     from runner.cli import session
     from runner.cli.asking import lift
     from runner.cli.variables import say_idle
+    from runner.control.limit_words import UNITS
     from runner.errors import UsageError
-    from runner.limit_words import UNITS
+    from runner.launching import launch
     from runner.options import read_toml
+    from runner.records.scoring import effective_settings
     from runner.registry import load_job
-    from runner.scoring import effective_settings
     from runner.work import load_work
     from store.runs import resolve
     from store.views import open_reader, run_started, status
@@ -207,11 +208,11 @@ def import_(
     **given: Any,
 ) -> int:
     """Record answers of JOB that were made elsewhere, as a run like any other."""
-    from runner import importing
     from runner.cli import session
-    from runner.creation import create
-    from runner.ending import Ended
+    from runner.control.ending import Ended
     from runner.errors import UsageError
+    from runner.launching.creation import create
+    from runner.records import importing
     from runner.registry import load_job
     from runner.work import load_work
 

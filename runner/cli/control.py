@@ -26,7 +26,7 @@ def pause(**given: Any) -> int:
     Calls in flight finish. siftlog resume RUN lifts it.
     """
     from runner.cli.asking import ask_live, manner, show_dry
-    from runner.forecast import of_open
+    from runner.control.forecast import of_open
     from store.views import open_reader
 
     how = manner(given)
@@ -50,7 +50,7 @@ def pause(**given: Any) -> int:
 def drain(**given: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from runner.cli.asking import ask_live, manner, show_dry
-    from runner.forecast import of_open
+    from runner.control.forecast import of_open
     from store.views import open_reader
 
     how = manner(given)
@@ -82,8 +82,8 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     from runner.cli.asking import ask, manner, show_dry
     from runner.cli.session import CLOCK
     from runner.cli.stand import state_of
+    from runner.control.forecast import of_open
     from runner.errors import UsageError
-    from runner.forecast import of_open
     from store.views import open_reader, status
 
     how = manner(given)
@@ -120,8 +120,8 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     A live run takes them up at once; otherwise the next siftlog resume does.
     """
     from runner.cli.asking import ask, manner, show_dry
+    from runner.control.forecast import of_retry
     from runner.errors import UsageError
-    from runner.forecast import of_retry
     from store.spending import dollars
     from store.views import open_reader, run_started
 

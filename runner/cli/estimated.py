@@ -8,10 +8,10 @@ from typing import Any, Final
 from runner.cli import session
 from runner.cli.figures import cost, duration, number
 from runner.cli.speech import DONE, record, text
-from runner.estimate import BEFORE_S, Estimate, Figures, Span, verdict
-from runner.preview import preview
+from runner.estimating.estimate import BEFORE_S, Estimate, Figures, Span, verdict
+from runner.estimating.preview import preview
+from runner.estimating.tokens import CountTokens, text_tokens
 from runner.registry import load_job
-from runner.tokens import CountTokens, text_tokens
 from runner.work import load_work
 
 SCHEMA: Final = 1

@@ -24,7 +24,7 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 @choices.as_json
 def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
     """Write RUN's tasks with their replies into its exports folder."""
-    from runner import export as writing
+    from runner.records import export as writing
     from store.runs import resolve
     from store.views import families, open_reader
 

@@ -104,7 +104,7 @@ def tasks(
     as_json: bool,
 ) -> int:
     """List RUN's tasks, all or those that a filter lets through."""
-    from runner.render import csv_lines
+    from runner.records.render import csv_lines
     from store.query import parse_query
     from store.runs import resolve
 

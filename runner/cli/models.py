@@ -12,7 +12,7 @@ from runner.cli import choices
 from runner.cli.speech import DONE, record, tell, text
 
 if TYPE_CHECKING:
-    from runner.prices import Price
+    from runner.money.prices import Price
 
 NAME_WIDTH = 36
 """With the figures beside it, a line of 80 columns."""
@@ -54,7 +54,7 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
 
 
 def _of_table() -> Iterator[dict[str, Any]]:
-    from runner.catalogue import listed
+    from runner.money.catalogue import listed
 
     for found in listed():
         row = _row(found.model, found.price, found.context_tokens, has_base_url=False)
@@ -62,11 +62,11 @@ def _of_table() -> Iterator[dict[str, Any]]:
 
 
 def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
-    from runner.catalogue import context_tokens
     from runner.cli.session import engine_options
     from runner.errors import UsageError
+    from runner.money.catalogue import context_tokens
+    from runner.money.prices import price_of
     from runner.options import read_toml
-    from runner.prices import price_of
     from store.errors import NoSuchRun
     from store.runs import resolve
     from store.views import model_calls, open_reader, run_started, status

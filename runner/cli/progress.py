@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from runner.beside import beside
-from runner.budget import BudgetStatistics
 from runner.cli.figures import duration
 from runner.cli.speech import ERASE, mutter
-from runner.driver import Driver
-from runner.growth import Growth
-from runner.shell import Watch
+from runner.engine.beside import beside
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth
+from runner.launching.shell import Watch
+from runner.money.budget import BudgetStatistics
 from store.clock import Clock
 from store.spending import dollars
 from store.task import usd
@@ -28,7 +28,7 @@ WINDOW_S: Final = 60.0
 
 
 def progress(clock: Clock) -> Watch:
-    """A watcher for `runner.shell.Shell`."""
+    """A watcher for `runner.launching.shell.Shell`."""
 
     @asynccontextmanager
     async def watch(

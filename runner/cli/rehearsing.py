@@ -88,7 +88,7 @@ def _named(models: Mapping[str, Any]) -> set[str]:
 
 
 def _verdict(rehearsal: Rehearsal, budget_usd: float) -> str:
-    """Whether a budget would have held, in the words of `runner.estimate.verdict`."""
+    """Whether a budget would have held, in the words of an estimate's `verdict`."""
     usd = rehearsal.cost_usd
     if usd is None:
         return "unknown"

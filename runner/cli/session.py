@@ -27,13 +27,13 @@ from runner.cli.speech import (
 )
 from runner.cli.stand import status_json
 from runner.cli.variables import say_idle
-from runner.ending import Ended
+from runner.control.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
+from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
-from runner.scoring import Scoring, score
+from runner.records.scoring import Scoring, score
 from runner.settings import resolve
-from runner.shell import Shell
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError

@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.cli.figures import duration, number
 from runner.cli.outlook import outlook_json, outlook_lines
-from runner.limit_words import UNITS, words_of
+from runner.control.limit_words import UNITS, words_of
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder

@@ -1,6 +1,6 @@
 """The endpoint's own limit: a token bucket, told the time by its caller.
 
-Kept apart from `runner.limiter` on purpose: the limiter is proved against this, and a
+Kept apart from `runner.limits` on purpose: the limiter is proved against this, and a
 mistake that both shared would prove nothing.
 """
 

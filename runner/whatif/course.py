@@ -17,11 +17,11 @@ from typing import Final
 import msgspec
 
 from runner import errors as e
-from runner.bucket import MINUTE_S
-from runner.prices import Price, cost_pico
+from runner.engine.retry import RULES
+from runner.limits.bucket import MINUTE_S
+from runner.limits.told import NOTHING, Quota, Told, told
+from runner.money.prices import Price, cost_pico
 from runner.reply import Usage
-from runner.retry import RULES
-from runner.told import NOTHING, Quota, Told, told
 from runner.whatif.items import Attempt, FoundRate, Item, Trial
 from store.courses import AttemptEnd, Course, courses
 from store.events import AttemptAnswered, AttemptFailed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import errors as e
-from runner.bucket import Bucket
-from runner.told import NOTHING, Told
+from runner.limits.bucket import Bucket
+from runner.limits.told import NOTHING, Told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.bucket import MINUTE_S
 from runner.errors import UsageError
 from runner.job import Job
-from runner.limiter import Endpoint
+from runner.limits.bucket import MINUTE_S
+from runner.limits.limiter import Endpoint
+from runner.money.prices import price_of
 from runner.options import RunOptions
-from runner.prices import price_of
 from runner.roles import assigned
 from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
 from runner.whatif.items import FoundRate

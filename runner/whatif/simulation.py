@@ -19,9 +19,9 @@ from itertools import count
 from typing import Final
 
 from runner import errors as e
-from runner.lane import Load, Work
-from runner.limiter import Endpoint, Limits
-from runner.scheduler import Scheduler
+from runner.engine.lane import Load, Work
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
 from runner.whatif.items import Attempt, FoundRate, Item, Trial
 
 CALL_S: Final = 0.00035

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.limiter import Limits
+from runner.limits.limiter import Limits
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine, read_ledger
 from tests.allowing import Minute, Rules, World

@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from runner.limiter import Endpoint, Limits
+from runner.estimating.preview import preview
+from runner.limits.limiter import Endpoint, Limits
 from runner.options import options_from
-from runner.preview import preview
 from runner.testing import ToyJob, ToySettings
 from runner.whatif.items import Attempt, Item, Trial
 from runner.whatif.simulation import Asked, what_if

@@ -14,9 +14,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from runner.engine.reask import reask_messages
 from runner.job import Dataset, Job
 from runner.plan import task_of
-from runner.reask import reask_messages
 from runner.reply import ParseFailure
 from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
 from runner.simulate.fate import Outcome

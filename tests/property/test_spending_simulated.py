@@ -16,18 +16,18 @@ from collections.abc import Callable
 import pytest
 
 from runner import errors as e
-from runner.abandoned import abandoned
-from runner.attempts import Parts, worst_prompt
-from runner.budget import Budget, BudgetStatistics
 from runner.clients.client import Call
 from runner.clients.function import FunctionClient
-from runner.driver import Driver, Outcome
-from runner.growth import Growth, Start
-from runner.limiter import Endpoint, Limits
+from runner.engine.abandoned import abandoned
+from runner.engine.attempts import Parts, worst_prompt
+from runner.engine.driver import Driver, Outcome
+from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.money.budget import Budget, BudgetStatistics
+from runner.money.prices import Price, cost_pico
 from runner.plan import Roles
-from runner.prices import Price, cost_pico
 from runner.reply import Reply, Usage
-from runner.scheduler import Scheduler
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import (
     AttemptAnswered,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import UsageError
-from runner.importing import Census, census
 from runner.job import ImportedAnswer
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups
+from runner.records.importing import Census, census
 from runner.roles import assigned, fixed, remarks
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob

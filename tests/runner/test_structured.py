@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from runner.reask import reask_messages
+from runner.engine.reask import reask_messages
 from runner.reply import ParseFailure, Reply
 from runner.structured import read_object, schema_of
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from runner.scheduler import Scope, is_within
+from runner.engine.scheduler import Scope, is_within
 from runner.testing import START_US
 from store.events import (
     AttemptAnswered,

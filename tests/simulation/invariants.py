@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from runner.bucket import MINUTE_S
-from runner.limiter import BRIEF_S
+from runner.limits.bucket import MINUTE_S
+from runner.limits.limiter import BRIEF_S
 from runner.wire import decode_reply
 from store.events import AttemptAnswered, Recorded
 from store.task import TaskRow, TaskState

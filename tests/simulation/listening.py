@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from runner import cancelling, ending
-from runner.effects import Act, Done, Effects, Target, _reopened_already
-from runner.listen import Listener
+from runner.control import cancelling, ending
+from runner.control.effects import Act, Done, Effects, Target, _reopened_already
+from runner.control.listen import Listener
 from store.commands import Command
 from store.events import TasksReopened
 from store.log import Log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from runner.cancelling import REASON
+from runner.control.cancelling import REASON
 from store.commands import Command
 from store.task import pico
 from tests.simulation.loop import SimulatedClock, SimulatedLoop

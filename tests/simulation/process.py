@@ -1,6 +1,6 @@
 """One process of a run: takes it up, drives it, and says how it ended.
 
-The same steps as `runner.launch`, which itself is bound to a folder, signals and HTTP.
+The same steps as `runner.launching`, which is bound to a folder, signals and HTTP.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.abandoned import abandoned
-from runner.attempts import Parts
-from runner.budget import Budget
-from runner.driver import Driver
-from runner.effects import lifts
-from runner.ending import Ending
-from runner.growth import Growth, Start
-from runner.limiter import Endpoint
+from runner.control.effects import lifts
+from runner.control.ending import Ending
+from runner.engine.abandoned import abandoned
+from runner.engine.attempts import Parts
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint
+from runner.money.budget import Budget
 from runner.plan import Roles
-from runner.scheduler import Scheduler
 from runner.testing import ToySettings
 from store.commands import Command
 from store.events import RunResumed, RunStarted

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from runner import errors as e
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
-from runner.prices import cost_pico
+from runner.engine.retry import RULES
+from runner.money.prices import cost_pico
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest
-from runner.retry import RULES
 from runner.simulate.limits import Limits as ServerLimits
 from runner.simulate.limits import retry_after
 from runner.simulate.options import SimulateOptions

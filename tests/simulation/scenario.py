@@ -10,8 +10,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.limiter import Limits
-from runner.prices import FREE, Price
+from runner.limits.limiter import Limits
+from runner.money.prices import FREE, Price
 
 FAULTS = (
     "429",

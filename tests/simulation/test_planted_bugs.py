@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from runner import errors as e
-from runner.attempts import Attempts, Parts
-from runner.budget import Budget
 from runner.clients.client import Call, Received
-from runner.driver import Driver
-from runner.limiter import Limiter
-from runner.scheduler import Scheduler, Step
+from runner.engine.attempts import Attempts, Parts
+from runner.engine.driver import Driver
+from runner.engine.scheduler import Scheduler, Step
+from runner.limits.limiter import Limiter
+from runner.money.budget import Budget
 from store.testing import MemoryLog
 from tests.simulation.broken import Broken
 from tests.simulation.provider import SimulatedClient

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from runner import growth, plan
-from runner.lane import Lane
+from runner import plan
+from runner.engine import growth
+from runner.engine.lane import Lane
 from store.events import Recorded
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.catalogue import listed
+from runner.money.catalogue import listed
 from tests.processes import siftlog, status
 
 JOB = "paper-investigation"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
-from runner.prices import Price
+from runner.money.prices import Price
 from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
 from runner.whatif.items import Attempt, Item
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened

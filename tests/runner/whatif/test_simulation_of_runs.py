@@ -8,9 +8,9 @@ from itertools import chain, repeat
 import pytest
 
 from runner import errors as e
-from runner.limiter import Endpoint, Limits
-from runner.slots import START
-from runner.told import Quota, Told
+from runner.limits.limiter import Endpoint, Limits
+from runner.limits.slots import START
+from runner.limits.told import Quota, Told
 from runner.whatif.items import Attempt, FoundRate, Item, Trial
 from runner.whatif.simulation import CALL_S, Asked, Outcome, what_if
 

@@ -1,0 +1,1 @@
+"""What people ask of a run from outside, and how a process ends its work on it."""

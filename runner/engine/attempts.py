@@ -1,0 +1,307 @@
+"""One attempt, from a loaded task to a durable outcome.
+
+The order is the promise: request built -> `AttemptStarted` durable -> sent -> outcome
+queued for the log before its slot is used again -> read -> the task's end durable
+together with the tasks that follow from it. A crash at any point therefore leaves an
+attempt that never left, one that is answered and is never asked again, or one whose
+outcome is unknown; of these there are never more than slots.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from runner import errors as e
+from runner.clients.client import Call, ModelClient, Received
+from runner.engine.answered import answered, completed
+from runner.engine.cache import ResponseCache
+from runner.engine.growth import Growth
+from runner.engine.lane import Work
+from runner.engine.reask import may_reask, reask_messages, refused
+from runner.engine.retry import may_be_billed
+from runner.engine.scheduler import Scheduler
+from runner.job import Dataset, Job
+from runner.limits.told import told
+from runner.money.bounds import USUAL_TOKEN, worst_output, worst_prompt
+from runner.money.prices import Price, cost_pico, worst_pico
+from runner.plan import task_of
+from runner.reply import ParseFailure, Reply
+from runner.request import ChatRequest, Message, Request
+from runner.task import Answer, Task
+from runner.wire import decode_reply, skeleton
+from store.clock import Clock
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptStarted,
+    Entry,
+    Event,
+    TaskCompleted,
+    TaskFailed,
+)
+from store.log import Log
+from store.task import TaskRow, usd
+
+BODY_LIMIT = 64 * 1024
+"""Bytes kept of what came with a failure; an error page says it all in fewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a run is carried out with."""
+
+    job: Job
+    dataset: Dataset
+    log: Log
+    clock: Clock
+    clients: Mapping[str, ModelClient]  #: by model
+    scheduler: Scheduler
+    growth: Growth
+    tell: Callable[[str], None]  #: shows a sentence to people
+    seed: int = 0  #: of the jitter; never touches a result
+    reask: int = 0  #: how often an unreadable reply is asked for again
+    grace_s: float = 30.0  #: how long a drain waits for calls in flight
+    frees_held: bool = False  #: send what an earlier process held as unknown
+    cache: ResponseCache | None = None  #: answers of other runs
+    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    """By model; None, or none at all: unknown."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Item:
+    """A loaded task with what its next attempt needs."""
+
+    work: Work
+    row: TaskRow
+    task: Task
+    attempt: int  #: started so far
+    asked: str = ""  #: hash of the request that was sent last
+    extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
+    reasks: int = 0
+    is_ending: bool = False  #: its end is on its way to the log, or there
+    refused: tuple[TaskCompleted, Answer] | None = None
+    """How the task ends if asking again brings no reply: with the last that came."""
+
+    def refuse(self, attempt: int, reply: Reply, failure: ParseFailure) -> None:
+        """Ask again, showing the reply of *attempt* and why it was refused."""
+        self.reasks += 1
+        self.extra += reask_messages(reply, failure)
+        self.refused = (
+            completed(self.work.number, attempt, failure),
+            Answer(task=self.task, reply=reply, parsed=failure),
+        )
+
+
+class Attempts:
+    """Sends the loaded tasks of one run and records what comes of them."""
+
+    def __init__(self, parts: Parts, wake: Callable[[], None]) -> None:
+        """Work with *parts*; *wake* is called when the scheduler was told something."""
+        self._parts = parts
+        self._log = parts.log
+        self._clock = parts.clock
+        self._scheduler = parts.scheduler
+        self._stages = {stage.name: stage for stage in parts.job.stages}
+        self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
+        self._wake = wake
+        self._items: dict[int, _Item] = {}
+        self.counts: Counter[str] = Counter()
+
+    def holds(self, task: int) -> bool:
+        """Whether a task is taken in and not settled."""
+        return task in self._items
+
+    def is_ending(self, task: int) -> bool:
+        """Whether a task's end may stand in the log and is not settled yet."""
+        return task in self._items and self._items[task].is_ending
+
+    async def admit(self, row: TaskRow) -> Work:
+        """Take a task in, for as long as it is not settled."""
+        if row.task in self._items:
+            return self._items[row.task].work
+        work = Work(number=row.task, stage=row.stage, model=row.model, tries=row.tries)
+        item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
+        if self._parts.reask and row.reply_seq is not None:
+            await self._take_up_dialogue(item)
+        self._weigh(item)
+        self._items[row.task] = item
+        return work
+
+    async def _take_up_dialogue(self, item: _Item) -> None:
+        """Go on with a re-ask that an earlier process began."""
+        for recorded in refused(await self._log.task_events(item.work.number)):
+            event = recorded.event
+            if isinstance(event, AttemptAnswered):
+                body = await self._log.payload(recorded.seq) or b""
+                reply = decode_reply(event.form, body)
+                if isinstance(reply, Reply):
+                    failure = self._failure(item, reply, event.reask or "")
+                    item.refuse(event.attempt, reply, failure)
+
+    def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
+        """Why a reply was refused by an earlier process, in as many words as then."""
+        parsed = self._stages[item.work.stage].parse(
+            self._parts.dataset, item.task, reply
+        )
+        if isinstance(parsed, ParseFailure) and parsed.reason == reason:
+            return parsed
+        return ParseFailure(reason=reason)  # the parser is another one by now
+
+    def _price(self, work: Work) -> Price | None:
+        return self._parts.prices.get(work.model)
+
+    def _weigh(self, item: _Item) -> None:
+        """Say what the next attempt takes of limits and budget at worst."""
+        work = item.work
+        price = self._price(work)
+        is_paid = price is not None and not price.is_free
+        if not is_paid and not self._scheduler.counts_tokens(work.model):
+            return
+        request = self._request(item)
+        output = worst_output(request)
+        work.tokens = worst_prompt(request, USUAL_TOKEN) + output
+        if price is not None:
+            work.worst_pico = worst_pico(price, worst_prompt(request), output)
+
+    def _request(self, item: _Item) -> Request:
+        request = self._parts.job.request(self._parts.dataset, item.task)
+        if item.extra and isinstance(request, ChatRequest):
+            request = replace(request, messages=request.messages + item.extra)
+        return request
+
+    async def perform(self, work: Work) -> None:
+        """One attempt of an admitted task."""
+        item = self._items[work.number]
+        request = self._request(item)
+        payload, blobs, digest = skeleton(request, work.model)
+        item.attempt += 1
+        item.asked = digest
+        self.counts["started"] += 1
+        started = AttemptStarted(
+            task=work.number,
+            attempt=item.attempt,
+            request_sha256=digest,
+            worst_usd=usd(work.reserved_pico) if self._price(work) else None,
+        )
+        await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
+        began = self._clock.monotonic()
+        try:
+            received = await self._parts.clients[work.model].call(
+                Call(task=item.task, request=request)
+            )
+        except e.AttemptError as error:
+            await self._failed(item, error, self._clock.monotonic() - began)
+        else:
+            await self._answered(item, received, self._clock.monotonic() - began)
+
+    async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
+        work = item.work
+        self.counts["failed"] += 1
+        now = self._clock.monotonic()
+        decision, said = self._scheduler.failed(
+            work,
+            error,
+            now,
+            self._chance.random(),
+            told=told(error.headers, now_us=self._clock.now_us()),
+        )
+        self._wake()
+        if said is not None:
+            self._parts.tell(said)
+        name = type(error).__name__
+        failed = AttemptFailed(
+            task=work.number,
+            attempt=item.attempt,
+            error=name,
+            latency_ms=round(took * 1e3, 3),
+            message=str(error)[:500],
+            status=error.status,
+            retry_after_s=error.retry_after_s,
+            retry_in_s=decision.retry_in_s,
+            possible_usd=usd(work.reserved_pico) if may_be_billed(error) else 0.0,
+        )
+        body = error.body[:BODY_LIMIT] if error.body else None
+        entry = Entry(event=failed, payload=body)
+        if decision.retry_in_s is not None:
+            await self._log.append(entry)
+            self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
+        elif item.refused is None:
+            # nothing follows from it, so it is queued before anything is awaited
+            end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
+            await self._finish(item, [entry, end], Answer(task=item.task, error=name))
+        else:
+            # by itself, for the last reply's follow-ups may have to wait their turn
+            await self._log.append(entry)
+            completion, answer = item.refused
+            await self._finish(item, [completion], answer)
+
+    async def _answered(self, item: _Item, received: Received, took: float) -> None:
+        work, reply = item.work, received.reply
+        self.counts["answered"] += 1
+        usage = reply.usage
+        used = usage.tokens_in + usage.tokens_out if usage is not None else None
+        price = self._price(work)
+        cost = None if work.reserved_pico else 0
+        if price is not None and usage is not None:
+            cost = cost_pico(price, usage)
+        self._scheduler.received(
+            work,
+            self._clock.monotonic(),
+            used=used,
+            cost_pico=cost,
+            told=told(received.headers, now_us=self._clock.now_us()),
+        )
+        self._wake()
+        event = answered(
+            received,
+            task=work.number,
+            attempt=item.attempt,
+            latency_ms=round(took * 1e3, 3),
+            cost_usd=usd(cost) if price is not None and cost is not None else None,
+            possible_usd=usd(work.reserved_pico) if cost is None else None,
+        )
+        try:
+            parsed = self._stages[work.stage].parse(
+                self._parts.dataset, item.task, reply
+            )
+        except Exception:
+            # a fault of the parser's must not lose the answer
+            await self._log.append(Entry(event=event, payload=received.body))
+            raise
+        failure = parsed if isinstance(parsed, ParseFailure) else None
+        # nothing was awaited since the slot was given back: the answer stands in the
+        # log before the attempt that takes the slot over
+        if (
+            failure is not None
+            and isinstance(reply, Reply)
+            and may_reask(reply, asked=item.reasks, most=self._parts.reask)
+        ):
+            asked = replace(event, reask=failure.reason)
+            await self._log.append(Entry(event=asked, payload=received.body))
+            item.refuse(item.attempt, reply, failure)
+            self._weigh(item)
+            self._scheduler.again(work)
+            self._wake()
+            return
+        await self._log.append(Entry(event=event, payload=received.body))
+        if self._parts.cache is not None and not item.extra:
+            # a dialogue's last reply answers a question that no run begins with
+            self._parts.cache.keep(item.task, item.asked, received)
+        answer = Answer(task=item.task, reply=reply, parsed=parsed)
+        await self._finish(item, [completed(work.number, item.attempt, parsed)], answer)
+
+    async def _finish(
+        self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
+    ) -> None:
+        """Record a task's end together with the tasks that follow from it."""
+        item.is_ending = True
+        pairs = await self._parts.growth.finish(item.row, answer, entries)
+        for stage, model in pairs:
+            self._scheduler.planned(stage, model)
+        del self._items[item.work.number]
+        self._scheduler.settled(item.work)
+        self.counts["tasks_ended"] += 1
+        self.counts["tasks_failed"] += answer.error is not None

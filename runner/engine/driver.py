@@ -1,0 +1,325 @@
+"""Performs what the scheduler decides: the one place with tasks and a wake-up call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from runner.engine.attempts import Attempts, Parts
+from runner.engine.beside import beside
+from runner.engine.broke import why_broke
+from runner.engine.hits import Hits
+from runner.engine.lane import Load, Work
+from runner.engine.scheduler import Scope, is_within
+from runner.limits.limiter import Limits
+from runner.money.budget import BudgetStatistics
+from store.errors import LogBehind, StoreError
+from store.events import LimitObserved
+from store.task import pico
+from store.views import Pause
+
+HEARTBEAT_S = 1.0
+Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverStatistics:
+    """What this process has done so far."""
+
+    started: int  #: attempts
+    answered: int
+    cached: int  #: tasks that the response cache answered, none of them an attempt here
+    failed: int  #: attempts
+    tasks_ended: int
+    tasks_failed: int
+    in_flight: int
+    waiting: int  #: tasks whose next attempt is due later
+    budget: BudgetStatistics  #: of the whole run, earlier processes included
+    pauses: tuple[Pause, ...]
+
+
+class Driver:
+    """Runs a plan to its end, or to where it may go on another day."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._log = parts.log
+        self._clock = parts.clock
+        self._scheduler = parts.scheduler
+        self._growth = parts.growth
+        self._grace_s = parts.grace_s
+        self._frees_held = parts.frees_held
+        self._wake = asyncio.Event()
+        self._attempts = Attempts(parts, self._wake.set)
+        self._hits = Hits(parts)
+        self._pauses: dict[Scope, Pause] = {}
+        self._drain_until: float | None = None
+        self._stopping = False
+        self._fatal: Exception | None = None
+
+    # -- from outside ----------------------------------------------------------
+
+    def drain(self) -> None:
+        """Start nothing more; calls in flight get the grace time."""
+        if self._drain_until is None:
+            self._drain_until = self._clock.monotonic() + self._grace_s
+            self._scheduler.drain()
+            self._wake.set()
+
+    def stop(self) -> None:
+        """End at once; what is in flight becomes unknown."""
+        self.drain()
+        self._stopping = True
+        self._wake.set()
+
+    def pause(self, pause: Pause) -> None:
+        """Start nothing of what it names; calls in flight finish."""
+        self._pauses[pause.scope] = pause
+        self._scheduler.pause(*pause.scope)
+        # what is not held back may have stood behind what is now
+        self._wake.set()
+
+    def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        scope = stage, model
+        lifted = [p for p in self._pauses.values() if is_within(p.scope, scope)]
+        for pause in lifted:
+            del self._pauses[pause.scope]
+        self._scheduler.lift(*scope)
+        self._wake.set()
+        return tuple(lifted)
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._scheduler.limits(model)
+
+    def set_limits(self, model: str, limits: Limits) -> None:
+        """Go by other limits of a person's from now on."""
+        self._scheduler.set_limits(model, limits, self._clock.monotonic())
+        self._wake.set()
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether spending has a cap."""
+        return self._scheduler.budget.statistics().cap_pico is not None
+
+    def add_budget(self, usd: float) -> None:
+        """Raise the cap by so many dollars; only where there is one."""
+        self._scheduler.budget.add(pico(usd))
+        self._wake.set()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why an endpoint is out, where that is what is left."""
+        return self._scheduler.stopped
+
+    @property
+    def broke(self) -> str | None:
+        """Why the budget stops the run, where that is what is left."""
+        work = self._scheduler.unaffordable
+        if work is None:
+            return None
+        return why_broke(work, self._scheduler.budget.statistics())
+
+    def reopened(self) -> None:
+        """Final tasks went back into the queue."""
+        self._scheduler.reopened()
+        self._wake.set()
+
+    # -- the loop --------------------------------------------------------------
+
+    async def run(self) -> Outcome:
+        """Go on until nothing is left to do; raise what made going on impossible."""
+        async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
+            plan = calls.create_task(self.guard(self._plan))
+            await self._dispatch(calls, plan)
+        if self._fatal is not None:
+            raise self._fatal
+        if self._drain_until is not None:
+            return "drained"
+        if self._scheduler.stopped is not None:
+            return "endpoint"
+        if self._scheduler.unaffordable is not None:
+            return "budget"
+        return "held" if self._scheduler.held else "finished"
+
+    async def _dispatch(
+        self, calls: asyncio.TaskGroup, plan: asyncio.Task[None]
+    ) -> None:
+        running: set[asyncio.Task[None]] = set()
+
+        def forget(call: asyncio.Task[None]) -> None:
+            running.discard(call)
+            self._wake.set()
+
+        while True:
+            self._wake.clear()
+            step = self._scheduler.step(self._clock.monotonic())
+            for load in step.load:
+                calls.create_task(self.guard(partial(self._load, load)))
+            for work in step.start:
+                perform = partial(self._attempts.perform, work)
+                call = calls.create_task(self.guard(perform))
+                running.add(call)
+                call.add_done_callback(forget)
+            if self._must_stop():
+                for task in (plan, *running):
+                    task.cancel()
+                return
+            if self._has_ended(plan, running):
+                plan.cancel()
+                return
+            await self._nap(step.wake_at)
+
+    def _has_ended(
+        self, plan: asyncio.Task[None], running: set[asyncio.Task[None]]
+    ) -> bool:
+        """Whether there is nothing left to wait for."""
+        if self._drain_until is not None:
+            # by the calls, not the scheduler: a call that broke never settles its task
+            return not running
+        return self._scheduler.is_idle and (plan.done() or self._scheduler.is_out)
+
+    def _must_stop(self) -> bool:
+        return self._stopping or (
+            self._drain_until is not None
+            and self._clock.monotonic() >= self._drain_until
+        )
+
+    async def _nap(self, wake_at: float | None) -> None:
+        """Sleep until something happens, or until *wake_at*."""
+        if self._drain_until is not None:
+            wake_at = min(wake_at or self._drain_until, self._drain_until)
+        if wake_at is None:
+            await self._wake.wait()
+            return
+        delay = wake_at - self._clock.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, delay)):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def guard(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do *work* beside the calls; those in flight finish before an error ends all.
+
+        `run` raises the first error of what it guards.
+        """
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - kept, and raised by `run`
+            if self._fatal is None:
+                self._fatal = error
+            self.drain()
+            if isinstance(error, StoreError):
+                # nothing can be recorded any more, so nothing may be sent or awaited
+                self.stop()
+        finally:
+            self._wake.set()
+
+    async def _beat(self) -> None:
+        """Say once a second that the process is alive, and what limits it."""
+        shown: tuple[LimitObserved, ...] = ()
+        while True:
+            await self._log.heartbeat()
+            observed = self._observe()
+            if observed != shown:
+                # no reason to end a run: it is shown a second later
+                with suppress(LogBehind):
+                    self._log.append_nowait(*observed)
+                    shown = observed
+            await self._clock.sleep_until(self._clock.monotonic() + HEARTBEAT_S)
+
+    def _observe(self) -> tuple[LimitObserved, ...]:
+        """Pauses and ceilings; not calls in flight, which change all the time."""
+        now = self._clock.monotonic()
+        observed = []
+        for lane in self._scheduler.statistics():
+            until = lane.limiter.paused_until
+            paused = until is not None and until > now
+            observed.append(
+                LimitObserved(
+                    model=lane.model,
+                    concurrency=lane.limiter.concurrency,
+                    in_flight=0,
+                    rpm=lane.limiter.rpm,
+                    tpm=lane.limiter.tpm,
+                    paused_until_us=self._in_tenths(until - now)
+                    if paused and until is not None
+                    else None,
+                )
+            )
+        return tuple(observed)
+
+    def _in_tenths(self, seconds: float) -> int:
+        """The wall clock in so many seconds, in microseconds, to a tenth of a second.
+
+        Finer, a pause that goes on would seem to change at every look.
+        """
+        return round((self._clock.now_us() / 1e6 + seconds) * 10) * 100_000
+
+    # -- planning and loading --------------------------------------------------
+
+    async def _plan(self) -> None:
+        async for stage, model in self._growth.grow():
+            self._scheduler.planned(stage, model)
+            self._wake.set()
+
+    async def _load(self, load: Load) -> None:
+        rows = await self._log.open_tasks(
+            load.stage, load.model, after=load.after, limit=load.limit
+        )
+        # before anything is awaited: a task that is known may end meanwhile
+        if any(self._attempts.is_ending(row.task) for row in rows):
+            self._scheduler.passed_over(load.model)
+        fresh = [row for row in rows if not self._attempts.holds(row.task)]
+        free = [row for row in fresh if not row.is_held or self._frees_held]
+        taken = await self._hits.take(free)
+        # in this order: what the reading takes must not bring retries forward
+        now_us = await self._log_now_us()
+        now = self._clock.monotonic()
+        works: list[tuple[Work, float]] = []
+        for row in free:
+            if row.task in taken:
+                continue
+            work = await self._attempts.admit(row)
+            due = float("-inf")
+            if row.not_before_us is not None:
+                due = now + max(0.0, (row.not_before_us - now_us) / 1e6)
+            works.append((work, due))
+        self._scheduler.loaded(
+            load,
+            works,
+            last=rows[-1].task if rows else None,
+            held=len(fresh) - len(free),
+            others=len(rows) - len(fresh) + len(taken),
+        )
+
+    async def _log_now_us(self) -> int:
+        """The present in the log's time, which stands still where clocks go back.
+
+        A wait was measured from an event of the log; taken from a clock that was set
+        back since, it would last as much longer.
+        """
+        last = await self._log.last_seq()
+        recorded = await self._log.events(after=last - 1, limit=1)
+        return max(self._clock.now_us(), *(each.ts_us for each in recorded))
+
+    def statistics(self) -> DriverStatistics:
+        """The driver's figures."""
+        lanes = self._scheduler.statistics()
+        return DriverStatistics(
+            started=self._attempts.counts["started"],
+            answered=self._attempts.counts["answered"],
+            failed=self._attempts.counts["failed"],
+            cached=self._hits.count,
+            tasks_ended=self._attempts.counts["tasks_ended"] + self._hits.count,
+            tasks_failed=self._attempts.counts["tasks_failed"],
+            in_flight=sum(lane.in_flight for lane in lanes),
+            waiting=sum(lane.waiting for lane in lanes),
+            budget=self._scheduler.budget.statistics(),
+            pauses=tuple(self._pauses.values()),
+        )

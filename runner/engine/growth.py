@@ -1,0 +1,323 @@
+"""How a plan grows: first stage, follow-ups of answers, follow-ups of groups.
+
+Each growth is durable together with the event that caused it, so a crash can neither
+lose nor repeat it. Where the parsers or settings changed since the answers were read,
+`catch_up` derives the follow-ups again and adds exactly those that are missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+from runner.engine.answered import completed
+from runner.job import Dataset, Job
+from runner.plan import (
+    BLOCK,
+    Block,
+    Identity,
+    Roles,
+    first_stage,
+    follow_ups,
+    identity,
+    numbered,
+)
+from runner.reading import parsed_answer
+from runner.task import Answer, TaskSpec
+from store.events import Entry, Event, PlannedTask, TasksPlanned
+from store.log import Log, Planning
+from store.manifest import manifest_bytes
+from store.task import TaskRow
+
+PAGE = 500
+
+GroupKey = tuple[str, str, int, str]  # stage, model, replicate, group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a process takes the plan up."""
+
+    planning: Planning
+    must_catch_up: bool  #: parsers or settings are not those that read the answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnd:
+    """A task that has come to its end, or is looked at again."""
+
+    row: TaskRow
+    answer: Answer
+    entries: Sequence[Entry | Event]  #: what is still to be recorded of it
+
+
+class Growth:
+    """The plan of one run, growing in its log."""
+
+    def __init__(
+        self, *, job: Job, dataset: Dataset, log: Log, roles: Roles, start: Start
+    ) -> None:
+        self._job = job
+        self._dataset = dataset
+        self._log = log
+        self._roles = roles
+        self._stages = {stage.name: stage for stage in job.stages}
+        self._consumed = start.planning.consumed
+        self._exhausted = start.planning.exhausted
+        self._must_catch_up = start.must_catch_up
+        self._next = start.planning.tasks + 1
+        self._skipped = 0
+        #: groups that became final before the plan was exhausted
+        self._pending: dict[GroupKey, None] = {}
+        self._growing = asyncio.Lock()
+
+    @property
+    def planned(self) -> int:
+        """Tasks in the plan so far."""
+        return self._next - 1
+
+    @property
+    def skipped(self) -> int:
+        """Of the tasks planned by this process, those that are never asked."""
+        return self._skipped
+
+    async def grow(self) -> AsyncIterator[tuple[str, str]]:
+        """Plan what is not planned yet; yield each (stage, model) that got tasks."""
+        async for pair in self.finish_reading():
+            yield pair
+        async for pair in self._grow_first_stage():
+            yield pair
+        self._exhausted = True
+        async for pair in self._catch_up():
+            yield pair
+        for key in list(self._pending):
+            for pair in await self._gather(key):
+                yield pair
+
+    async def finish(
+        self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
+    ) -> list[tuple[str, str]]:
+        """Record a task's end and what follows; each (stage, model) that got tasks."""
+        return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
+
+    async def finish_all(self, ended: Sequence[TaskEnd]) -> list[tuple[str, str]]:
+        """Record the ends of several tasks, and what follows, as one unit."""
+        pairs = await self._follow_and_append(ended)
+        keys = [
+            key
+            for end in ended
+            if end.row.group is not None
+            for key in self._group_keys(end.row, end.row.group)
+        ]
+        for key in dict.fromkeys(keys):
+            pairs += await self._gather(key)
+        return pairs
+
+    # -- first stage -----------------------------------------------------------
+
+    async def _grow_first_stage(self) -> AsyncIterator[tuple[str, str]]:
+        """Plan the specs that are not planned yet.
+
+        Normally those are the ones after the last that was taken. Under other settings
+        or code the plan may differ anywhere, so it is compared from the start.
+        """
+        if self._exhausted and not self._must_catch_up:
+            return
+        there = await self._identities() if self._must_catch_up else frozenset()
+        consumed = 0 if self._must_catch_up else self._consumed
+        blocks = first_stage(self._job, self._dataset, self._roles, consumed=consumed)
+        for block in blocks:
+            missing = tuple(t for t in block.tasks if identity(t) not in there)
+            if missing or not self._exhausted:
+                for pair in await self._plan_block(replace(block, tasks=missing)):
+                    yield pair
+
+    async def _identities(self) -> frozenset[Identity]:
+        """What makes each planned task itself; read only after a change."""
+        found: set[Identity] = set()
+        for start in range(1, self._next, PAGE):
+            page = range(start, min(start + PAGE, self._next))
+            found.update(identity(row) for row in await self._log.tasks(page))
+        return frozenset(found)
+
+    async def _plan_block(self, block: Block) -> list[tuple[str, str]]:
+        tasks = numbered(block.tasks, self._next)
+        self._skipped += sum(task.skip is not None for task in tasks)
+        event = TasksPlanned(
+            first=self._take(len(tasks)),
+            count=len(tasks),
+            consumed=block.consumed,
+            exhausted=block.exhausted,
+        )
+        await self._log.append(Entry(event=event, payload=manifest_bytes(tasks)))
+        return _pairs(tasks)
+
+    def _take(self, count: int) -> int:
+        """Reserve *count* task numbers; the first of them."""
+        first = self._next
+        self._next += count
+        return first
+
+    # -- follow-ups ------------------------------------------------------------
+
+    async def _follow_and_append(
+        self, ended: Sequence[TaskEnd]
+    ) -> list[tuple[str, str]]:
+        """Append what is to be recorded with the tasks that follow from each answer.
+
+        Only a reply is followed up alone; a failure is appended without awaiting
+        anything before, for its slot is free already.
+        """
+        entries = [entry for end in ended for entry in end.entries]
+        following = [(end, specs) for end in ended if (specs := self._specs(end))]
+        if not following:
+            if entries:
+                await self._log.append(*entries)
+            return []
+        # who looks what is planned must not be overtaken before it has planned
+        async with self._growing:
+            planned: defaultdict[int, list[PlannedTask]] = defaultdict(list)
+            for end, specs in following:
+                root = end.row.root
+                planned[root] += await self._missing(
+                    specs, (end.answer,), root, planned[root]
+                )
+            tasks = [task for family in planned.values() for task in family]
+            together = [*entries, *self._entries(tasks)]
+            if together:
+                await self._log.append(*together)
+        return _pairs(tasks)
+
+    def _specs(self, end: TaskEnd) -> list[TaskSpec]:
+        """What follows from one answer alone."""
+        stage = self._stages[end.row.stage]
+        if not stage.follows or stage.gathers or end.answer.reply is None:
+            return []
+        return list(self._job.follow_up(self._dataset, (end.answer,)))
+
+    async def _missing(
+        self,
+        specs: list[TaskSpec],
+        group: tuple[Answer, ...],
+        root: int,
+        others: Sequence[PlannedTask] = (),
+    ) -> list[PlannedTask]:
+        """The tasks of *specs* that are neither in the log nor among *others*."""
+        return follow_ups(
+            self._job,
+            specs,
+            group,
+            self._roles,
+            root=root,
+            existing=await self._log.family(root),
+            others=others,
+        )
+
+    def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
+        self._skipped += sum(task.skip is not None for task in planned)
+        blocks = [planned[i : i + BLOCK] for i in range(0, len(planned), BLOCK)]
+        return [
+            Entry(
+                event=TasksPlanned(
+                    first=self._take(len(block)), count=len(block), consumed=0
+                ),
+                payload=manifest_bytes(block),
+            )
+            for block in blocks
+        ]
+
+    def _group_keys(self, row: TaskRow, group: str) -> list[GroupKey]:
+        """Groups that this task's end may have completed: its stage's and later."""
+        names = [stage.name for stage in self._job.stages]
+        return [
+            (name, model, row.replicate, group)
+            for name in names[names.index(row.stage) :]
+            if self._stages[name].gathers
+            for model in self._beside(name, row.stage, row.model)
+        ]
+
+    def _beside(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+        """The models whose groups of *stage* concern *model* in the stage *other*.
+
+        Its own, where both are of one role. Roles have no models in common: a judge's
+        group is about the answers of every subject.
+        """
+        wanted = self._stages[stage]
+        if wanted.role == self._stages[other].role:
+            return (model,)
+        return self._roles.of(wanted)
+
+    async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
+        """Follow a group up if each of its tasks, in all stages up to it, is final."""
+        # two tasks that end together would both find the group complete
+        async with self._growing:
+            return await self._gather_alone(key)
+
+    async def _gather_alone(self, key: GroupKey) -> list[tuple[str, str]]:
+        stage, model, replicate, group = key
+        if not self._exhausted:
+            self._pending[key] = None
+            return []
+        names = [s.name for s in self._job.stages]
+        rows: list[TaskRow] = []
+        for name in names[: names.index(stage) + 1]:
+            for asked in self._beside(name, stage, model):
+                rows = await self._log.group(name, asked, replicate, group)
+                if any(row.state.is_open for row in rows):
+                    return []
+        if not rows:
+            return []
+        answers = tuple([await self._answer(row) for row in rows])
+        specs = list(self._job.follow_up(self._dataset, answers))
+        planned = await self._missing(specs, answers, rows[0].root)
+        if planned:
+            await self._log.append(*self._entries(planned))
+        return _pairs(planned)
+
+    async def _answer(self, row: TaskRow) -> Answer:
+        stored = await self._log.reply(row.task)
+        return parsed_answer(self._stages, self._dataset, row, stored)
+
+    # -- after a crash, or a change of code ------------------------------------
+
+    async def finish_reading(self) -> AsyncIterator[tuple[str, str]]:
+        """Read the answers that were stored but not parsed when a writer died."""
+        before = await self._log.last_seq()
+        after = 0
+        while rows := await self._log.unread_answers(after=after, limit=PAGE):
+            after = rows[-1].task
+            for row in rows:
+                if row.updated_seq > before:
+                    continue  # an answer of this process, which reads it elsewhere
+                answer = await self._answer(row)
+                end = completed(row.task, row.attempts, answer.parsed)
+                for pair in await self.finish(row, answer, [end]):
+                    yield pair
+
+    async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:
+        """Derive follow-ups again from final tasks; add those that are missing."""
+        for stage in self._job.stages:
+            if not stage.follows or not (self._must_catch_up or stage.gathers):
+                continue
+            for model in self._roles.of(stage):
+                after = 0
+                while rows := await self._log.final_tasks(
+                    stage.name, model, after=after, limit=PAGE
+                ):
+                    after = rows[-1].task
+                    for row in rows:
+                        for pair in await self._follow_again(row):
+                            yield pair
+
+    async def _follow_again(self, row: TaskRow) -> list[tuple[str, str]]:
+        if row.group is not None and self._stages[row.stage].gathers:
+            self._pending[row.stage, row.model, row.replicate, row.group] = None
+            return []
+        ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
+        return await self._follow_and_append([ended])
+
+
+def _pairs(tasks: Sequence[PlannedTask]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((task.stage, task.model) for task in tasks))

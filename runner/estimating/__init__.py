@@ -1,0 +1,1 @@
+"""What a job would take, told before any call is made."""

@@ -1,0 +1,1 @@
+"""From a folder and a job to an engine at work."""

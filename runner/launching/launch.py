@@ -1,0 +1,267 @@
+"""Starts a run or takes one up again: from a folder and a job to a driver at work.
+
+Everything that can be wrong is found before the first event is written, so bad input
+leaves no half-made run behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from runner.control.cancelling import REASON
+from runner.control.effects import lifts
+from runner.control.ending import Ended, Ending
+from runner.control.listen import Listener, waiting
+from runner.control.signals import obey_signals
+from runner.engine.abandoned import abandoned, abandoned_text
+from runner.engine.attempts import Parts
+from runner.engine.cache import response_cache
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
+from runner.errors import RunnerError, UsageError
+from runner.estimating.preview import expected
+from runner.job import Job
+from runner.launching.changes import check_inputs, check_requests, reads_differently
+from runner.launching.connecting import Clients, client_options, open_clients
+from runner.launching.creation import create, owner
+from runner.launching.shell import Shell
+from runner.limits.limiter import Endpoint
+from runner.money.budget import Budget
+from runner.money.prices import Price, prices_of
+from runner.options import RunOptions
+from runner.roles import assigned, remarks
+from runner.work import Work
+from store.estimates import liveness
+from store.events import RunResumed
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.views import open_reader, run_started, spending, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TakenUp:
+    """How a process found the run that it goes on with; a new run by default."""
+
+    must_catch_up: bool = False
+    found: str | None = None  #: its state
+    own: Collection[str] = ()  #: limits that this process was given itself
+
+
+async def start(
+    folder: RunFolder, work: Work, options: RunOptions, shell: Shell
+) -> Ended:
+    """Run a new run until it ends or is interrupted."""
+    prices = prices_of(assigned(work.job, options).all_models, options)
+    clients = open_clients(work.job, options, shell)
+    expects = expected(work, options, shell.runs_dir, shell.clock)
+    for said in remarks(work.job, options):
+        shell.tell(said)
+    async with create(folder, work, options, shell.clock, expects=expects) as log:
+        return await _drive(
+            folder,
+            log,
+            work,
+            options,
+            shell,
+            clients=clients,
+            prices=prices,
+            taken_up=_TakenUp(),
+        )
+
+
+async def resume(
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    *,
+    accept_changes: bool,
+    own: Collection[str] = (),
+) -> Ended:
+    """Take a run up where its last writer left it.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data as they are now.
+        options: how calls are sent.
+        shell: what surrounds it.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+        RunChanged: inputs or prompts differ.
+    """
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        if options.budget is None:
+            cap_usd = spending(reader).cap_usd
+            options = options.model_copy(update={"budget": cap_usd})
+        before = status(reader)
+    found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
+    if first.imported:
+        raise UsageError(
+            f"Run {folder.run_id} was imported: its answers were made elsewhere and "
+            f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+        )
+    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+        raise UsageError(
+            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
+            f"retry {folder.run_id} --reason {REASON}, then resume it."
+        )
+    if not accept_changes:
+        check_inputs(first, work)
+    prices = prices_of(assigned(work.job, options).all_models, options)
+    clients = open_clients(work.job, options, shell)
+    async with await SqliteLog.open(
+        folder.log, clock=shell.clock, owner=owner()
+    ) as log:
+        if not accept_changes:
+            await check_requests(log, work, options)
+        must_catch_up = await reads_differently(log, work)
+        unknown = await abandoned(log, hold=options.unknown == "hold")
+        if unknown is not None:
+            await log.append(unknown)
+            shell.tell(abandoned_text(folder.run_id, unknown))
+        await log.append(
+            RunResumed(
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                unknown=len(unknown.attempts) if unknown is not None else 0,
+                budget_usd=options.budget,
+            ),
+            *lifts(before.pauses, by="resume"),
+        )
+        if before.pauses:
+            paused = ", ".join(map(str, before.pauses))
+            shell.tell(f"Paused was {paused}; resuming has lifted it.")
+        return await _drive(
+            folder,
+            log,
+            work,
+            options,
+            shell,
+            clients=clients,
+            prices=prices,
+            taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
+        )
+
+
+async def _drive(
+    folder: RunFolder,
+    log: SqliteLog,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    *,
+    clients: Clients,
+    prices: Mapping[str, Price | None],
+    taken_up: _TakenUp,
+) -> Ended:
+    async with AsyncExitStack() as stack:
+        for client in clients.values():
+            stack.push_async_callback(client.close)
+        growth = Growth(
+            job=work.job,
+            dataset=work.dataset,
+            log=log,
+            roles=assigned(work.job, options),
+            start=Start(
+                planning=await log.planning(), must_catch_up=taken_up.must_catch_up
+            ),
+        )
+        cache = await stack.enter_async_context(
+            response_cache(
+                options,
+                {m: client_options(work.job, options, m, shell) for m in clients},
+                run=folder.run_id,
+                clock=shell.clock,
+                tell=shell.tell,
+            )
+        )
+        with open_reader(folder.log) as reader:
+            money = spending(reader)
+        if money.cap_pico is not None and not money.is_whole:
+            shell.tell(
+                "Answers of this run have no known price: the budget counts without "
+                "them."
+            )
+        driver = Driver(
+            Parts(
+                job=work.job,
+                dataset=work.dataset,
+                log=log,
+                clock=shell.clock,
+                clients=clients,
+                scheduler=_scheduler(
+                    work.job,
+                    options,
+                    Budget(
+                        money.cap_pico,
+                        spent_pico=money.spent_pico,
+                        possible_pico=money.possible_pico,
+                    ),
+                ),
+                growth=growth,
+                tell=shell.tell,
+                seed=options.seed,
+                reask=getattr(work.settings, "reask", 0),
+                grace_s=options.grace_s,
+                frees_held=options.unknown == "retry",
+                cache=cache,
+                prices=prices,
+            )
+        )
+        listener = Listener(
+            folder=folder,
+            log=log,
+            driver=driver,
+            clock=shell.clock,
+            stages=tuple(stage.name for stage in work.job.stages),
+            models=tuple(clients),
+            tell=shell.tell,
+            found=taken_up.found,
+            own=taken_up.own,
+        )
+        obey_signals(driver, shell.tell)
+        shell.launched()
+        async with listener.listening():
+            # after what was waiting: a retry changes what is left to do
+            with open_reader(folder.log) as reader:
+                before = status(reader)
+            async with shell.watch(driver, growth, before):
+                outcome = await driver.run()
+        ending = Ending(
+            folder=folder,
+            log=log,
+            clock=shell.clock,
+            growth=growth,
+            driver=driver,
+            listener=listener,
+        )
+        return await ending.conclude(outcome)
+
+
+def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
+    endpoints: dict[str, Endpoint] = {}
+    roles = assigned(job, options)
+    lanes = []
+    for model in roles.all_models:
+        name = options.endpoint_of(model)
+        endpoint = endpoints.setdefault(name, Endpoint(name))
+        stages = roles.stages_of(job, model)
+        lanes.append((model, stages, options.limits_of(model), endpoint))
+    return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
+
+
+def check_alive(folder: RunFolder) -> None:
+    """Raise where another process is writing the run."""
+    if folder.is_alive():
+        raise RunnerError(
+            f"Run {folder.run_id} is being written by another process; "
+            f"watch it with siftlog status {folder.run_id}."
+        )

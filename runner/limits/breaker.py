@@ -1,0 +1,135 @@
+"""Stops hammering an endpoint that fails the same way every time.
+
+Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one probe at
+a time leaves, at growing distance. Stopped: nothing leaves any more in this process,
+because the endpoint never worked, or has not for an hour, or refuses the key.
+
+A 429 says that the endpoint works, and a prompt that is too long says nothing about
+it: such failures neither open the breaker nor close it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner import errors as e
+from runner.engine.retry import RULES
+
+ALIKE = 20
+"""Failures in a row, of one class, that open the breaker."""
+ALIKE_AT_FIRST = 6
+"""The same, where nothing was ever answered: a wrong address is the likeliest cause."""
+FIRST_PROBE_S = 1.0
+LAST_PROBE_S = 60.0
+GIVE_UP_S = 3600.0
+"""An outage longer than this needs a person."""
+GIVE_UP_AT_FIRST_S = 10.0
+"""The same, where nothing was ever answered; a server that starts up takes seconds."""
+NEUTRAL = (
+    e.RateLimited,
+    e.SchemaMismatch,
+    e.FormRefused,
+    e.Cancelled,
+    e.ContentFiltered,
+    e.ContextTooLong,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerStatistics:
+    """What a breaker shows of itself."""
+
+    is_open: bool
+    alike: int
+    error: str | None  #: class that the last failures share
+    stopped: str | None  #: why nothing is sent any more
+
+
+class Breaker:
+    """The breaker of one endpoint."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._alike = 0
+        self._class: type[e.AttemptError] | None = None
+        self._opened_at: float | None = None
+        self._probe_at = 0.0
+        self._probe_gap = FIRST_PROBE_S
+        self._worked = False
+        self._stopped: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the endpoint is out for this process; None while it is not."""
+        return self._stopped
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only probes leave."""
+        return self._opened_at is not None
+
+    def ready_at(self, now: float, in_flight: int) -> float | None:
+        """When a request may leave; None: not before one in flight comes back."""
+        if self._stopped is not None:
+            return None
+        if self._opened_at is None:
+            return now
+        return None if in_flight else max(now, self._probe_at)
+
+    def succeeded(self) -> None:
+        """A reply came: the endpoint works."""
+        self._worked = True
+        self._alike = 0
+        self._class = None
+        self._opened_at = None
+        self._probe_gap = FIRST_PROBE_S
+
+    def failed(self, error: e.AttemptError, now: float) -> str | None:
+        """Count a failure; a sentence for people if the breaker moved."""
+        if isinstance(error, NEUTRAL) or self._stopped is not None:
+            return None
+        if isinstance(error, e.BadRequest) and error.status is None:
+            return None  # a gap in a recording, which nothing sent would fill
+        if RULES[type(error)].stops_endpoint:
+            return self.stop(f"{self._name} refused the key: {error}")
+        self._alike = self._alike + 1 if type(error) is self._class else 1
+        self._class = type(error)
+        if self._opened_at is not None:
+            return self._probe_failed(error, now, self._opened_at)
+        enough = ALIKE if self._worked else ALIKE_AT_FIRST
+        if self._alike < enough:
+            return None
+        self._opened_at = now
+        self._probe_at = now + self._probe_gap
+        return (
+            f"{self._name}: the last {enough} attempts all failed with "
+            f"{type(error).__name__}; sending one probe at a time until it answers."
+        )
+
+    def _probe_failed(
+        self, error: e.AttemptError, now: float, opened_at: float
+    ) -> str | None:
+        if now < self._probe_at:
+            return None  # sent before the breaker opened; the probe is still to come
+        self._probe_at = now + self._probe_gap
+        self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
+        kind = type(error).__name__
+        if not self._worked and now - opened_at > GIVE_UP_AT_FIRST_S:
+            return self.stop(f"{self._name} never answered: {kind}: {error}")
+        if now - opened_at > GIVE_UP_S:
+            return self.stop(f"{self._name} has failed for an hour: {kind}: {error}")
+        return None
+
+    def stop(self, why: str) -> str:
+        """Send nothing more; returns *why*."""
+        self._stopped = why
+        return why
+
+    def statistics(self) -> BreakerStatistics:
+        """The breaker's state as a value."""
+        return BreakerStatistics(
+            is_open=self.is_open,
+            alike=self._alike,
+            error=self._class.__name__ if self._class else None,
+            stopped=self._stopped,
+        )

@@ -1,0 +1,216 @@
+"""What an endpoint allows: requests and tokens a minute, and calls at a time.
+
+Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A
+limiter says when the next request may leave; the scheduler waits.
+
+Three sources are heard, and the lowest limit counts: what a person set, what the
+endpoint tells in its headers (`told`), and what its replies show: refusals (`ceiling`)
+and latencies (`slots`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner import errors as e
+from runner.limits.breaker import Breaker
+from runner.limits.bucket import MINUTE_S, MinuteBucket
+from runner.limits.ceiling import Ceiling
+from runner.limits.slots import Slots
+from runner.limits.told import NOTHING, Quota, Told
+
+REQUEST_BURST_S = 0.25
+"""Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
+TOKEN_BURST_S = 1.0
+"""Tokens are settled late and in lumps."""
+MOST_CALLS = 100_000
+"""At a time, whatever a person sets: a machine has 65,536 ports towards an address, and
+memory grows with the tasks that are held ready."""
+
+BRIEF_S = 1.0
+"""A wait up to here, asked of a call that was refused by chance, is that call's alone.
+Whoever asks for more means everybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a person set for one model; None: no limit of that kind."""
+
+    concurrency: int  #: the ceiling; how many there are is found out
+    rpm: float | None = None  #: requests a minute
+    tpm: float | None = None  #: tokens a minute, prompt and output together
+    weight: float = 1.0  #: share of an endpoint that several models use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimiterStatistics:
+    """What a limiter shows of itself: the limits in force, learned ones included."""
+
+    concurrency: int
+    in_flight: int
+    rpm: float | None
+    tpm: float | None
+    paused_until: float | None  #: monotonic seconds
+
+
+class Endpoint:
+    """What several models at one address share: its pauses, its limits, its health."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.breaker = Breaker(name)
+        self.ceiling = Ceiling()
+        self.paused_until = float("-inf")
+
+    def pause(self, until: float) -> None:
+        """Send nothing before *until*; never shortens a pause."""
+        self.paused_until = max(self.paused_until, until)
+
+
+class _Gate:
+    """One kind of limit a minute: set by hand, told by the endpoint, or neither."""
+
+    def __init__(self, by_hand: float | None, burst_s: float) -> None:
+        self._by_hand = by_hand
+        self._told: float | None = None
+        self._burst_s = burst_s
+        self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
+
+    def set(self, now: float, by_hand: float | None) -> None:
+        """Go by another limit of a person's, or by none; what is told holds on."""
+        self._by_hand = by_hand
+        self._apply(now, None)
+
+    def hear(self, now: float, quota: Quota | None) -> None:
+        """Take the lower of what is told and what a person set."""
+        if quota is None or quota.per_minute == self._told:
+            return
+        self._told = quota.per_minute
+        # an earlier process may have used the minute up
+        self._apply(now, quota.remaining)
+
+    def _apply(self, now: float, credit: float | None) -> None:
+        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        limit = min(limits, default=None)
+        if limit is None:
+            self.bucket = None
+        elif self.bucket is None or self.bucket.per_minute != limit:
+            self.bucket = MinuteBucket(limit, self._burst_s)
+            if credit is not None:
+                self.bucket.at_most(now, credit)
+
+
+class Limiter:
+    """The gate of one model at one endpoint."""
+
+    def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._ceiling = endpoint.ceiling
+        self._slots = Slots(limits.concurrency)
+        self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
+        self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
+        self._in_flight = 0
+
+    @property
+    def has_slot(self) -> bool:
+        """Whether a call may be added to those in flight."""
+        return self._in_flight < self._slots.limit and self._ceiling.has_place
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether there is a token limit, by hand or told."""
+        return self._tokens.bucket is not None
+
+    def set(self, limits: Limits, now: float) -> None:
+        """A person set other limits; what was learned and told is kept.
+
+        Calls in flight above a lowered ceiling finish, and are not replaced.
+        """
+        self._slots.set_ceiling(limits.concurrency)
+        self._requests.set(now, limits.rpm)
+        self._tokens.set(now, limits.tpm)
+
+    def ready_at(self, now: float, tokens: int) -> float | None:
+        """When a request of *tokens* may leave, slots apart; *now* if at once.
+
+        None: no time can be told; something in flight must come back first.
+        """
+        endpoint = self._endpoint
+        probe = endpoint.breaker.ready_at(now, endpoint.ceiling.in_flight)
+        if probe is None:
+            return None
+        when = max(probe, endpoint.paused_until, self._ceiling.ready_at(now))
+        if self._requests.bucket is not None:
+            when = max(when, self._requests.bucket.ready_at(now, 1.0))
+        if self._tokens.bucket is not None:
+            when = max(when, self._tokens.bucket.ready_at(now, float(tokens)))
+        return when
+
+    def acquire(self, now: float, tokens: int) -> int:
+        """Take a slot and the request's share of the minute; calls beside it."""
+        self._in_flight += 1
+        if self._requests.bucket is not None:
+            self._requests.bucket.take(now, 1.0)
+        if self._tokens.bucket is not None:
+            self._tokens.bucket.take(now, float(tokens))
+        return self._ceiling.sent(now)
+
+    def release(self, reserved: int, used: int | None) -> None:
+        """Give the slot back; settle the reservation with the true usage if known."""
+        self._in_flight -= 1
+        self._ceiling.ended()
+        if self._tokens.bucket is not None and used is not None:
+            self._tokens.bucket.give_back(float(reserved - used))
+
+    def answered(self, now: float, sent_at: float, told: Told = NOTHING) -> None:
+        """A reply came to a call of *sent_at*; before its slot is given back."""
+        self._ceiling.passed()
+        self._slots.answered(now, sent_at, self._in_flight)
+        self._hear(now, told)
+
+    def failed(
+        self,
+        now: float,
+        sent_at: float,
+        among: int,
+        error: e.AttemptError,
+        told: Told = NOTHING,
+        *,
+        pause_s: float = 0.0,
+    ) -> None:
+        """A call ended without a reply; before its slot is given back.
+
+        Only what speaks of limits counts: other errors are neutral, and so are
+        refusals that come by chance. *pause_s* is what the endpoint asked for; it
+        holds everybody, unless it is brief and the refusal came by chance.
+        """
+        self._hear(now, told)
+        if not isinstance(error, e.RateLimited | e.Overloaded):
+            return
+        resume_at = now + pause_s
+        is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
+        if is_limit or pause_s > BRIEF_S:
+            self._endpoint.pause(resume_at)
+        if is_limit:
+            self._slots.refused()
+
+    def _hear(self, now: float, told: Told) -> None:
+        self._requests.hear(now, told.requests)
+        self._tokens.hear(now, told.tokens)
+
+    def statistics(self) -> LimiterStatistics:
+        """The limiter's state as a value."""
+        until = self._endpoint.paused_until
+        requests, tokens = self._requests.bucket, self._tokens.bucket
+        pace = self._ceiling.pace.rate
+        rpms = [requests.per_minute] if requests is not None else []
+        if pace is not None:
+            # in three digits: what is learned moves all the time, mostly by nothing
+            rpms.append(float(f"{pace * MINUTE_S:.3g}"))
+        return LimiterStatistics(
+            concurrency=int(min(self._slots.limit, self._ceiling.places.limit)),
+            in_flight=self._in_flight,
+            rpm=min(rpms, default=None),
+            tpm=tokens.per_minute if tokens is not None else None,
+            paused_until=until if until > float("-inf") else None,
+        )

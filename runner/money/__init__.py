@@ -1,0 +1,1 @@
+"""What calls cost, and what a run may spend."""

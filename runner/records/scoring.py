@@ -1,0 +1,207 @@
+"""One act of scoring: replay the answers, ask the job, write what it says.
+
+The folder `scores/<n>/` appears whole or not at all. Nothing here calls a model, and
+nothing of a scorecard depends on the clock, the machine or where the run lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO, assert_never
+
+from pydantic import BaseModel
+
+from runner.fingerprint import code_hash, input_hashes
+from runner.job import Job
+from runner.launching.creation import owner
+from runner.records.render import csv_writer, operations_json, scorecard_json
+from runner.records.replay import LogAnswers
+from runner.scorecard import Line, Row, Scorecard, Verdict
+from runner.settings import as_json, resolve, validated
+from store.clock import Clock
+from store.events import Input, RunResumed, RunStarted, ScoringRecorded
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.verdicts import StoredVerdict, write_verdicts
+from store.views import (
+    events,
+    last_seq,
+    open_reader,
+    run_started,
+    scorings,
+    status,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """A scoring that was made."""
+
+    number: int | None  #: None: not recorded
+    job: str
+    # asyncio prints what its main task returned, and all data hang on a scorecard
+    scorecard: Scorecard = field(repr=False)
+    content: bytes = field(repr=False)  #: of scorecard.json
+    artifacts: tuple[str, ...]  #: file names in the scoring's folder
+    folder: Path | None
+    is_partial: bool  #: the run is unfinished
+    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of scorecard.json."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def effective_settings(
+    job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The settings that the run last went on with, under those that were typed.
+
+    A changed profile brings its whole bundle: what the run had recorded for settings
+    that nobody typed does not stand in its way.
+    """
+    with open_reader(folder.log) as reader:
+        before = json.loads(_last_settings(reader))
+    if "profile" in typed:
+        defaults = validated(job, {"profile": before.get("profile", "siftlog")})
+        plain = defaults.model_dump(mode="json")
+        before = {k: v for k, v in before.items() if plain.get(k) != v}
+    return resolve(job, typed=typed, environment={}, file=before)
+
+
+def _last_settings(reader: sqlite3.Connection) -> str:
+    latest = run_started(reader).settings
+    for recorded in events(reader, limit=1_000_000, kinds=["run_resumed"]):
+        if isinstance(recorded.event, RunResumed):
+            latest = recorded.event.settings
+    return latest
+
+
+def answers(reader: sqlite3.Connection, first: RunStarted, upto: int) -> LogAnswers:
+    """A run's answers up to one event."""
+    return LogAnswers(
+        connection=reader,
+        upto_seq=upto,
+        models=tuple(first.models["subject"]),
+        replicates=first.replicates,
+        imported=first.imported,
+    )
+
+
+async def score(
+    job: Job,
+    folder: RunFolder,
+    settings: BaseModel,
+    *,
+    clock: Clock,
+    record: bool,
+) -> Scoring:
+    """Score a run as it stands; write and record it unless told not to.
+
+    While another process writes the run, its finished part is scored and nothing is
+    recorded.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+        LogBusy: another process took the run up meanwhile; nothing was recorded.
+    """
+    inputs = input_hashes(job.inputs(settings))
+    may_record = record and not folder.is_alive()
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        upto = last_seq(reader)
+        state = status(reader)
+        dataset = job.load(settings)
+        card = job.score(dataset, answers(reader, first, upto))
+        result = Scoring(
+            number=None,
+            job=job.name,
+            scorecard=card,
+            content=scorecard_json(job, card),
+            artifacts=(),
+            folder=None,
+            is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+            changed_inputs=_changed(first.inputs, inputs),
+        )
+        if not may_record:
+            return result
+        folder.scores.mkdir(exist_ok=True)
+        with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
+            draft = Path(drafts) / "draft"
+            _write(draft, card, result.content, operations_json(state))
+            async with await SqliteLog.open(
+                folder.log, clock=clock, owner=owner()
+            ) as log:
+                # counted by the log's writer: no two scorings get the same number
+                number = len(scorings(reader)) + 1
+                target = folder.scores / str(number)
+                shutil.rmtree(target, ignore_errors=True)
+                draft.replace(target)
+                await log.append(
+                    ScoringRecorded(
+                        number=number,
+                        job_version=job.version,
+                        code_sha256=code_hash(job),
+                        settings=as_json(settings),
+                        inputs=inputs,
+                        seq=upto,
+                        digest=result.digest,
+                    )
+                )
+    names = tuple(sorted(path.name for path in target.iterdir()))
+    return replace(result, number=number, artifacts=names, folder=target)
+
+
+def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
+    known = {i.setting: i.sha256 for i in before}
+    return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
+
+
+def _write(draft: Path, card: Scorecard, content: bytes, operations: bytes) -> None:
+    """Write all files of a scoring into a new folder."""
+    draft.mkdir()
+    (draft / "scorecard.json").write_bytes(content)
+    (draft / "operations.json").write_bytes(operations)
+    write_verdicts(draft / "verdicts.db", _write_files(draft, card))
+
+
+def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
+    """Write tables and artifacts in one pass over the details; yield the verdicts."""
+    with ExitStack() as stack:
+
+        def opened(name: str) -> TextIO:
+            path = draft / name
+            return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+
+        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
+        for table in card.tables:
+            for cells in (table.columns, *table.rows):
+                tables[table.name](cells)
+        artifacts = {a.name: opened(a.name).write for a in card.artifacts}
+        for artifact in card.artifacts:
+            artifacts[artifact.name](artifact.text)
+        for detail in card.details:
+            match detail:
+                case Row():
+                    tables[detail.table](detail.cells)
+                case Line():
+                    artifacts[detail.artifact](detail.text)
+                case Verdict():
+                    yield StoredVerdict(
+                        task=detail.task,
+                        value=detail.value,
+                        expected=detail.expected,
+                        correct=detail.correct,
+                        rule=detail.rule,
+                    )
+                case _:
+                    assert_never(detail)

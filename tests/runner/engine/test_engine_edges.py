@@ -1,0 +1,223 @@
+"""What must hold where two things happen at once, or where the last thing fails."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from runner import errors as e
+from runner.clients.client import Call
+from runner.clients.function import FunctionClient
+from runner.engine.attempts import Parts
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
+from runner.limits.breaker import ALIKE, ALIKE_AT_FIRST, FIRST_PROBE_S, Breaker
+from runner.limits.limiter import Endpoint, Limits
+from runner.options import options_from
+from runner.plan import BLOCK, Roles
+from runner.reply import Reply
+from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
+from store.errors import LogBehind
+from store.events import Entry, Event, LimitObserved, TaskCompleted, TasksPlanned
+from store.task import TaskState
+from store.testing import MemoryLog
+from tests.runner.engine.test_driver import Bench, _honest
+
+
+def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:
+    class Slow(MemoryLog):
+        """A log whose commits of read answers take their time."""
+
+        async def append(self, *entries: Entry | Event) -> int:
+            if isinstance(entries[0], TaskCompleted):
+                await asyncio.sleep(1)
+            return await super().append(*entries)
+
+    class Broken(ToyJob):
+        @staticmethod
+        def _words(*_: object) -> tuple[str, ...]:
+            raise ZeroDivisionError
+
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=400, words=0))
+        bench.log = Slow(LoopClock())
+        bench.job = Broken()
+        with pytest.raises(ZeroDivisionError):
+            await bench.run()
+        bench.job = ToyJob()
+
+        async def answer(call: Call) -> Reply:
+            await asyncio.sleep(0.4)
+            return _honest(call)
+
+        bench.answer = answer
+        assert await bench.run() == "finished"
+        assert await bench.states() == {"read COMPLETED": 400}
+
+    run_virtual(main())
+
+
+def test_a_fault_of_the_job_ends_the_run_without_waiting_for_nobody() -> None:
+    class Broken(ToyJob):
+        @staticmethod
+        def request(*_: object) -> object:
+            raise ZeroDivisionError
+
+    class Unreadable(ToyJob):
+        @staticmethod
+        def _words(*_: object) -> tuple[str, ...]:
+            raise ZeroDivisionError
+
+    async def main() -> None:
+        for job in (Broken(), Unreadable()):
+            bench = Bench(settings=ToySettings(items=2))
+            bench.job = job
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(ZeroDivisionError):
+                await bench.run()
+            assert asyncio.get_running_loop().time() - began < 1
+
+    run_virtual(main())
+
+
+def test_a_reply_that_was_paid_for_counts_though_asking_again_failed() -> None:
+    async def main() -> None:
+        def answer(call: Call) -> Reply:
+            if call.task.stage != "read":
+                return _honest(call)
+            if len(call.request.messages) > 1:
+                raise e.ContextTooLong("the dialogue does not fit")
+            return Reply(text="")
+
+        bench = Bench(answer, ToySettings(items=1, reask=1))
+        assert await bench.run() == "finished"
+        (row,) = await bench.log.tasks([1])
+        assert (row.state, row.reason) == (TaskState.COMPLETED, "empty_reply")
+        assert await bench.log.reply(1) is not None
+
+    run_virtual(main())
+
+
+def test_calls_that_were_out_when_the_breaker_opened_do_not_delay_its_probe() -> None:
+    breaker = Breaker("http://x")
+    for _ in range(ALIKE_AT_FIRST + 26):
+        breaker.failed(e.ConnectionLost("refused"), 0.1)
+    assert breaker.ready_at(0.1, 0) == 0.1 + FIRST_PROBE_S
+
+
+def test_papers_that_are_too_long_say_nothing_against_the_endpoint() -> None:
+    async def main() -> None:
+        def answer(call: Call) -> Reply:
+            if call.task.stage == "read" and 5 <= call.task.number <= 5 + 2 * ALIKE:
+                raise e.ContextTooLong("too long")
+            return _honest(call)
+
+        bench = Bench(answer, ToySettings(items=100, words=0))
+        assert await bench.run() == "finished"
+        assert await bench.states() == {
+            "read COMPLETED": 100 - 2 * ALIKE - 1,
+            "read FAILED": 2 * ALIKE + 1,
+        }
+        assert asyncio.get_running_loop().time() < 60
+
+    run_virtual(main())
+
+
+def test_a_task_that_is_always_refused_is_not_the_only_probe() -> None:
+    async def main() -> None:
+        def answer(call: Call) -> Reply:
+            if 5 <= call.task.number < 5 + ALIKE:
+                raise e.BadRequest("the endpoint dislikes this one")
+            return _honest(call)
+
+        bench = Bench(answer, ToySettings(items=100, words=0))
+        assert await bench.run() == "finished"
+        assert await bench.states() == {
+            "read COMPLETED": 100 - ALIKE,
+            "read FAILED": ALIKE,
+        }
+        assert asyncio.get_running_loop().time() < 60
+
+    run_virtual(main())
+
+
+def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
+    class SlowPlan(MemoryLog):
+        """A disk on which a block of the plan takes a second."""
+
+        async def append(self, *entries: Entry | Event) -> int:
+            first = entries[0]
+            if isinstance(first, Entry) and isinstance(first.event, TasksPlanned):
+                await asyncio.sleep(1)
+            return await super().append(*entries)
+
+    async def main() -> None:
+        log = SlowPlan(LoopClock())
+        job, settings = ToyJob(), ToySettings(items=2 * BLOCK, words=0)
+
+        def refuse(call: Call) -> Reply:
+            raise e.AuthFailed(f"401 for {call.task.key}")
+
+        names = [stage.name for stage in job.stages]
+        driver = Driver(
+            Parts(
+                job=job,
+                dataset=settings,
+                log=log,
+                clock=LoopClock(),
+                clients={
+                    "bad": FunctionClient(refuse),
+                    "good": FunctionClient(_honest),
+                },
+                scheduler=Scheduler(
+                    [
+                        (model, names, Limits(concurrency=64), Endpoint(model))
+                        for model in ("bad", "good")
+                    ],
+                    deadline_s=3600,
+                ),
+                growth=Growth(
+                    job=job,
+                    dataset=settings,
+                    log=log,
+                    roles=Roles(models={"subject": ("bad", "good")}, replicates=1),
+                    start=Start(planning=await log.planning(), must_catch_up=False),
+                ),
+                tell=lambda _: None,
+            )
+        )
+        assert await driver.run() == "endpoint"
+        rows = await log.final_tasks("read", "good", after=0, limit=10_000)
+        assert len(rows) == 2 * BLOCK
+
+    run_virtual(main())
+
+
+def test_what_limits_a_run_is_shown_later_where_the_log_is_behind() -> None:
+    class Behind(MemoryLog):
+        refused = 0
+
+        def append_nowait(self, *entries: Entry | Event) -> None:
+            if self.refused < 2:
+                self.refused += 1
+                raise LogBehind("too much waits")
+            super().append_nowait(*entries)
+
+    async def main() -> None:
+        async def answer(call: Call) -> Reply:
+            await asyncio.sleep(5)
+            return _honest(call)
+
+        bench = Bench(answer)
+        bench.log = Behind(LoopClock())
+        assert await bench.run() == "finished"
+        observed = await bench.log.events(kinds=["limit_observed"])
+        assert [type(row.event) for row in observed] == [LimitObserved]
+
+    run_virtual(main())
+
+
+def test_a_model_that_is_named_twice_is_asked_once() -> None:
+    assert options_from({"model": ["a", "b", "a"]}).model == ("a", "b")

@@ -1,0 +1,392 @@
+"""The scheduler alone, on a clock that is a number: no asyncio, no database."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+from collections import Counter
+from itertools import count
+
+import pytest
+
+from runner import errors as e
+from runner.engine.lane import PATIENCE_S, Load, Work
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.limits.told import Quota, Told
+
+STAGES = ("first", "second")
+FAULTS = (
+    e.RateLimited("429", retry_after_s=1.5),
+    e.ServerError("500"),
+    e.ConnectionLost("reset"),
+    e.MalformedReply("not json"),
+    e.BadRequest("400"),
+)
+
+
+class World:
+    """A log, an endpoint and a driver, all as plain lists and numbers.
+
+    Each completed first-stage task plans up to two second-stage tasks. Invariants are
+    checked at every step.
+    """
+
+    def __init__(self, seed: int, models: dict[str, Limits], tasks: int) -> None:
+        self.random = random.Random(seed)
+        self.now = 0.0
+        self.limits = models
+        endpoint = Endpoint("shared")
+        self.scheduler = Scheduler(
+            [(m, STAGES, limits, endpoint) for m, limits in models.items()],
+            deadline_s=1e9,
+        )
+        self.numbers = count(1)
+        self.open: dict[tuple[str, str], list[int]] = {
+            (s, m): [] for s in STAGES for m in models
+        }
+        self.final: Counter[int] = Counter()
+        self.in_flight: Counter[str] = Counter()
+        self.most_loaded = 0
+        self.events: list[tuple[float, int, Work]] = []
+        self.order = count()
+        self.fault_share = self.random.choice([0.0, 0.2, 0.6])
+        for model in models:
+            self._plan("first", model, tasks)
+
+    def _plan(self, stage: str, model: str, n: int) -> None:
+        self.open[stage, model] += [next(self.numbers) for _ in range(n)]
+        self.scheduler.planned(stage, model)
+
+    def run(self) -> None:
+        for _ in range(200_000):
+            step = self.scheduler.step(self.now)
+            for load in step.load:
+                self._load(load)
+            for work in step.start:
+                self._start(work)
+            if self.scheduler.is_idle:
+                return
+            if step.load or step.start:
+                continue
+            self._advance(step.wake_at)
+        pytest.fail("the run never ended")
+
+    def _load(self, load: Load) -> None:
+        numbers = [
+            n
+            for n in self.open[load.stage, load.model]
+            if n > load.after and not self.final[n]
+        ][: load.limit]
+        works = [
+            (Work(number=n, stage=load.stage, model=load.model, tries=0), float("-inf"))
+            for n in numbers
+        ]
+        self.scheduler.loaded(load, works, last=numbers[-1] if numbers else None)
+        loaded = sum(s.ready + s.waiting for s in self.scheduler.statistics())
+        self.most_loaded = max(self.most_loaded, loaded)
+
+    def _start(self, work: Work) -> None:
+        assert not self.final[work.number], "a final task was sent again"
+        assert all(w is not work for _, _, w in self.events), "sent twice at a time"
+        self.in_flight[work.model] += 1
+        assert self.in_flight[work.model] <= self.limits[work.model].concurrency
+        latency = self.random.choice([0.01, 0.5, 30.0])
+        heapq.heappush(self.events, (self.now + latency, next(self.order), work))
+
+    def _advance(self, wake_at: float | None) -> None:
+        assert self.events or wake_at is not None, "nothing will ever happen again"
+        if self.events and (wake_at is None or self.events[0][0] <= wake_at):
+            self.now, _, work = heapq.heappop(self.events)
+            self._end(work)
+        else:
+            assert wake_at is not None
+            assert wake_at > self.now, "woken for nothing"
+            self.now = wake_at
+
+    def _end(self, work: Work) -> None:
+        self.in_flight[work.model] -= 1
+        if self.random.random() < self.fault_share:
+            error = self.random.choice(FAULTS)
+            decision, _ = self.scheduler.failed(
+                work, error, self.now, self.random.random()
+            )
+            if decision.retry_in_s is not None:
+                self.scheduler.settled(work, retry_at=self.now + decision.retry_in_s)
+                return
+        else:
+            self.scheduler.received(work, self.now, used=None)
+            if work.stage == "first":
+                self._plan("second", work.model, self.random.randint(0, 2))
+        self.final[work.number] += 1
+        self.scheduler.settled(work)
+
+
+def _worlds() -> list[World]:
+    some = {"a": Limits(concurrency=3), "b": Limits(concurrency=40, rpm=2000)}
+    return [World(seed, some, tasks=200) for seed in range(30)]
+
+
+@pytest.mark.parametrize("world", _worlds(), ids=str)
+def test_every_task_becomes_final_exactly_once_whatever_happens(world: World) -> None:
+    world.run()
+    if world.scheduler.stopped is None:
+        planned = {n for numbers in world.open.values() for n in numbers}
+        assert set(world.final) == planned
+    assert set(world.final.values()) <= {1}
+    assert all(s.in_flight == s.unsettled == 0 for s in world.scheduler.statistics())
+
+
+def test_memory_is_bounded_by_the_window_and_not_by_the_run() -> None:
+    world = World(7, {"a": Limits(concurrency=4)}, tasks=5000)
+    world.fault_share = 0.0
+    world.run()
+    assert world.most_loaded <= 2 * 64
+
+
+def test_later_stages_go_first() -> None:
+    scheduler = Scheduler(
+        [("a", STAGES, Limits(concurrency=1), Endpoint("x"))], deadline_s=1
+    )
+    for load in scheduler.step(0.0).load:
+        number = 1 if load.stage == "first" else 9
+        work = Work(number=number, stage=load.stage, model="a", tries=0)
+        scheduler.loaded(load, [(work, float("-inf"))], last=number)
+    assert [work.number for work in scheduler.step(0.0).start] == [9]
+
+
+def _two_stages(tasks: int) -> tuple[Scheduler, list[Work], Load]:
+    """So many tasks of the first stage, and the page that the second asks for."""
+    scheduler = Scheduler(
+        [("a", STAGES, Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
+    )
+    works = [Work(number=n, stage="first", model="a", tries=0) for n in range(tasks)]
+    second, first = scheduler.step(0.0).load
+    scheduler.loaded(first, [(w, float("-inf")) for w in works], last=tasks)
+    return scheduler, works, second
+
+
+def test_a_retry_of_an_early_stage_starts_a_minute_after_it_is_due() -> None:
+    scheduler, (work,), second = _two_stages(1)
+    assert scheduler.step(0.0).start == (work,)
+    scheduler.failed(work, e.ServerError("500"), 0.0, 0.5)
+    scheduler.settled(work, retry_at=10.0)
+    _give(scheduler, second)  # and there is always more of the second stage
+    for now in range(1, 200):
+        step = scheduler.step(float(now))
+        if work in step.start:
+            assert now == 10 + PATIENCE_S
+            return
+        assert len(step.start) == 1
+        for later in step.start:
+            scheduler.received(later, now + 0.5, used=None)
+            scheduler.settled(later)
+        for load in step.load:
+            if load.stage == "second":
+                _give(scheduler, load)
+    pytest.fail("the retry starved")
+
+
+def test_the_moment_at_which_a_retry_has_waited_enough_is_one_to_look_at() -> None:
+    scheduler, works, second = _two_stages(2)
+    assert scheduler.step(0.0).start == (works[0],)
+    scheduler.failed(works[0], e.ServerError("500"), 0.0, 0.5)
+    scheduler.settled(works[0], retry_at=10.0)
+    _give(scheduler, second)
+    # the only slot is taken by a call of the second stage, for as long as it likes
+    (taken,) = scheduler.step(9.0).start
+    assert taken.stage == "second"
+    assert scheduler.step(10.0).wake_at == 10.0 + PATIENCE_S
+    assert scheduler.step(10.0 + PATIENCE_S).wake_at is None
+
+
+def test_retries_start_in_the_order_in_which_they_were_due() -> None:
+    scheduler, works, _ = _two_stages(5)
+    for n, work in enumerate(works):
+        assert scheduler.step(float(n)).start == (work,)
+        scheduler.failed(work, e.ServerError("500"), n + 0.5, 0.5)
+        scheduler.settled(work, retry_at=20.0 + n)
+    order = []
+    for n in range(5):
+        (work,) = scheduler.step(30.0 + n).start
+        order.append(work)
+        scheduler.received(work, 30.5 + n, used=None)
+        scheduler.settled(work)
+    assert order == works
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_between_two_starts_of_a_model_another_has_no_more_than_its_weight(
+    seed: int,
+) -> None:
+    chance = random.Random(seed)
+    weights = {m: chance.choice([0.5, 1.0, 2.0, 7.0]) for m in "abc"}
+    scheduler = _shared(**weights)
+    works = [*scheduler.step(0.0).start]
+    for now in range(1, 300):
+        for work in works:
+            scheduler.received(work, float(now), used=None)
+            scheduler.settled(work)
+        step = scheduler.step(float(now))
+        for load in step.load:
+            _give(scheduler, load)
+        works = [*step.start, *scheduler.step(float(now)).start]
+        # all slots come back at once; after the first turns a model may want for some
+        order = [work.model for work in works[:8]]
+        for model, other in itertools.permutations(weights, 2):
+            most = 1 + math.ceil(weights[other] / weights[model])
+            assert _longest_run(order, model, other) <= most
+
+
+def _longest_run(order: list[str], model: str, other: str) -> int:
+    """Most starts of *other* between two of *model*."""
+    most = run = 0
+    for name in order:
+        run = 0 if name == model else run + (name == other)
+        most = max(most, run)
+    return most
+
+
+def _one(limits: Limits) -> tuple[Scheduler, Work]:
+    scheduler = Scheduler([("a", ("first",), limits, Endpoint("x"))], deadline_s=1e9)
+    work = Work(number=1, stage="first", model="a", tries=0)
+    (load,) = scheduler.step(0.0).load
+    scheduler.loaded(load, [(work, float("-inf"))], last=1)
+    return scheduler, work
+
+
+def test_a_drain_starts_nothing_and_ends_when_the_last_call_is_settled() -> None:
+    scheduler, work = _one(Limits(concurrency=2))
+    assert scheduler.step(0.0).start == (work,)
+    scheduler.drain()
+    assert not scheduler.is_idle
+    scheduler.received(work, 0.0, used=None)
+    assert not scheduler.is_idle
+    scheduler.settled(work)
+    assert scheduler.is_idle
+
+
+def test_an_answer_that_is_not_durable_yet_keeps_the_run_alive() -> None:
+    scheduler, work = _one(Limits(concurrency=2))
+    scheduler.step(0.0)
+    scheduler.received(work, 0.0, used=None)
+    assert not scheduler.is_idle
+
+
+def test_a_task_planned_while_a_page_is_on_its_way_is_not_forgotten() -> None:
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=1), Endpoint("x"))], deadline_s=1
+    )
+    (load,) = scheduler.step(0.0).load
+    scheduler.planned("first", "a")  # after the page was read, before it arrived
+    scheduler.loaded(load, [], last=None)
+    assert not scheduler.is_idle
+    (again,) = scheduler.step(0.0).load
+    scheduler.loaded(again, [], last=None)
+    assert scheduler.is_idle
+
+
+def test_a_wrong_key_leaves_its_tasks_open_and_ends_the_run() -> None:
+    scheduler, work = _one(Limits(concurrency=2))
+    scheduler.step(0.0)
+    decision, said = scheduler.failed(work, e.AuthFailed("401"), 0.0, 0.5)
+    assert said is not None
+    assert decision.retry_in_s is not None
+    scheduler.settled(work, retry_at=0.0)
+    assert scheduler.step(1.0).start == ()
+    assert scheduler.is_idle
+    assert scheduler.stopped is not None
+
+
+def _shared(**weights: float) -> Scheduler:
+    endpoint = Endpoint("x")
+    scheduler = Scheduler(
+        [
+            (model, ("first",), Limits(concurrency=8, weight=weight), endpoint)
+            for model, weight in weights.items()
+        ],
+        deadline_s=1e9,
+    )
+    for load in scheduler.step(0.0).load:
+        _give(scheduler, load)
+    return scheduler
+
+
+def _give(scheduler: Scheduler, load: Load) -> None:
+    numbers = range(load.after + 1, load.after + load.limit + 1)
+    works = [
+        (Work(number=n, stage=load.stage, model=load.model, tries=0), float("-inf"))
+        for n in numbers
+    ]
+    scheduler.loaded(load, works, last=numbers[-1])
+
+
+def test_models_at_one_endpoint_take_turns_by_weight() -> None:
+    started = _shared(a=1.0, b=3.0).step(0.0).start
+    assert Counter(work.model for work in started) == {"a": 8, "b": 8}
+    first = Counter(work.model for work in started[:8])
+    assert first == {"a": 2, "b": 6}
+
+
+def test_a_model_that_could_not_use_its_turns_does_not_make_up_for_them() -> None:
+    scheduler = _shared(a=1.0, b=1.0)
+    works = [work for work in scheduler.step(0.0).start if work.model == "b"]
+    for n in range(1, 100):  # nothing of a's comes back, so b goes on alone
+        for work in works:
+            scheduler.received(work, n, used=None)
+            scheduler.settled(work)
+        step = scheduler.step(n)
+        for load in step.load:
+            _give(scheduler, load)
+        works = [*step.start]
+        assert {work.model for work in works} <= {"b"}
+    assert scheduler._lanes["b"].turn > 300
+    lane = scheduler._lanes["a"]
+    lane.limiter.release(0, None)
+    lane.limiter.release(0, None)
+    for work in works[:2]:
+        scheduler.received(work, 100.0, used=None)
+    assert Counter(w.model for w in scheduler.step(100.0).start) == {"a": 2, "b": 2}
+
+
+def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
+    scheduler = _shared(a=1.0)
+    works = scheduler.step(0.0).start
+    assert [work.tokens for work in works] == [0] * 8
+    told = Told(tokens=Quota(per_minute=60_000))
+    scheduler.received(works[0], 1.0, used=300, told=told)
+    scheduler.settled(works[0])
+    (work,) = scheduler.step(1.0).start
+    assert work.tokens == 300
+
+
+def _asking() -> tuple[Scheduler, Load]:
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
+    )
+    (load,) = scheduler.step(0.0).load
+    return scheduler, load
+
+
+def test_a_page_that_was_on_its_way_when_tasks_came_back_is_read_again() -> None:
+    scheduler, load = _asking()
+    scheduler.reopened()
+    scheduler.loaded(load, [], last=100, held=3, others=load.limit - 3)
+    assert scheduler.held == 0
+    (again,) = scheduler.step(0.0).load
+    assert again.after == 0
+    scheduler.loaded(again, [], last=100, held=3)
+    assert scheduler.held == 3
+
+
+def test_tasks_on_a_page_that_need_no_attempt_do_not_end_the_pages() -> None:
+    scheduler, load = _asking()
+    scheduler.loaded(load, [], last=load.limit, others=load.limit)
+    (more,) = scheduler.step(0.0).load
+    assert more.after == load.limit
+    assert not scheduler.is_idle
+    scheduler.loaded(more, [], last=load.limit + 3, others=3)
+    assert not scheduler.step(0.0).load
+    assert scheduler.is_idle

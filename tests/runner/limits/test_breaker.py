@@ -1,0 +1,79 @@
+"""The breaker opens on identical failures only, probes, and gives up in time."""
+
+from __future__ import annotations
+
+from runner import errors as e
+from runner.limits.breaker import (
+    ALIKE,
+    ALIKE_AT_FIRST,
+    GIVE_UP_AT_FIRST_S,
+    GIVE_UP_S,
+    Breaker,
+)
+
+
+def _fail(breaker: Breaker, times: int, now: float = 0.0) -> list[str]:
+    said = [breaker.failed(e.ServerError("boom"), now) for _ in range(times)]
+    return [sentence for sentence in said if sentence]
+
+
+def test_an_endpoint_that_never_worked_is_given_up_in_seconds() -> None:
+    breaker = Breaker("http://x")
+    assert len(_fail(breaker, ALIKE_AT_FIRST)) == 1
+    assert breaker.is_open
+    assert _fail(breaker, 1, now=5.0) == []
+    assert len(_fail(breaker, 1, now=GIVE_UP_AT_FIRST_S + 1)) == 1
+    assert "never answered" in (breaker.stopped or "")
+    assert breaker.ready_at(99.0, 0) is None
+
+
+def test_an_endpoint_that_worked_is_probed_one_at_a_time() -> None:
+    breaker = Breaker("http://x")
+    breaker.succeeded()
+    _fail(breaker, ALIKE)
+    assert breaker.is_open
+    assert breaker.ready_at(0.0, 0) == 1.0
+    assert breaker.ready_at(5.0, 1) is None
+    _fail(breaker, 1, now=5.0)
+    assert breaker.ready_at(5.0, 0) == 6.0
+    _fail(breaker, 1, now=6.0)
+    assert breaker.ready_at(6.0, 0) == 8.0
+
+
+def test_one_answer_closes_it() -> None:
+    breaker = Breaker("http://x")
+    breaker.succeeded()
+    _fail(breaker, ALIKE)
+    breaker.succeeded()
+    assert not breaker.is_open
+    assert breaker.ready_at(0.0, 99) == 0.0
+
+
+def test_failures_of_different_kinds_do_not_open_it() -> None:
+    breaker = Breaker("http://x")
+    breaker.succeeded()
+    for _ in range(ALIKE):
+        breaker.failed(e.ServerError("boom"), 0.0)
+        breaker.failed(e.Timeout("late"), 0.0)
+    assert not breaker.is_open
+
+
+def test_rate_limits_never_open_it() -> None:
+    breaker = Breaker("http://x")
+    for _ in range(10 * ALIKE):
+        assert breaker.failed(e.RateLimited("429"), 0.0) is None
+    assert breaker.stopped is None
+
+
+def test_a_wrong_key_stops_it_at_the_first_refusal() -> None:
+    breaker = Breaker("http://x")
+    assert breaker.failed(e.AuthFailed("401 unauthorized"), 0.0)
+    assert "refused the key" in (breaker.stopped or "")
+
+
+def test_an_outage_of_an_hour_needs_a_person() -> None:
+    breaker = Breaker("http://x")
+    breaker.succeeded()
+    _fail(breaker, ALIKE)
+    _fail(breaker, 1, now=GIVE_UP_S + 1)
+    assert "an hour" in (breaker.stopped or "")

@@ -1,0 +1,81 @@
+"""How many calls at a time: doubling, then small steps; on a number as clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runner.limits.slots import START, Slots
+
+
+def _round(
+    slots: Slots,
+    now: float,
+    *,
+    used: float = 1.0,
+    took: Callable[[int], float] = lambda _: 1.0,
+) -> float:
+    """Keep a share of the slots busy until the limit has moved or could have."""
+    limit = slots.limit
+    busy = max(1, int(limit * used))
+    for _ in range(limit):
+        slots.answered(now + took(limit), now, busy)
+    return now + took(limit) + 0.001
+
+
+def test_the_limit_doubles_from_eight_to_the_ceiling_and_not_beyond() -> None:
+    slots, now, seen = Slots(100), 0.0, [START]
+    for _ in range(6):
+        now = _round(slots, now)
+        seen.append(slots.limit)
+    assert seen == [8, 16, 32, 64, 100, 100, 100]
+
+
+def test_a_ceiling_below_the_start_is_kept() -> None:
+    slots = Slots(3)
+    _round(slots, 0.0)
+    assert slots.limit == 3
+
+
+def test_slots_that_are_not_used_do_not_grow() -> None:
+    slots = Slots(100)
+    _round(slots, 0.0, used=0.7)
+    assert slots.limit == START
+
+
+def test_a_round_with_a_refusal_does_not_grow() -> None:
+    slots = Slots(1000)
+    slots.refused()
+    now = _round(slots, 0.0)
+    assert slots.limit == START
+    _round(slots, now)
+    assert slots.limit == 2 * START
+
+
+def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> None:
+    slots, now = Slots(1000), 0.0
+    for _ in range(4):
+        now = _round(slots, now)
+    slots.set_ceiling(10)
+    assert slots.limit == 10
+    slots.set_ceiling(200)
+    assert slots.limit == 10
+    for _ in range(5):
+        now = _round(slots, now)
+    assert slots.limit == 200
+
+
+def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
+    slots, now, seen = Slots(1000), 0.0, []
+    for _ in range(6):  # 32 calls at a time are all that the endpoint works on
+        now = _round(slots, now, took=lambda limit: max(1.0, limit / 32))
+        seen.append(slots.limit)
+    assert seen[:4] == [16, 32, 64, 67]
+    assert seen[-1] < 80
+
+
+def test_calls_sent_before_a_round_say_nothing_about_it() -> None:
+    slots = Slots(100)
+    now = _round(slots, 1.0)
+    for _ in range(50):
+        slots.answered(now + 0.1, 1.0, 16)
+    assert slots.limit == 16

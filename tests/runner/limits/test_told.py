@@ -1,0 +1,102 @@
+"""Limits as endpoints tell them in their headers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.limits.told import NOTHING, Quota, Told, told
+
+NOON_US = 1_767_268_800_000_000
+"""2026-01-01 12:00 UTC."""
+
+
+def test_the_openai_family_is_read() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "3000",
+        "x-ratelimit-remaining-requests": "2999",
+        "x-ratelimit-reset-requests": "20ms",
+        "x-ratelimit-limit-tokens": "150000",
+        "x-ratelimit-remaining-tokens": "149984",
+        "x-ratelimit-reset-tokens": "6m0s",
+    }
+    assert told(headers, now_us=0).requests == Quota(per_minute=3000, remaining=2999)
+
+
+def test_the_anthropic_family_is_read() -> None:
+    headers = {
+        "anthropic-ratelimit-requests-limit": "50",
+        "anthropic-ratelimit-requests-remaining": "49",
+        "anthropic-ratelimit-requests-reset": "2026-01-01T12:00:01Z",
+        "anthropic-ratelimit-tokens-limit": "90000",
+        "anthropic-ratelimit-tokens-remaining": "80000",
+        "anthropic-ratelimit-tokens-reset": "2026-01-01T12:00:07Z",
+        "anthropic-ratelimit-input-tokens-limit": "80000",
+    }
+    assert told(headers, now_us=NOON_US) == Told(
+        requests=Quota(per_minute=50, remaining=49),
+        tokens=Quota(per_minute=90000, remaining=80000),
+    )
+
+
+def test_tokens_of_the_prompt_count_where_no_sum_is_told() -> None:
+    headers = {"anthropic-ratelimit-input-tokens-limit": "80000"}
+    assert told(headers, now_us=0).tokens == Quota(per_minute=80000)
+
+
+@pytest.mark.parametrize("reset", ["7m12s", "1h0m0s", "2026-01-01T13:00:00Z", "3600"])
+def test_a_limit_a_day_is_not_spread_over_minutes(reset: str) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "200",
+        "x-ratelimit-reset-requests": reset,
+    }
+    assert told(headers, now_us=NOON_US) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "reset", ["59s", "1m59.9s", "20ms", "0", "2026-01-01T12:00:59+00:00", "soon", ""]
+)
+def test_a_limit_that_is_whole_again_within_minutes_is_one_a_minute(reset: str) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "200",
+        "x-ratelimit-reset-requests": reset,
+    }
+    assert told(headers, now_us=NOON_US).requests == Quota(per_minute=200)
+
+
+@pytest.mark.parametrize("limit", ["", "0", "-5", "nan", "inf", "many", "1e9", "٣"])
+def test_a_limit_that_is_no_number_is_no_limit(limit: str) -> None:
+    assert told({"x-ratelimit-limit-requests": limit}, now_us=0) == NOTHING
+
+
+def test_without_headers_nothing_is_told() -> None:
+    assert told(None, now_us=0) == told({}, now_us=0) == NOTHING
+
+
+_NAMES = st.sampled_from(
+    [
+        f"{family}{{}}".format(rest)
+        for family, rests in {
+            "x-ratelimit-": ("limit-requests", "reset-requests", "remaining-requests"),
+            "anthropic-ratelimit-": ("tokens-limit", "tokens-reset"),
+        }.items()
+        for rest in rests
+    ]
+)
+
+
+@given(
+    headers=st.dictionaries(
+        _NAMES,
+        st.text(max_size=12)
+        | st.from_regex(r"[0-9.]{0,6}(h|m|s|ms)?[0-9.]{0,4}s?", fullmatch=True)
+        | st.datetimes().map(str),
+    )
+)
+def test_whatever_headers_say_limits_are_positive_numbers_or_none(
+    headers: dict[str, str],
+) -> None:
+    found = told(headers, now_us=NOON_US)
+    for quota in (found.requests, found.tokens):
+        assert quota is None or 0 < quota.per_minute < float("inf")

@@ -179,7 +179,7 @@ class Scheduler:
         self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
-        said = lane.endpoint.breaker.failed(error, now)
+        said = lane.endpoint.breaker.failed(error, now) or self._given_up(lane, error)
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
         if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
@@ -205,6 +205,20 @@ class Scheduler:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
+
+    def _given_up(self, lane: Lane, error: e.AttemptError) -> str | None:
+        """Stop an endpoint that asks for more time than a task has, such as a day.
+
+        Its tasks would all fail for nothing; so they stay open for another process.
+        """
+        asked_s = error.retry_after_s or 0.0
+        is_limit = isinstance(error, e.RateLimited | e.Overloaded)
+        if not is_limit or asked_s <= self._deadline_s:
+            return None
+        return lane.endpoint.breaker.stop(
+            f"{lane.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
+            f"more than {self._deadline_s:,.0f} s (--deadline-s)"
+        )
 
     def _pay(self, work: Work, cost_pico: int | None) -> None:
         reserved = work.reserved_pico

@@ -202,6 +202,28 @@ def test_the_moment_at_which_a_retry_has_waited_enough_is_one_to_look_at() -> No
     assert scheduler.step(10.0 + PATIENCE_S).wake_at is None
 
 
+def test_an_endpoint_that_asks_for_a_day_is_left_and_fails_no_task() -> None:
+    endpoint = Endpoint("x")
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=2), endpoint)], deadline_s=3600.0
+    )
+    (load,) = scheduler.step(0.0).load
+    _give(scheduler, load)
+    work, other = scheduler.step(0.0).start
+    told = e.RateLimited("quota", retry_after_s=86_400.0)
+    decision, said = scheduler.failed(work, told, 1.0, 0.5)
+    assert decision.retry_in_s is not None
+    assert said is not None
+    assert "asks to wait 86,400 s" in said
+    scheduler.settled(work, retry_at=1.0)
+    # the one beside it says the same, and is not listened to again
+    decision, _ = scheduler.failed(other, told, 1.0, 0.5)
+    assert decision.retry_in_s is not None
+    scheduler.settled(other, retry_at=1.0)
+    assert scheduler.step(2.0).start == ()
+    assert scheduler.stopped == said
+
+
 def test_retries_start_in_the_order_in_which_they_were_due() -> None:
     scheduler, works, _ = _two_stages(5)
     for n, work in enumerate(works):

@@ -43,7 +43,7 @@ def test_every_task_becomes_final_and_log_and_ledger_agree(tmp_path: Path) -> No
 
 
 def test_two_runs_on_the_same_replies_have_the_same_scorecard(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "corpus", 20)
+    corpus = write_corpus(tmp_path / "corpus", 8)
     with simulated(*SERVER, cwd=tmp_path) as url:
         for run, concurrency in (("one", 3), ("other", 40)):
             siftlog(

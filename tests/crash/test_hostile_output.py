@@ -96,7 +96,7 @@ def test_nothing_reaches_a_reader_raw(words: str, ran: Ran) -> None:
 def test_a_key_of_two_lines_stays_one_line_of_a_list(ran: Ran) -> None:
     _, *rows = ran.says("tasks", "r").splitlines()
     assert len(rows) == status(ran.cwd, "r", env=ran.env)["tasks"]["planned"]
-    assert all(re.match(r" *\d+ (read|ask|sum) ", row) for row in rows)
+    assert all(re.match(r" *\d+ +(read|ask|sum) ", row) for row in rows)
     listed = ran.says("events", "r").splitlines()
     assert all(re.match(r" *\d+ \d{4}-", line) for line in listed)
 

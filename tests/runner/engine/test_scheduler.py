@@ -124,13 +124,10 @@ class World:
         self.scheduler.settled(work)
 
 
-def _worlds() -> list[World]:
+@pytest.mark.parametrize("seed", range(30))
+def test_every_task_becomes_final_exactly_once_whatever_happens(seed: int) -> None:
     some = {"a": Limits(concurrency=3), "b": Limits(concurrency=40, rpm=2000)}
-    return [World(seed, some, tasks=200) for seed in range(30)]
-
-
-@pytest.mark.parametrize("world", _worlds(), ids=str)
-def test_every_task_becomes_final_exactly_once_whatever_happens(world: World) -> None:
+    world = World(seed, some, tasks=200)
     world.run()
     if world.scheduler.stopped is None:
         planned = {n for numbers in world.open.values() for n in numbers}

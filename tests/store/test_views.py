@@ -350,6 +350,14 @@ def _as_nobody(act: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def _open_to_others(folder: Path) -> None:
+    """Let everybody into what pytest keeps to itself."""
+    for above in folder.parents:
+        if above == Path(tempfile.gettempdir()):
+            return
+        above.chmod(0o755)
+
+
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
     tmp_path_factory: pytest.TempPathFactory, *, is_clean: bool
@@ -373,10 +381,7 @@ def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
     asyncio.run(work())
     if is_clean:
         shutil.copy(source / "log.db", folder / "log.db")
-    for above in folder.parents:
-        if above == Path(tempfile.gettempdir()):
-            break
-        above.chmod(0o755)  # pytest keeps others out
+    _open_to_others(folder)
     folder.chmod(0o555)
     before = sorted(folder.iterdir())
 

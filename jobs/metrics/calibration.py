@@ -294,6 +294,11 @@ def fit_platt(p: Column, y: Column, *, smooth: bool = False) -> Platt:
     """
     columns = _columns(y, p)
     _refuse_one_class(columns.y)
+    if not smooth and _is_separated(columns):
+        raise ValueError(
+            "p separates the classes of y, so Platt's line would be infinitely steep; "
+            "use an isotonic calibrator or smooth=True."
+        )
     x = _log_odds(columns.p)
     positives, n = int(columns.y.sum()), len(x)
     high, low = (
@@ -312,13 +317,15 @@ def fit_platt(p: Column, y: Column, *, smooth: bool = False) -> Platt:
         h11, h10, h00 = math.fsum(bend * x * x), math.fsum(bend * x), math.fsum(bend)
         det = h11 * h00 - h10 * h10
         if not det > 0:
-            break
+            raise ValueError("p has one value only; a calibrator needs two.")
         slope -= (h00 * g1 - h10 * g0) / det
         intercept -= (h11 * g0 - h10 * g1) / det
-    raise ValueError(
-        "p and y have no finite Platt fit (the classes are separated, or all "
-        "probabilities are alike); use an isotonic calibrator or smooth=True."
-    )
+    raise ValueError("Platt's fit of p to y did not converge.")
+
+
+def _is_separated(columns: _Columns) -> bool:
+    positive, negative = columns.p[columns.y], columns.p[~columns.y]
+    return bool(positive.min() >= negative.max() or positive.max() <= negative.min())
 
 
 def _log_odds(p: Floats) -> Floats:

@@ -70,17 +70,17 @@ def spread(weights: Floats, shares: Floats, method: Method = "ppr") -> Floats:
     if method == "label_propagation":
         root = np.sqrt(safe)
         flow = weights / root[:, None] / root[None, :]
-        found: Floats = (1 - DAMPING) * _solver(flow)(shares)
-        return found
+        settled: Floats = (1 - DAMPING) * _solver(flow)(shares)
+        return settled
     flow = (weights / safe[:, None]).T
     solve = _solver(flow)
-    found = (1 - DAMPING) * solve(shares)
+    found: Floats = (1 - DAMPING) * solve(shares)
     # what sits on rows without an edge jumps back to v: x = a + d * s * b, with b the
     # solution for v and s the sum of x over those rows
     alone = ~has_edge
     back = DAMPING * solve(shares)
-    total = found[alone].sum(axis=0) / (1 - back[alone].sum(axis=0))
-    return found + total * back
+    found += back * (found[alone].sum(axis=0) / (1 - back[alone].sum(axis=0)))
+    return found
 
 
 def _solver(flow: Floats) -> Callable[[Floats], Floats]:

@@ -30,7 +30,8 @@ bench: $(READY)
 	$(BIN)/python -m tests.bench
 
 prove: $(READY)
-	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property
+	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
+		tests/runner/whatif/test_rehearsed_runs.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -12,17 +12,21 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runner import errors as e
+from runner.bounds import USUAL_TOKEN, worst_output, worst_prompt
+from runner.cache import ResponseCache
 from runner.clients.client import Call, ModelClient, Received
 from runner.growth import Growth
 from runner.job import Dataset, Job
 from runner.lane import Work
 from runner.plan import task_of
+from runner.prices import Price, cost_pico, worst_pico
 from runner.reask import reask_messages, refused
 from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest, Message
+from runner.request import ChatRequest, Message, Request
+from runner.retry import may_be_billed
 from runner.scheduler import Scheduler
 from runner.task import Answer, Task
 from runner.told import told
@@ -38,7 +42,7 @@ from store.events import (
     TaskFailed,
 )
 from store.log import Log
-from store.task import TaskRow
+from store.task import TaskRow, usd
 
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
@@ -60,6 +64,9 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
+    cache: ResponseCache | None = None  #: answers of other runs
+    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    """By model; None, or none at all: unknown."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,8 +77,10 @@ class _Item:
     row: TaskRow
     task: Task
     attempt: int  #: started so far
+    asked: str = ""  #: hash of the request that was sent last
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
+    is_ending: bool = False  #: its end is on its way to the log, or there
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
 
@@ -102,22 +111,23 @@ class Attempts:
         self._items: dict[int, _Item] = {}
         self.counts: Counter[str] = Counter()
 
+    def holds(self, task: int) -> bool:
+        """Whether a task is taken in and not settled."""
+        return task in self._items
+
+    def is_ending(self, task: int) -> bool:
+        """Whether a task's end may stand in the log and is not settled yet."""
+        return task in self._items and self._items[task].is_ending
+
     async def admit(self, row: TaskRow) -> Work:
         """Take a task in, for as long as it is not settled."""
         if row.task in self._items:
             return self._items[row.task].work
-        task = task_of(row)
-        is_counted = self._scheduler.counts_tokens(row.model)
-        work = Work(
-            number=row.task,
-            stage=row.stage,
-            model=row.model,
-            tries=row.tries,
-            tokens=worst_tokens(self._request(task)) if is_counted else 0,
-        )
-        item = _Item(work=work, row=row, task=task, attempt=row.attempts)
+        work = Work(number=row.task, stage=row.stage, model=row.model, tries=row.tries)
+        item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
         if self._parts.reask and row.reply_seq is not None:
             await self._take_up_dialogue(item)
+        self._weigh(item)
         self._items[row.task] = item
         return work
 
@@ -128,23 +138,54 @@ class Attempts:
             if isinstance(answered, AttemptAnswered):
                 body = await self._log.payload(recorded.seq) or b""
                 reply = decode_reply(answered.form, body)
-                failure = ParseFailure(reason=answered.reask or "")
-                item.refuse(answered.attempt, reply, failure)
+                if isinstance(reply, Reply):
+                    failure = self._failure(item, reply, answered.reask or "")
+                    item.refuse(answered.attempt, reply, failure)
 
-    def _request(self, task: Task) -> ChatRequest:
-        return self._parts.job.request(self._parts.dataset, task)
+    def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
+        """Why a reply was refused by an earlier process, in as many words as then."""
+        parsed = self._stages[item.work.stage].parse(
+            self._parts.dataset, item.task, reply
+        )
+        if isinstance(parsed, ParseFailure) and parsed.reason == reason:
+            return parsed
+        return ParseFailure(reason=reason)  # the parser is another one by now
+
+    def _price(self, work: Work) -> Price | None:
+        return self._parts.prices.get(work.model)
+
+    def _weigh(self, item: _Item) -> None:
+        """Say what the next attempt takes of limits and budget at worst."""
+        work = item.work
+        price = self._price(work)
+        is_paid = price is not None and not price.is_free
+        if not is_paid and not self._scheduler.counts_tokens(work.model):
+            return
+        request = self._request(item)
+        output = worst_output(request)
+        work.tokens = worst_prompt(request, USUAL_TOKEN) + output
+        if price is not None:
+            work.worst_pico = worst_pico(price, worst_prompt(request), output)
+
+    def _request(self, item: _Item) -> Request:
+        request = self._parts.job.request(self._parts.dataset, item.task)
+        if item.extra and isinstance(request, ChatRequest):
+            request = replace(request, messages=request.messages + item.extra)
+        return request
 
     async def perform(self, work: Work) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
-        request = self._request(item.task)
-        if item.extra:
-            request = replace(request, messages=request.messages + item.extra)
+        request = self._request(item)
         payload, blobs, digest = skeleton(request, work.model)
         item.attempt += 1
+        item.asked = digest
         self.counts["started"] += 1
         started = AttemptStarted(
-            task=work.number, attempt=item.attempt, request_sha256=digest
+            task=work.number,
+            attempt=item.attempt,
+            request_sha256=digest,
+            worst_usd=usd(work.reserved_pico) if self._price(work) else None,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         began = self._clock.monotonic()
@@ -181,6 +222,7 @@ class Attempts:
             status=error.status,
             retry_after_s=error.retry_after_s,
             retry_in_s=decision.retry_in_s,
+            possible_usd=usd(work.reserved_pico) if may_be_billed(error) else 0.0,
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
@@ -199,10 +241,15 @@ class Attempts:
         self.counts["answered"] += 1
         usage = reply.usage
         used = usage.tokens_in + usage.tokens_out if usage is not None else None
+        price = self._price(work)
+        cost = None if work.reserved_pico else 0
+        if price is not None and usage is not None:
+            cost = cost_pico(price, usage)
         self._scheduler.received(
             work,
             self._clock.monotonic(),
             used=used,
+            cost_pico=cost,
             told=told(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
@@ -216,6 +263,9 @@ class Attempts:
             tokens_in=usage.tokens_in if usage else None,
             tokens_out=usage.tokens_out if usage else None,
             tokens_cached=usage.tokens_cached if usage else None,
+            tokens_cache_write=usage.tokens_cache_write if usage else None,
+            cost_usd=usd(cost) if price is not None and cost is not None else None,
+            possible_usd=usd(work.reserved_pico) if cost is None else None,
             headers=dict(received.headers) if received.headers else None,
         )
         try:
@@ -229,14 +279,22 @@ class Attempts:
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
         # log before the attempt that takes the slot over
-        if failure is not None and self._may_reask(item, reply):
+        if (
+            failure is not None
+            and isinstance(reply, Reply)
+            and self._may_reask(item, reply)
+        ):
             asked = replace(answered, reask=failure.reason)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
+            self._weigh(item)
             self._scheduler.again(work)
             self._wake()
             return
         await self._log.append(Entry(event=answered, payload=received.body))
+        if self._parts.cache is not None and not item.extra:
+            # a dialogue's last reply answers a question that no run begins with
+            self._parts.cache.keep(item.task, item.asked, received)
         completed = TaskCompleted(
             task=work.number,
             attempt=item.attempt,
@@ -253,6 +311,7 @@ class Attempts:
         self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
     ) -> None:
         """Record a task's end together with the tasks that follow from it."""
+        item.is_ending = True
         pairs = await self._parts.growth.finish(item.row, answer, entries)
         for stage, model in pairs:
             self._scheduler.planned(stage, model)
@@ -260,9 +319,3 @@ class Attempts:
         self._scheduler.settled(item.work)
         self.counts["tasks_ended"] += 1
         self.counts["tasks_failed"] += answer.error is not None
-
-
-def worst_tokens(request: ChatRequest) -> int:
-    """Tokens of a request at worst: a token is seldom shorter than three bytes."""
-    prompt = sum(len(m.text.encode()) for m in request.messages)
-    return prompt // 3 + 1 + request.max_tokens

@@ -27,6 +27,7 @@ GIVE_UP_AT_FIRST_S = 10.0
 NEUTRAL = (
     e.RateLimited,
     e.SchemaMismatch,
+    e.FormRefused,
     e.Cancelled,
     e.ContentFiltered,
     e.ContextTooLong,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from runner.errors import RunChanged
 from runner.options import RunOptions
 from runner.plan import task_of
+from runner.roles import assigned
 from runner.wire import skeleton
 from runner.work import Work
 from store.events import RunResumed, RunStarted
@@ -46,8 +47,9 @@ def check_inputs(first: RunStarted, work: Work) -> None:
 
 async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
     """Refuse to go on with other prompts than the run has sent so far."""
+    roles = assigned(work.job, options)
     for stage in work.job.stages:
-        for model in options.model:
+        for model in roles.of(stage):
             rows: list[TaskRow] = [
                 *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
                 *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),

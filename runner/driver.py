@@ -11,13 +11,19 @@ from typing import Any, Literal, TypeAlias
 
 from runner.attempts import Attempts, Parts
 from runner.beside import beside
-from runner.lane import Work
-from runner.scheduler import Load
+from runner.broke import why_broke
+from runner.budget import BudgetStatistics
+from runner.hits import Hits
+from runner.lane import Load, Work
+from runner.limiter import Limits
+from runner.scheduler import Scope, is_within
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
+from store.task import pico
+from store.views import Pause
 
 HEARTBEAT_S = 1.0
-Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "held"]
+Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +32,14 @@ class DriverStatistics:
 
     started: int  #: attempts
     answered: int
+    cached: int  #: tasks that the response cache answered, none of them an attempt here
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    budget: BudgetStatistics  #: of the whole run, earlier processes included
+    pauses: tuple[Pause, ...]
 
 
 class Driver:
@@ -45,6 +54,8 @@ class Driver:
         self._frees_held = parts.frees_held
         self._wake = asyncio.Event()
         self._attempts = Attempts(parts, self._wake.set)
+        self._hits = Hits(parts)
+        self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
@@ -64,10 +75,54 @@ class Driver:
         self._stopping = True
         self._wake.set()
 
+    def pause(self, pause: Pause) -> None:
+        """Start nothing of what it names; calls in flight finish."""
+        self._pauses[pause.scope] = pause
+        self._scheduler.pause(*pause.scope)
+        # what is not held back may have stood behind what is now
+        self._wake.set()
+
+    def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        scope = stage, model
+        lifted = [p for p in self._pauses.values() if is_within(p.scope, scope)]
+        for pause in lifted:
+            del self._pauses[pause.scope]
+        self._scheduler.lift(*scope)
+        self._wake.set()
+        return tuple(lifted)
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._scheduler.limits(model)
+
+    def set_limits(self, model: str, limits: Limits) -> None:
+        """Go by other limits of a person's from now on."""
+        self._scheduler.set_limits(model, limits, self._clock.monotonic())
+        self._wake.set()
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether spending has a cap."""
+        return self._scheduler.budget.statistics().cap_pico is not None
+
+    def add_budget(self, usd: float) -> None:
+        """Raise the cap by so many dollars; only where there is one."""
+        self._scheduler.budget.add(pico(usd))
+        self._wake.set()
+
     @property
     def stopped(self) -> str | None:
         """Why an endpoint is out, where that is what is left."""
         return self._scheduler.stopped
+
+    @property
+    def broke(self) -> str | None:
+        """Why the budget stops the run, where that is what is left."""
+        work = self._scheduler.unaffordable
+        if work is None:
+            return None
+        return why_broke(work, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -87,6 +142,8 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
+        if self._scheduler.unaffordable is not None:
+            return "budget"
         return "held" if self._scheduler.held else "finished"
 
     async def _dispatch(
@@ -212,10 +269,18 @@ class Driver:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
-        now, now_us = self._clock.monotonic(), self._clock.now_us()
+        # before anything is awaited: a task that is known may end meanwhile
+        if any(self._attempts.is_ending(row.task) for row in rows):
+            self._scheduler.passed_over(load.model)
+        fresh = [row for row in rows if not self._attempts.holds(row.task)]
+        free = [row for row in fresh if not row.is_held or self._frees_held]
+        taken = await self._hits.take(free)
+        # in this order: what the reading takes must not bring retries forward
+        now_us = await self._log_now_us()
+        now = self._clock.monotonic()
         works: list[tuple[Work, float]] = []
-        for row in rows:
-            if row.is_held and not self._frees_held:
+        for row in free:
+            if row.task in taken:
                 continue
             work = await self._attempts.admit(row)
             due = float("-inf")
@@ -226,8 +291,19 @@ class Driver:
             load,
             works,
             last=rows[-1].task if rows else None,
-            held=len(rows) - len(works),
+            held=len(fresh) - len(free),
+            others=len(rows) - len(fresh) + len(taken),
         )
+
+    async def _log_now_us(self) -> int:
+        """The present in the log's time, which stands still where clocks go back.
+
+        A wait was measured from an event of the log; taken from a clock that was set
+        back since, it would last as much longer.
+        """
+        last = await self._log.last_seq()
+        recorded = await self._log.events(after=last - 1, limit=1)
+        return max(self._clock.now_us(), *(each.ts_us for each in recorded))
 
     def statistics(self) -> DriverStatistics:
         """The driver's figures."""
@@ -236,8 +312,11 @@ class Driver:
             started=self._attempts.counts["started"],
             answered=self._attempts.counts["answered"],
             failed=self._attempts.counts["failed"],
-            tasks_ended=self._attempts.counts["tasks_ended"],
+            cached=self._hits.count,
+            tasks_ended=self._attempts.counts["tasks_ended"] + self._hits.count,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            budget=self._scheduler.budget.statistics(),
+            pauses=tuple(self._pauses.values()),
         )

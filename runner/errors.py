@@ -13,6 +13,7 @@
         MalformedReply      the body is not the endpoint's form: again
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
+        FormRefused         the endpoint has not the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
         ContentFiltered     refused with an error status: never again
         SchemaMismatch      the content is not what was asked: re-ask, if allowed
@@ -55,11 +56,15 @@ class AttemptError(RunnerError):
         retry_after_s: float | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        was_sent: bool = True,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
         self.body = body  #: what came back, if anything; kept in the log
+        self.was_sent = (
+            was_sent  #: False: no connection was made, nothing can be billed
+        )
         self.headers = headers  #: those that matter, lower case; they tell of limits
 
 
@@ -93,6 +98,10 @@ class BadRequest(AttemptError):
 
 class AuthFailed(AttemptError):
     """The endpoint refuses the key."""
+
+
+class FormRefused(AttemptError):
+    """The endpoint does not take the form that the reply was asked in."""
 
 
 class ContextTooLong(AttemptError):

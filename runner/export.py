@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from runner.reading import reply_of
 from runner.render import csv_lines
+from runner.reply import AnyReply, Ranking, Reply, Vectors
 from runner.scorecard import Cell
 from store.log import StoredReply
 from store.task import TaskRow
@@ -57,8 +58,21 @@ def records(found: Iterable[tuple[TaskRow, StoredReply | None]]) -> Iterator[Rec
             answered.tokens_out if answered else None,
             row.latency_ms,
             row.cost_usd,
-            reply_of(stored).text if stored is not None else None,
+            _shown(reply_of(stored)) if stored is not None else None,
         )
+
+
+def _shown(reply: AnyReply) -> str:
+    """A reply in one cell: its text, or its numbers as JSON."""
+    match reply:
+        case Reply():
+            return reply.text
+        case Vectors():
+            return json.dumps(reply.numbers())
+        case Ranking():
+            return json.dumps([[each.index, each.score] for each in reply.results])
+        case _:
+            assert_never(reply)
 
 
 def write_jsonl(path: Path, found: Iterator[Record]) -> None:

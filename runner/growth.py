@@ -8,11 +8,13 @@ lose nor repeat it. Where the parsers or settings changed since the answers were
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from runner.job import Dataset, Job
 from runner.plan import (
+    BLOCK,
     Block,
     Identity,
     Roles,
@@ -40,6 +42,15 @@ class Start:
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A task that has come to its end, or is looked at again."""
+
+    row: TaskRow
+    answer: Answer
+    entries: Sequence[Entry | Event]  #: what is still to be recorded of it
 
 
 class Growth:
@@ -74,7 +85,7 @@ class Growth:
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
         """Plan what is not planned yet; yield each (stage, model) that got tasks."""
-        async for pair in self._finish_reading():
+        async for pair in self.finish_reading():
             yield pair
         async for pair in self._grow_first_stage():
             yield pair
@@ -89,10 +100,19 @@ class Growth:
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
     ) -> list[tuple[str, str]]:
         """Record a task's end and what follows; each (stage, model) that got tasks."""
-        pairs = await self._follow_and_append(row, answer, entries)
-        if row.group is not None:
-            for key in self._group_keys(row, row.group):
-                pairs += await self._gather(key)
+        return await self.finish_all([Ended(row=row, answer=answer, entries=entries)])
+
+    async def finish_all(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+        """Record the ends of several tasks, and what follows, as one unit."""
+        pairs = await self._follow_and_append(ended)
+        keys = [
+            key
+            for end in ended
+            if end.row.group is not None
+            for key in self._group_keys(end.row, end.row.group)
+        ]
+        for key in dict.fromkeys(keys):
+            pairs += await self._gather(key)
         return pairs
 
     # -- first stage -----------------------------------------------------------
@@ -142,55 +162,90 @@ class Growth:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow_and_append(
-        self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
-    ) -> list[tuple[str, str]]:
-        """Append *entries* with the tasks that follow from one answer.
+    async def _follow_and_append(self, ended: Sequence[Ended]) -> list[tuple[str, str]]:
+        """Append what is to be recorded with the tasks that follow from each answer.
 
         Only a reply is followed up alone; a failure is appended without awaiting
         anything before, for its slot is free already.
         """
-        stage = self._stages[row.stage]
-        specs: list[TaskSpec] = []
-        if stage.follows and not stage.gathers and answer.reply is not None:
-            specs = list(self._job.follow_up(self._dataset, (answer,)))
-        if not specs:
+        entries = [entry for end in ended for entry in end.entries]
+        following = [(end, specs) for end in ended if (specs := self._specs(end))]
+        if not following:
             if entries:
                 await self._log.append(*entries)
             return []
         # who looks what is planned must not be overtaken before it has planned
         async with self._growing:
-            planned = await self._missing(specs, (answer,), row.root)
-            together = [*entries, *self._entries(planned)]
+            planned: defaultdict[int, list[PlannedTask]] = defaultdict(list)
+            for end, specs in following:
+                root = end.row.root
+                planned[root] += await self._missing(
+                    specs, (end.answer,), root, planned[root]
+                )
+            tasks = [task for family in planned.values() for task in family]
+            together = [*entries, *self._entries(tasks)]
             if together:
                 await self._log.append(*together)
-        return _pairs(planned)
+        return _pairs(tasks)
+
+    def _specs(self, end: Ended) -> list[TaskSpec]:
+        """What follows from one answer alone."""
+        stage = self._stages[end.row.stage]
+        if not stage.follows or stage.gathers or end.answer.reply is None:
+            return []
+        return list(self._job.follow_up(self._dataset, (end.answer,)))
 
     async def _missing(
-        self, specs: list[TaskSpec], group: tuple[Answer, ...], root: int
+        self,
+        specs: list[TaskSpec],
+        group: tuple[Answer, ...],
+        root: int,
+        others: Sequence[PlannedTask] = (),
     ) -> list[PlannedTask]:
-        existing = await self._log.family(root)
+        """The tasks of *specs* that are neither in the log nor among *others*."""
         return follow_ups(
-            self._job, specs, group, self._roles, root=root, existing=existing
+            self._job,
+            specs,
+            group,
+            self._roles,
+            root=root,
+            existing=await self._log.family(root),
+            others=others,
         )
 
     def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
-        if not planned:
-            return []
         self._skipped += sum(task.skip is not None for task in planned)
-        event = TasksPlanned(
-            first=self._take(len(planned)), count=len(planned), consumed=0
-        )
-        return [Entry(event=event, payload=manifest_bytes(planned))]
+        blocks = [planned[i : i + BLOCK] for i in range(0, len(planned), BLOCK)]
+        return [
+            Entry(
+                event=TasksPlanned(
+                    first=self._take(len(block)), count=len(block), consumed=0
+                ),
+                payload=manifest_bytes(block),
+            )
+            for block in blocks
+        ]
 
     def _group_keys(self, row: TaskRow, group: str) -> list[GroupKey]:
         """Groups that this task's end may have completed: its stage's and later."""
         names = [stage.name for stage in self._job.stages]
         return [
-            (name, row.model, row.replicate, group)
+            (name, model, row.replicate, group)
             for name in names[names.index(row.stage) :]
             if self._stages[name].gathers
+            for model in self._beside(name, row.stage, row.model)
         ]
+
+    def _beside(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+        """The models whose groups of *stage* concern *model* in the stage *other*.
+
+        Its own, where both are of one role. Roles have no models in common: a judge's
+        group is about the answers of every subject.
+        """
+        wanted = self._stages[stage]
+        if wanted.role == self._stages[other].role:
+            return (model,)
+        return self._roles.of(wanted)
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
@@ -206,9 +261,10 @@ class Growth:
         names = [s.name for s in self._job.stages]
         rows: list[TaskRow] = []
         for name in names[: names.index(stage) + 1]:
-            rows = await self._log.group(name, model, replicate, group)
-            if any(row.state.is_open for row in rows):
-                return []
+            for asked in self._beside(name, stage, model):
+                rows = await self._log.group(name, asked, replicate, group)
+                if any(row.state.is_open for row in rows):
+                    return []
         if not rows:
             return []
         answers = tuple([await self._answer(row) for row in rows])
@@ -224,7 +280,7 @@ class Growth:
 
     # -- after a crash, or a change of code ------------------------------------
 
-    async def _finish_reading(self) -> AsyncIterator[tuple[str, str]]:
+    async def finish_reading(self) -> AsyncIterator[tuple[str, str]]:
         """Read the answers that were stored but not parsed when a writer died."""
         before = await self._log.last_seq()
         after = 0
@@ -264,7 +320,8 @@ class Growth:
         if row.group is not None and self._stages[row.stage].gathers:
             self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
-        return await self._follow_and_append(row, await self._answer(row), [])
+        ended = Ended(row=row, answer=await self._answer(row), entries=())
+        return await self._follow_and_append([ended])
 
 
 def _pairs(tasks: Sequence[PlannedTask]) -> list[tuple[str, str]]:

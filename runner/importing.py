@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from runner.job import ImportedAnswer, Stage
+from runner.job import ImportedAnswer, Job, Stage
 from runner.plan import stage_of
 from runner.reply import ParseFailure, Reply
 from runner.task import Task
@@ -36,17 +36,18 @@ BLOCK = 1000
 class Census:
     """Who answered, found in a first pass over the files."""
 
-    models: tuple[str, ...]  #: in the order they appear
+    models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
     answers: int
 
 
-def census(answers: Iterable[ImportedAnswer]) -> Census:
+def census(job: Job, answers: Iterable[ImportedAnswer]) -> Census:
     """Count models and replicates before anything is written."""
     models: dict[str, None] = {}
     replicates = count = 0
     for answer in answers:
-        models[answer.model] = None
+        if stage_of(job, answer.spec.stage).role == "subject":
+            models[answer.model] = None
         replicates = max(replicates, answer.replicate)
         count += 1
     return Census(models=tuple(models), replicates=replicates, answers=count)

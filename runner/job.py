@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel
 
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest
+from runner.reply import Content, ParseFailure
+from runner.request import Request
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
@@ -25,15 +25,22 @@ Dataset: TypeAlias = Any
 AnySettings: TypeAlias = Any
 """An instance of the job's own `Settings`."""
 
+AnyRequest: TypeAlias = Any
+"""A request of one of the kinds that the job itself makes."""
+
+Role: TypeAlias = Literal["subject", "judge", "embed", "rerank"]
+"""What a stage's models are for: the models under test are its subjects."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """A named step of a job."""
 
     name: str
-    parse: Callable[[Dataset, Task, Reply], object | ParseFailure]
-    """Reads a reply; never raises on model output."""
-    role: str = "subject"  #: "subject", "judge", "embed" or "rerank"
+    parse: Callable[[Dataset, Task, Any], object | ParseFailure]
+    """Reads a reply of the kind that the stage asks for (`Reply`, `Vectors` or
+    `Ranking`); never raises on model output."""
+    role: Role = "subject"
     gathers: bool = False  #: answers are followed up by group instead of one by one
     follows: bool = True  #: False: no answer of this stage ever has a follow-up
 
@@ -93,8 +100,12 @@ class Job(Protocol):
         """First-stage specs, lazily, in a stable order."""
         ...
 
-    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
-        """The request of a task, built when it is about to be sent."""
+    def request(self, dataset: Dataset, task: Task) -> Request:
+        """The request of a task, built when it is about to be sent.
+
+        A stage asks for one kind. A prompt whose request has a schema says in words
+        too what form it wants: not every endpoint takes schemas.
+        """
         ...
 
     def follow_up(
@@ -111,8 +122,12 @@ class Job(Protocol):
         """All metrics, tables and artifacts; no clock, network or unseeded chance."""
         ...
 
-    def baseline(self, request: ChatRequest) -> str:
-        """The honest offline answer: sees the request only; the reply's text."""
+    def baseline(self, request: AnyRequest) -> Content:
+        """The honest offline answer, from the request alone.
+
+        A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and
+        a `RerankRequest` with a `Ranking`.
+        """
         ...
 
 

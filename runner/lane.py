@@ -6,8 +6,9 @@ Plain state with the questions that it answers; what is done with it stands in
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
@@ -15,6 +16,12 @@ from runner.limiter import Endpoint, Limiter, LimiterStatistics, Limits
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
+PATIENCE_S = 60.0
+"""A retry that is due for longer goes before later stages; its deadline is running."""
+
+
+LOW_WATER = 0.5
+"""Share of the window below which the next page is fetched."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -26,9 +33,23 @@ class Work:
     model: str
     tries: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
+    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
+    among: int = 0  #: calls in flight beside it when it was sent
+    due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
+
+    stage: str
+    model: str
+    after: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +71,38 @@ class Queue:
     def __init__(self, stage: str) -> None:
         self.stage = stage
         self.ready: deque[Work] = deque()
+        self.retries: deque[Work] = deque()  #: ready too, and before those
         self.waiting = 0
         self.cursor = 0
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
         self.asked_again = False  #: tasks were planned while a page was on its way
+        self.is_rewound = False  #: that page is to be followed by the first
+        self.is_paused = False
+
+    def grew(self) -> None:
+        """Tasks were added to the log: there is something to read again."""
+        self.is_dry = False
+        self.asked_again = self.loading
+
+    def rewind(self) -> None:
+        """Tasks anywhere may be open again: read from the start."""
+        self.cursor = 0
+        self.is_rewound = self.loading
+        self.grew()
+
+    def __len__(self) -> int:
+        """Tasks that may be sent."""
+        return len(self.retries) + len(self.ready)
+
+    @property
+    def head(self) -> Work:
+        """The task that is next."""
+        return (self.retries or self.ready)[0]
+
+    def pop(self) -> Work:
+        """Take the task that is next."""
+        return (self.retries or self.ready).popleft()
 
 
 class Lane:
@@ -65,6 +113,7 @@ class Lane:
     ) -> None:
         self.model = model
         self.endpoint = endpoint
+        self.limits = limits  #: set by hand
         self.limiter = Limiter(limits, endpoint)
         #: later stages first
         self.queues = {stage: Queue(stage) for stage in reversed(stages)}
@@ -72,24 +121,106 @@ class Lane:
         self.known: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
-        self.turn_s = 1.0 / limits.weight
+        self.is_behind = False  #: a page showed a reopened task that is not settled
+        self.is_broke = False  #: the budget has no room for its next task
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
-        self.window = max(64, 2 * limits.concurrency)
-        self.most_unsettled = 2 * limits.concurrency + 64
+
+    def wait(self, work: Work, due: float) -> None:
+        """Hold a loaded task back until *due*."""
+        self.queues[work.stage].waiting += 1
+        heapq.heappush(self.waiting, (due, work.number, work))
+
+    def ripen(self, now: float) -> None:
+        """Queue the retries that are due."""
+        while self.waiting and self.waiting[0][0] <= now:
+            due, _, work = heapq.heappop(self.waiting)
+            work.due = due
+            queue = self.queues[work.stage]
+            queue.waiting -= 1
+            if self.endpoint.breaker.is_open:
+                # the next probe is another task: this one may be what is refused
+                queue.ready.append(work)
+            else:
+                queue.retries.append(work)
+
+    def loads(self) -> Iterator[Load]:
+        """The pages to be fetched now."""
+        for queue in self.queues.values():
+            loaded = len(queue) + queue.waiting
+            if queue.loading or queue.is_dry or loaded > self.window * LOW_WATER:
+                continue
+            queue.loading = True
+            yield Load(
+                stage=queue.stage,
+                model=self.model,
+                after=queue.cursor,
+                limit=self.window - loaded,
+            )
+
+    def set_limits(self, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on."""
+        self.limits = limits
+        self.limiter.set(limits, now)
+
+    @property
+    def turn_s(self) -> float:
+        """What one start takes of the lane's share, in virtual time."""
+        return 1.0 / self.limits.weight
+
+    @property
+    def window(self) -> int:
+        """Tasks of one stage that are loaded, at most."""
+        return max(64, 2 * self.limits.concurrency)
+
+    @property
+    def most_unsettled(self) -> int:
+        """Outcomes that may wait for the disk before starts do."""
+        return 2 * self.limits.concurrency + 64
 
     def ready_at(self, now: float) -> tuple[Queue | None, float | None]:
         """The queue whose task is next, and when; no queue, or no time: not by time."""
-        queue = next((q for q in self.queues.values() if q.ready), None)
+        queue = self.next_queue(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
         if self.unsettled >= self.most_unsettled:
             return None, None
-        work = queue.ready[0]
+        work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
+
+    def next_queue(self, now: float) -> Queue | None:
+        """The queue whose first task is next.
+
+        Later stages first, unless a retry has waited for long already.
+        """
+        able = [q for q in self.queues.values() if q and not q.is_paused]
+        oldest = min(able, key=lambda queue: queue.head.due, default=None)
+        if oldest is not None and oldest.head.due < now - PATIENCE_S:
+            return oldest
+        return able[0] if able else None
+
+    def next_worst_pico(self, now: float) -> int:
+        """What the next task may cost; 0 without one."""
+        queue = self.next_queue(now)
+        return 0 if queue is None else queue.head.worst_pico
+
+    def restart_clocks(self, stages: Collection[str]) -> None:
+        """Do not count the time for which loaded tasks of *stages* were held back."""
+        waiting = (work for _, _, work in self.waiting)
+        ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))
+        for work in (*waiting, *ready):
+            if work.stage in stages:
+                work.since = None
+
+    def read_again(self) -> None:
+        """Read every page from the start."""
+        self.held = 0
+        self.is_behind = False
+        for queue in self.queues.values():
+            queue.rewind()
 
     def used(self, tokens: int) -> None:
         """A call is known to have used so many tokens."""
@@ -99,13 +230,19 @@ class Lane:
     @property
     def unsettled(self) -> int:
         """Tasks whose attempt has ended and whose outcome is not durable yet."""
-        ready = sum(len(q.ready) for q in self.queues.values())
+        ready = sum(map(len, self.queues.values()))
         return len(self.known) - ready - len(self.waiting) - self.in_flight
 
     @property
     def is_still(self) -> bool:
         """Whether nothing is under way, whatever may wait."""
         return self.in_flight == 0 and self.unsettled == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether only money can move it on: nothing is under way, nor on its way."""
+        is_loading = any(queue.loading for queue in self.queues.values())
+        return self.is_broke and self.is_still and not is_loading
 
     @property
     def is_empty(self) -> bool:
@@ -118,7 +255,7 @@ class Lane:
         """The lane's queues as values."""
         return LaneStatistics(
             model=self.model,
-            ready=sum(len(q.ready) for q in self.queues.values()),
+            ready=sum(map(len, self.queues.values())),
             waiting=len(self.waiting),
             in_flight=self.in_flight,
             unsettled=self.unsettled,

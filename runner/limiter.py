@@ -4,8 +4,8 @@ Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A
 limiter says when the next request may leave; the scheduler waits.
 
 Three sources are heard, and the lowest limit counts: what a person set, what the
-endpoint tells in its headers (`runner.told`), and what its refusals show
-(`runner.pace`, `runner.slots`).
+endpoint tells in its headers (`runner.told`), and what its replies show: refusals
+(`runner.ceiling`) and latencies (`runner.slots`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from runner import errors as e
 from runner.breaker import Breaker
 from runner.bucket import MINUTE_S, MinuteBucket
-from runner.pace import Pace
+from runner.ceiling import Ceiling
 from runner.slots import Slots
 from runner.told import NOTHING, Quota, Told
 
@@ -23,6 +23,10 @@ REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
 TOKEN_BURST_S = 1.0
 """Tokens are settled late and in lumps."""
+
+BRIEF_S = 1.0
+"""A wait up to here, asked of a call that was refused by chance, is that call's alone.
+Whoever asks for more means everybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +51,13 @@ class LimiterStatistics:
 
 
 class Endpoint:
-    """What several models at one address share: its pauses, its pace, its health."""
+    """What several models at one address share: its pauses, its limits, its health."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.breaker = Breaker(name)
-        self.pace = Pace()
+        self.ceiling = Ceiling()
         self.paused_until = float("-inf")
-        self.in_flight = 0
 
     def pause(self, until: float) -> None:
         """Send nothing before *until*; never shortens a pause."""
@@ -66,20 +69,32 @@ class _Gate:
 
     def __init__(self, by_hand: float | None, burst_s: float) -> None:
         self._by_hand = by_hand
+        self._told: float | None = None
         self._burst_s = burst_s
         self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
 
+    def set(self, now: float, by_hand: float | None) -> None:
+        """Go by another limit of a person's, or by none; what is told holds on."""
+        self._by_hand = by_hand
+        self._apply(now, None)
+
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
-        if quota is None:
+        if quota is None or quota.per_minute == self._told:
             return
-        limit = min(quota.per_minute, self._by_hand or quota.per_minute)
-        if self.bucket is not None and self.bucket.per_minute == limit:
-            return
-        self.bucket = MinuteBucket(limit, self._burst_s)
-        if quota.remaining is not None:
-            # an earlier process may have used the minute up
-            self.bucket.at_most(now, quota.remaining)
+        self._told = quota.per_minute
+        # an earlier process may have used the minute up
+        self._apply(now, quota.remaining)
+
+    def _apply(self, now: float, credit: float | None) -> None:
+        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        limit = min(limits, default=None)
+        if limit is None:
+            self.bucket = None
+        elif self.bucket is None or self.bucket.per_minute != limit:
+            self.bucket = MinuteBucket(limit, self._burst_s)
+            if credit is not None:
+                self.bucket.at_most(now, credit)
 
 
 class Limiter:
@@ -87,6 +102,7 @@ class Limiter:
 
     def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        self._ceiling = endpoint.ceiling
         self._slots = Slots(limits.concurrency)
         self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
         self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
@@ -95,12 +111,21 @@ class Limiter:
     @property
     def has_slot(self) -> bool:
         """Whether a call may be added to those in flight."""
-        return self._in_flight < self._slots.limit
+        return self._in_flight < self._slots.limit and self._ceiling.has_place
 
     @property
     def counts_tokens(self) -> bool:
         """Whether there is a token limit, by hand or told."""
         return self._tokens.bucket is not None
+
+    def set(self, limits: Limits, now: float) -> None:
+        """A person set other limits; what was learned and told is kept.
+
+        Calls in flight above a lowered ceiling finish, and are not replaced.
+        """
+        self._slots.set_ceiling(limits.concurrency)
+        self._requests.set(now, limits.rpm)
+        self._tokens.set(now, limits.tpm)
 
     def ready_at(self, now: float, tokens: int) -> float | None:
         """When a request of *tokens* may leave, slots apart; *now* if at once.
@@ -108,54 +133,63 @@ class Limiter:
         None: no time can be told; something in flight must come back first.
         """
         endpoint = self._endpoint
-        probe = endpoint.breaker.ready_at(now, endpoint.in_flight)
+        probe = endpoint.breaker.ready_at(now, endpoint.ceiling.in_flight)
         if probe is None:
             return None
-        when = max(probe, endpoint.paused_until, endpoint.pace.ready_at(now))
+        when = max(probe, endpoint.paused_until, self._ceiling.ready_at(now))
         if self._requests.bucket is not None:
             when = max(when, self._requests.bucket.ready_at(now, 1.0))
         if self._tokens.bucket is not None:
             when = max(when, self._tokens.bucket.ready_at(now, float(tokens)))
         return when
 
-    def acquire(self, now: float, tokens: int) -> None:
-        """Take a slot and reserve the request's share of the minute."""
+    def acquire(self, now: float, tokens: int) -> int:
+        """Take a slot and the request's share of the minute; calls beside it."""
         self._in_flight += 1
-        self._endpoint.in_flight += 1
-        self._endpoint.pace.sent(now)
         if self._requests.bucket is not None:
             self._requests.bucket.take(now, 1.0)
         if self._tokens.bucket is not None:
             self._tokens.bucket.take(now, float(tokens))
+        return self._ceiling.sent(now)
 
     def release(self, reserved: int, used: int | None) -> None:
         """Give the slot back; settle the reservation with the true usage if known."""
         self._in_flight -= 1
-        self._endpoint.in_flight -= 1
+        self._ceiling.ended()
         if self._tokens.bucket is not None and used is not None:
             self._tokens.bucket.give_back(float(reserved - used))
 
     def answered(self, now: float, sent_at: float, told: Told = NOTHING) -> None:
         """A reply came to a call of *sent_at*; before its slot is given back."""
+        self._ceiling.passed()
         self._slots.answered(now, sent_at, self._in_flight)
         self._hear(now, told)
 
     def failed(
-        self, now: float, sent_at: float, error: e.AttemptError, told: Told = NOTHING
+        self,
+        now: float,
+        sent_at: float,
+        among: int,
+        error: e.AttemptError,
+        told: Told = NOTHING,
+        *,
+        pause_s: float = 0.0,
     ) -> None:
         """A call ended without a reply; before its slot is given back.
 
-        Only what speaks of limits counts: other errors are neutral. A pause that the
-        endpoint asked for must be known already.
+        Only what speaks of limits counts: other errors are neutral, and so are
+        refusals that come by chance. *pause_s* is what the endpoint asked for; it
+        holds everybody, unless it is brief and the refusal came by chance.
         """
         self._hear(now, told)
         if not isinstance(error, e.RateLimited | e.Overloaded):
             return
-        pace = self._endpoint.pace
-        if isinstance(error, e.RateLimited):
-            pace.refused(now, sent_at, self._endpoint.paused_until)
-        is_cut = isinstance(error, e.Overloaded) or pace.is_deaf(now)
-        self._slots.refused(now, self._in_flight, is_cut=is_cut)
+        resume_at = now + pause_s
+        is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
+        if is_limit or pause_s > BRIEF_S:
+            self._endpoint.pause(resume_at)
+        if is_limit:
+            self._slots.refused()
 
     def _hear(self, now: float, told: Told) -> None:
         self._requests.hear(now, told.requests)
@@ -165,13 +199,13 @@ class Limiter:
         """The limiter's state as a value."""
         until = self._endpoint.paused_until
         requests, tokens = self._requests.bucket, self._tokens.bucket
-        pace = self._endpoint.pace.rate
+        pace = self._ceiling.pace.rate
         rpms = [requests.per_minute] if requests is not None else []
         if pace is not None:
             # in three digits: what is learned moves all the time, mostly by nothing
             rpms.append(float(f"{pace * MINUTE_S:.3g}"))
         return LimiterStatistics(
-            concurrency=self._slots.limit,
+            concurrency=int(min(self._slots.limit, self._ceiling.places.limit)),
             in_flight=self._in_flight,
             rpm=min(rpms, default=None),
             tpm=tokens.per_minute if tokens is not None else None,

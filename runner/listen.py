@@ -1,99 +1,140 @@
-"""Reads requests from outside and carries them out: drain and retry.
+"""Reads requests from outside, answers each by events, and has it carried out.
 
-A request is a line of `control.jsonl`. It is answered by events, so that whoever asked
-sees what became of it, and a request that was answered once is never carried out again.
+A request is a line of `control.jsonl`. It is accepted or rejected, and once accepted
+applied; whoever asked sees all of that in the log. A request that was rejected or
+applied is never looked at again; one that a crash broke off in between is carried out
+by the next process. What each kind comes to stands in `runner.effects`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from runner.beside import beside
 from runner.driver import Driver
+from runner.effects import EFFECTS, WAITING, Effects, Target, unknown
+from runner.standing import KINDS, Refused, standing
 from store.clock import Clock
 from store.commands import Command, CommandTail
 from store.errors import QueryError
-from store.events import (
-    CommandAccepted,
-    CommandApplied,
-    CommandRejected,
-    Event,
-    TasksReopened,
-)
+from store.estimates import liveness
+from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.log import Log
-from store.query import parse_query
 from store.runs import RunFolder
-from store.views import open_reader, tasks
+from store.views import events, open_reader, status
 
 POLL_S = 0.5
-PAGE = 2000
-REOPEN_AT_ONCE = 10_000
-"""Task numbers in one event; more go into several."""
+"""Half of the second within which what was asked is seen to take effect."""
+ALL = 1_000_000
+"""Requests in one log, at most; people make them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Effect:
-    """What a request comes to."""
-
-    said: str
-    events: tuple[Event, ...] = ()
-    drains: bool = False
-
-
-class _Refused(Exception):
-    """A request that is not carried out; the message says why."""
-
-
-_Effects: TypeAlias = Mapping[str, Callable[[Command, RunFolder], Awaitable[_Effect]]]
+def waiting(folder: RunFolder) -> list[Command]:
+    """What was asked of a run and has not been answered for good, oldest first."""
+    with open_reader(folder.log) as reader:
+        answered = {
+            recorded.event.command
+            for recorded in events(
+                reader, limit=ALL, kinds=["command_rejected", "command_applied"]
+            )
+            if isinstance(recorded.event, CommandRejected | CommandApplied)
+        }
+    return [c for c in CommandTail(folder.control).read() if c.id not in answered]
 
 
 class Listener:
     """Carries out what is asked of one live run."""
 
     def __init__(
-        self, *, folder: RunFolder, log: Log, driver: Driver, clock: Clock
+        self,
+        *,
+        folder: RunFolder,
+        log: Log,
+        driver: Driver,
+        clock: Clock,
+        stages: tuple[str, ...],
+        models: tuple[str, ...],
+        found: str | None = None,
+        own: Collection[str] = (),
     ) -> None:
+        """Listen for a run that is about to go on.
+
+        Args:
+            folder: the run's.
+            log: where the answers go.
+            driver: what requests act on.
+            clock: says when to look.
+            stages: those of the job.
+            models: all that are asked.
+            found: the state in which this process found the run; None: it is new.
+            own: names of the limits that this process was started with.
+        """
         self._folder = folder
         self._log = log
         self._driver = driver
         self._clock = clock
+        self._stages = stages
+        self._models = models
+        self._found = found
+        self._own = own
         self._tail = CommandTail(folder.control)
         self._answered: set[str] = set()
+        self._begun: frozenset[str] = frozenset()
         self.drained_by: str | None = None  #: who asked for the drain, if one did
+        self.cancels: list[Command] = []  #: accepted; applied as the process ends
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Carry out what is waiting in the file, then listen while the body runs."""
-        for recorded in await self._log.events(
-            limit=1_000_000, kinds=["command_accepted", "command_rejected"]
-        ):
-            if isinstance(recorded.event, CommandAccepted | CommandRejected):
-                self._answered.add(recorded.event.command)
-        await self._poll(_WAITING)
+        await self._take_up()
+        await self._poll(WAITING, self._found)
         async with beside(self._listen()):
             yield
+
+    async def _take_up(self) -> None:
+        """Go by what earlier processes were asked, and were not to forget."""
+        recorded = await self._log.events(limit=ALL, kinds=[*KINDS, "command_rejected"])
+        accepted = set()
+        for event in (r.event for r in recorded):
+            if isinstance(event, CommandAccepted):
+                accepted.add(event.command)
+            if isinstance(event, CommandRejected | CommandApplied):
+                self._answered.add(event.command)
+        self._begun = frozenset(accepted - self._answered)
+        for change in (c.without(self._own) for c in standing(recorded)):
+            for model in filter(change.concerns, self._models):
+                limits = change.applied_to(self._driver.limits(model))
+                self._driver.set_limits(model, limits)
 
     async def _listen(self) -> None:
         while True:
             await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
-            await self._poll(_EFFECTS)
+            await self._poll(EFFECTS, None)
 
-    async def _poll(self, effects: _Effects) -> None:
+    async def _poll(self, effects: Effects, found: str | None) -> None:
         for command in self._tail.read():
             if command.id not in self._answered:
                 self._answered.add(command.id)
-                await self._obey(command, effects)
+                await self._obey(command, effects, found)
 
-    async def _obey(self, command: Command, effects: _Effects) -> None:
+    async def _obey(
+        self, command: Command, effects: Effects, found: str | None
+    ) -> None:
+        target = Target(
+            folder=self._folder,
+            log=self._log,
+            driver=self._driver,
+            stages=self._stages,
+            models=self._models,
+            begun=self._begun,
+        )
         try:
-            carry_out = effects.get(command.kind, _unknown)
-            effect = await carry_out(command, self._folder)
-        except (_Refused, QueryError) as error:
+            await self._check_state(command, found)
+            act = effects.get(command.kind, unknown)(command, target)
+        except (Refused, QueryError) as error:
             await self._log.append(
                 CommandRejected(
                     command=command.id,
@@ -103,69 +144,33 @@ class Listener:
                 )
             )
             return
+        if command.kind == "cancel":
+            # before it is durable: the process may end at that very moment
+            self.cancels.append(command)
         await self._log.append(
             CommandAccepted(
                 command=command.id,
                 kind=command.kind,
                 author=command.author,
                 payload=json.dumps(command.payload, sort_keys=True),
-            ),
-            *effect.events,
-            CommandApplied(command=command.id, effect=effect.said),
+            )
         )
-        if effect.drains:
+        done = await act()
+        if command.kind == "drain":
             self.drained_by = command.author
-            self._driver.drain()
-        if effect.events:
-            self._driver.reopened()
+        if done is not None:
+            applied = CommandApplied(command=command.id, effect=done.said)
+            await self._log.append(*done.events, applied)
 
+    async def _check_state(self, command: Command, found: str | None) -> None:
+        """Refuse what was decided on a run that has changed meanwhile."""
+        if command.expected_state is None:
+            return
+        state = found or await asyncio.to_thread(self._state)
+        if state != command.expected_state:
+            raise Refused(f"the run is now {state}, not {command.expected_state}")
 
-async def _drain(command: Command, folder: RunFolder) -> _Effect:
-    del command, folder
-    return _Effect(said="no further task is started", drains=True)
-
-
-async def _unknown(command: Command, folder: RunFolder) -> _Effect:
-    del folder
-    raise _Refused(f"this siftlog cannot {command.kind}")
-
-
-async def _too_late(command: Command, folder: RunFolder) -> _Effect:
-    """What was said to one process is not meant for the next."""
-    del folder
-    raise _Refused(f"the process that was to {command.kind} had ended")
-
-
-async def _retry(command: Command, folder: RunFolder) -> _Effect:
-    """Reopen the tasks that a filter names, of those that are final."""
-    tasks = await asyncio.to_thread(
-        retriable, folder, str(command.payload.get("filter", ""))
-    )
-    return _Effect(
-        said=f"{len(tasks)} tasks reopened",
-        events=tuple(
-            TasksReopened(tasks=tasks[i : i + REOPEN_AT_ONCE], by=command.author)
-            for i in range(0, len(tasks), REOPEN_AT_ONCE)
-        ),
-    )
-
-
-_EFFECTS: _Effects = {"drain": _drain, "retry": _retry}
-_WAITING: _Effects = {**_EFFECTS, "drain": _too_late}
-"""For what was asked while nobody wrote the run."""
-
-
-def retriable(folder: RunFolder, expression: str) -> list[int]:
-    """Numbers of the final tasks that a filter names; failed ones if it is empty.
-
-    Raises:
-        QueryError: the filter cannot be read.
-    """
-    query = parse_query(expression or "state:failed")
-    numbers: list[int] = []
-    after = 0
-    with open_reader(folder.log) as reader:
-        while rows := tasks(reader, query, after=after, limit=PAGE):
-            after = rows[-1].task
-            numbers.extend(row.task for row in rows if not row.state.is_open)
-    return numbers
+    def _state(self) -> str:
+        with open_reader(self._folder.log) as reader:
+            signs = status(reader).signs
+        return liveness(signs, self._clock.now_us(), is_alive=True)

@@ -8,17 +8,61 @@ their environment variable and never held in an option.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from runner.errors import UsageError
+from runner.limiter import Limits
 
 BASELINE = "baseline/lexical"
+PRICE_FIELDS = (
+    "usd_per_mtok_in",
+    "usd_per_mtok_out",
+    "usd_per_mtok_cached",
+    "usd_per_mtok_cache_write",
+)
+"""Of a model's table, dollars a million tokens; the first two make a price."""
+
+NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
+
+_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode's categories of controls, halves of characters, and ends of lines."""
+
+
+def _variable(name: str | None) -> str | None:
+    """*name*, which somebody may take for the place of the key itself."""
+    if name is not None and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is None:
+        raise ValueError(
+            "this is not the name of a variable in capitals; a key itself belongs "
+            "into the environment or into .env"
+        )
+    return name
+
+
+def _on_one_line(model: str) -> str:
+    """A name is printed in lists, where a line of its own would be believed."""
+    if not model or any(unicodedata.category(c) in _BREAKING for c in model):
+        raise ValueError(f"{model!r} cannot be the name of a model")
+    return model
+
+
+ModelName: TypeAlias = Annotated[str, AfterValidator(_on_one_line)]
+Variable: TypeAlias = Annotated[str | None, AfterValidator(_variable)]
 
 
 class ModelOptions(BaseModel):
@@ -27,11 +71,23 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_key_env: Variable = None
     concurrency: int | None = Field(None, ge=1)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
     tpm: float | None = Field(None, gt=0, description="tokens a minute")
     weight: float = Field(1.0, gt=0, description="share of an endpoint used by several")
+    usd_per_mtok_in: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_out: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_cached: float | None = Field(None, ge=0, allow_inf_nan=False)
+    usd_per_mtok_cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _whole_price(self) -> Self:
+        """Half a price is none: what is missing would be asked of another table."""
+        given = self.model_fields_set
+        if given.intersection(PRICE_FIELDS) and not given.issuperset(PRICE_FIELDS[:2]):
+            raise ValueError("give usd_per_mtok_in and usd_per_mtok_out together")
+        return self
 
 
 class RunOptions(BaseModel):
@@ -39,10 +95,17 @@ class RunOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: tuple[str, ...] = Field((BASELINE,), min_length=1)
+    model: tuple[ModelName, ...] = Field((BASELINE,), min_length=1)
+    judge_model: ModelName = Field(
+        BASELINE, description="judges answers, where a job asks"
+    )
+    embed_model: ModelName = Field(BASELINE, description="makes vectors of texts")
+    rerank_model: ModelName = Field(
+        BASELINE, description="scores documents for a query"
+    )
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
-    api_key_env: str | None = Field(
+    api_key_env: Variable = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
     concurrency: int = Field(256, ge=1, description="most calls at a time, per model")
@@ -54,7 +117,19 @@ class RunOptions(BaseModel):
     unknown: Literal["retry", "hold"] = Field(
         "retry", description="what to do with attempts that a crash left unknown"
     )
+    price: tuple[float, ...] | None = Field(
+        None, description="dollars a million tokens: in, out, and if need be cached"
+    )
     allow_unknown_price: bool = False
+    cache: bool = Field(
+        default=False, description="take answers of earlier runs, and keep these"
+    )
+    cache_dir: Path | None = Field(
+        None, description="folder of cache.db; that of the user's caches if not set"
+    )
+    budget: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="US dollars, at most"
+    )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 
@@ -63,21 +138,54 @@ class RunOptions(BaseModel):
     def _one_or_more(cls, models: object) -> object:
         return (models,) if isinstance(models, str) else models
 
+    @field_validator("price", mode="before")
+    @classmethod
+    def _dollars(cls, price: Any) -> Any:  # noqa: ANN401 - whatever was written
+        """A price, typed as `0.15,0.60` or listed in a file."""
+        if price is None:
+            return None
+        words = price.split(",") if isinstance(price, str) else price
+        try:
+            numbers = tuple(map(float, words))
+        except (TypeError, ValueError):
+            raise ValueError(NO_PRICE) from None
+        is_sane = all(0 <= number < float("inf") for number in numbers)
+        if len(numbers) not in {2, 3} or not is_sane:
+            raise ValueError(NO_PRICE)
+        return numbers
+
     @field_validator("model")
     @classmethod
     def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         """A model that is named twice is not paid twice: that is what replicates do."""
         return tuple(dict.fromkeys(models))
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Every model that is named in any role, once."""
+        others = (self.judge_model, self.embed_model, self.rerank_model)
+        return tuple(dict.fromkeys((*self.model, *others)))
+
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""
         own = self.models.get(model, ModelOptions())
-        return ModelOptions(
-            base_url=own.base_url or self.base_url,
-            api_key_env=own.api_key_env or self.api_key_env,
+        return own.model_copy(
+            update={
+                "base_url": own.base_url or self.base_url,
+                "api_key_env": own.api_key_env or self.api_key_env,
+                "concurrency": own.concurrency or self.concurrency,
+                "rpm": own.rpm or self.rpm,
+                "tpm": own.tpm or self.tpm,
+            }
+        )
+
+    def limits_of(self, model: str) -> Limits:
+        """What is set for one model's calls."""
+        own = self.of(model)
+        return Limits(
             concurrency=own.concurrency or self.concurrency,
-            rpm=own.rpm or self.rpm,
-            tpm=own.tpm or self.tpm,
+            rpm=own.rpm,
+            tpm=own.tpm,
             weight=own.weight,
         )
 
@@ -96,14 +204,14 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
                 f"There is no option {name!r}; {hint} The job's own settings stand "
                 "under [settings]."
             ) from error
-        raise UsageError(
-            f"Option {name}: {first['msg']}; see siftlog run --help."
-        ) from error
-    idle = sorted(set(options.models) - set(options.model))
+        wrong = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
+    asked = options.asked
+    idle = sorted(set(options.models) - set(asked))
     if idle:
         raise UsageError(
             f"[models.{idle[0]!r}] sets up a model that the run does not ask; "
-            f"it asks {', '.join(options.model)}."
+            f"it asks {', '.join(asked)}."
         )
     return options
 

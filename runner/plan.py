@@ -1,9 +1,9 @@
 """From a job's lazy specs to numbered tasks, in blocks that fit one event.
 
 Pure. First-stage specs are crossed with the models of their stage's role and the
-replicates; follow-ups inherit both from the group they follow, or take the models of
-their own role. The same data and answers always give the same plan, so resuming is
-skipping what was consumed and adding what is missing.
+replicates; follow-ups inherit the replicate from the group they follow, and the model
+where it is of their role. The same data and answers always give the same plan, so
+resuming is skipping what was consumed and adding what is missing.
 """
 
 from __future__ import annotations
@@ -45,6 +45,15 @@ class Roles:
     def of(self, stage: Stage) -> tuple[str, ...]:
         """The models of a stage."""
         return self.models[stage.role]
+
+    def stages_of(self, job: Job, model: str) -> list[str]:
+        """The stages that a model serves, in whatever roles, in the job's order."""
+        return [stage.name for stage in job.stages if model in self.of(stage)]
+
+    @property
+    def all_models(self) -> tuple[str, ...]:
+        """Every model, once, those of the subject role first."""
+        return tuple(dict.fromkeys(m for each in self.models.values() for m in each))
 
 
 def stage_of(job: Job, name: str) -> Stage:
@@ -109,15 +118,28 @@ def follow_ups(
     *,
     root: int,
     existing: Iterable[TaskRow],
+    others: Iterable[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """The tasks that follow a group and are not in the plan yet."""
-    there = {identity(row) for row in existing}
+    """The tasks that follow a group and are neither in the plan yet nor in *others*.
+
+    A task is asked of the model that the group's own tasks were asked of, if that is
+    of its stage's role; else of the model of the family's first task, likewise: what
+    follows from a judge's verdict on a subject goes to that subject. Where neither is
+    of the role, all of its models are asked.
+    """
+    family = {row.task: row for row in existing}
+    there = {identity(row) for row in family.values()}
+    there.update(identity(task) for task in others)
     leader = group[0].task
+    ancestors = [(stage_of(job, leader.stage).role, leader.model)]
+    if root in family:
+        first = family[root]
+        ancestors.append((stage_of(job, first.stage).role, first.model))
     planned: list[PlannedTask] = []
     for spec in specs:
         stage = stage_of(job, spec.stage)
-        models = (leader.model,) if stage.role == "subject" else roles.of(stage)
-        for model in models:
+        inherited = [(model,) for role, model in ancestors if role == stage.role]
+        for model in inherited[0] if inherited else roles.of(stage):
             task = _planned(spec, model, leader.replicate, root=root)
             if identity(task) not in there:
                 there.add(identity(task))

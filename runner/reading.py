@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runner.job import Dataset, Stage
 from runner.plan import task_of
-from runner.reply import Reply
+from runner.reply import AnyReply
 from runner.task import Answer
 from runner.wire import decode_reply
 from store.log import StoredReply
@@ -40,6 +40,6 @@ def parsed_answer(
     return replace(answer, parsed=parsed)
 
 
-def reply_of(stored: StoredReply) -> Reply:
+def reply_of(stored: StoredReply) -> AnyReply:
     """The stored bytes as a reply."""
     return decode_reply(stored.answered.form, stored.body)

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 
 from runner.reply import ParseFailure, Reply
 from runner.request import Message, Part
-from store.events import AttemptAnswered, Recorded, TaskCompleted, TaskFailed
+from store.events import (
+    AttemptAnswered,
+    Recorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+)
 
 
 def refused(history: Iterable[Recorded]) -> list[Recorded]:
@@ -14,7 +20,7 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
     found: list[Recorded] = []
     for recorded in history:
         match recorded.event:
-            case TaskCompleted() | TaskFailed():
+            case TaskCompleted() | TaskFailed() | TaskSkipped():
                 found = []
             case AttemptAnswered(reask=str()):
                 found.append(recorded)
@@ -25,9 +31,11 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
 
 def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:
     """The unreadable reply and what was wrong with it, as two further messages."""
-    reason = failure.reason.replace("_", " ")
+    why = failure.reason.replace("_", " ")
+    if failure.detail is not None:
+        why += f": {failure.detail}"
     asked = (
-        f"That reply could not be read ({reason}). "
+        f"That reply could not be read ({why}). "
         "Answer the same question again, only in the form that was asked for."
     )
     return (

@@ -12,7 +12,7 @@ from runner.job import Job
 from runner.scorecard import Cell, Metric, Scorecard
 from store.views import Status
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
 """First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
 
 
@@ -83,6 +83,7 @@ def operations_json(state: Status) -> bytes:
         "tokens_out": state.tokens_out,
         "tokens_cached": state.tokens_cached,
         "cost_usd": state.cost_usd,
+        "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
     }
     return json.dumps(content, indent=1).encode() + b"\n"

@@ -1,14 +1,14 @@
-"""What is asked of a model: ordered message parts and the few knobs jobs may turn.
+"""What is asked of a model: a chat, vectors of texts, or an order of documents.
 
-Parts stand in the order of the prompt, the stable ones first, so that a provider's
-prompt cache can reuse the paper for all questions about it. A part's text is stored
-once per log by its hash.
+The parts of a chat stand in the order of the prompt, the stable ones first, so that a
+provider's prompt cache can reuse the paper for all questions about it. Whatever the
+kind, a text is stored once per log by its hash.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +48,27 @@ class ChatRequest:
     max_tokens: int
     temperature: float | None = 0.0  #: None: leave it to the endpoint
     schema: Schema | None = None  #: None: free text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedRequest:
+    """Vectors to be asked for, one a text, all in one call."""
+
+    texts: tuple[str, ...]
+    dimensions: int | None = None  #: length of a vector; None: the model's own
+    purpose: Literal["query", "document"] | None = None
+    """What the texts are for, for the providers that embed the two differently; None:
+    both or neither. Models that want a prefix instead get it in the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankRequest:
+    """Scores of documents for one query to be asked for."""
+
+    query: str
+    documents: tuple[str, ...]
+    top_n: int | None = None  #: only the best so many; None: all of them
+
+
+Request: TypeAlias = ChatRequest | EmbedRequest | RerankRequest
+"""What a task asks; its stage's parser gets the reply of the same kind."""

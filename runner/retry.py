@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from runner import errors as e
 
@@ -24,24 +25,34 @@ class Rule:
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
+    is_billed: bool = False  #: it may be: the provider may have done its work
+    is_counted: bool = True  #: against the bounds on a task's attempts
 
 
 RULES: Mapping[type[e.AttemptError], Rule] = {
     e.RateLimited: Rule(tries=16),
     e.Overloaded: Rule(tries=10, base_s=2.0),
     e.ServerError: Rule(tries=8),
-    e.Timeout: Rule(tries=4, base_s=2.0),
-    e.ConnectionLost: Rule(tries=8, base_s=0.5),
-    e.MalformedReply: Rule(tries=6, base_s=0.5),
+    e.Timeout: Rule(tries=4, base_s=2.0, is_billed=True),
+    e.ConnectionLost: Rule(tries=8, base_s=0.5, is_billed=True),
+    e.MalformedReply: Rule(tries=6, base_s=0.5, is_billed=True),
     e.BadRequest: Rule(tries=1),
     e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    # at once, in a plainer form: its client never comes back to one that was refused
+    e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff
     e.SchemaMismatch: Rule(tries=1),
     e.BudgetExceeded: Rule(tries=1),
-    e.Cancelled: Rule(tries=1),
+    e.Cancelled: Rule(tries=1, is_billed=True, is_counted=False),
 }
+
+
+def may_be_billed(error: e.AttemptError) -> bool:
+    """Whether an attempt that ended so may cost money; an error status never does."""
+    is_refused = error.status is not None and error.status >= HTTPStatus.BAD_REQUEST
+    return RULES[type(error)].is_billed and error.was_sent and not is_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

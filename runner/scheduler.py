@@ -9,38 +9,40 @@ Rules that hold here:
 
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
-2. Later stages go first, so papers are finished early and prompt caches stay warm.
+2. Later stages go first, so papers are finished early and prompt caches stay warm. A
+   retry that has been due for a minute goes before them, the oldest first: it starts
+   after those that were due before it.
 3. Models at one endpoint take turns by weight; one that could not use its turns, for
-   want of tasks or slots, does not make up for them later.
+   want of tasks or slots, does not make up for them later. Between two starts of a
+   model that could always start, one of w times its weight starts at most 1 + w times.
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
+5. A task whose worst case finds no room in the budget holds up its model's later ones:
+   within a model nothing smaller overtakes it. Other models go on; what they overtake
+   by costs money too, so it ends.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from runner import errors as e
-from runner.lane import Lane, LaneStatistics, Work
+from runner.budget import Budget
+from runner.lane import Lane, LaneStatistics, Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.retry import RULES, Decision, decide
+from runner.retry import RULES, Decision, decide, may_be_billed
 from runner.told import NOTHING, Told
 
-LOW_WATER = 0.5
-"""Share of the window below which the next page is fetched."""
+Scope: TypeAlias = tuple[str | None, str | None]
+"""A stage and a model; None stands for every."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
-
-    stage: str
-    model: str
-    after: int
-    limit: int
+def is_within(inner: Scope, outer: Scope) -> bool:
+    """Whether all that *inner* names is named by *outer* too."""
+    return all(o in {None, i} for i, o in zip(inner, outer, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +62,10 @@ class Scheduler:
         lanes: Iterable[tuple[str, Sequence[str], Limits, Endpoint]],
         *,
         deadline_s: float,
+        budget: Budget | None = None,
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
+        self.budget = budget or Budget()
         self._lanes = {
             model: Lane(model, stages, limits, endpoint)
             for model, stages, limits, endpoint in lanes
@@ -72,6 +76,7 @@ class Scheduler:
         self._turn = dict.fromkeys(self._sharing, 0.0)
         self._deadline_s = deadline_s
         self._draining = False
+        self._pauses: set[Scope] = set()
 
     # -- what happened ---------------------------------------------------------
 
@@ -82,6 +87,7 @@ class Scheduler:
         *,
         last: int | None,
         held: int = 0,
+        others: int = 0,
     ) -> None:
         """A page arrived: tasks with the time each may start.
 
@@ -90,15 +96,19 @@ class Scheduler:
             works: its tasks and, for each, the monotonic second it is due.
             last: highest task number on the page; None: the page was empty.
             held: tasks on the page that wait for a person.
+            others: tasks on the page that were loaded before, or need no attempt.
         """
         lane = self._lanes[load.model]
         queue = lane.queues[load.stage]
         queue.loading = False
-        queue.is_dry = len(works) + held < load.limit and not queue.asked_again
+        size = len(works) + held + others
+        queue.is_dry = size < load.limit and not queue.asked_again
         queue.asked_again = False
-        if last is not None:
-            queue.cursor = last
-        lane.held += held
+        if queue.is_rewound:
+            queue.is_rewound = False  # this page comes, and is counted, once more
+        else:
+            lane.held += held
+            queue.cursor = last or queue.cursor
         for work, due in works:
             if work.number in lane.known:
                 continue
@@ -106,27 +116,40 @@ class Scheduler:
             if due == float("-inf"):
                 queue.ready.append(work)
             else:
-                queue.waiting += 1
-                heapq.heappush(lane.waiting, (due, work.number, work))
+                lane.wait(work, due)
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
-        queue = self._lanes[model].queues[stage]
-        queue.is_dry = False
-        queue.asked_again = queue.loading
+        self._lanes[model].queues[stage].grew()
 
     def reopened(self) -> None:
         """Final tasks went back into the queue: read the pages from the start."""
         for lane in self._lanes.values():
-            lane.held = 0
-            for queue in lane.queues.values():
-                queue.cursor = 0
-                self.planned(queue.stage, lane.model)
+            lane.read_again()
+
+    def passed_over(self, model: str) -> None:
+        """A page shows a task as open whose end is not settled: it was reopened."""
+        self._lanes[model].is_behind = True
 
     def received(
-        self, work: Work, now: float, *, used: int | None, told: Told = NOTHING
+        self,
+        work: Work,
+        now: float,
+        *,
+        used: int | None,
+        cost_pico: int | None = 0,
+        told: Told = NOTHING,
     ) -> None:
-        """A reply came: its slot is free; *used* tokens if the endpoint said."""
+        """A reply came: its slot is free.
+
+        Args:
+            work: the task that was asked.
+            now: monotonic seconds.
+            used: tokens, if the endpoint said.
+            cost_pico: what it cost; None: its price is known and its usage is not.
+            told: what the headers say of limits.
+        """
+        self._pay(work, cost_pico)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         if used is not None:
@@ -137,7 +160,7 @@ class Scheduler:
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        self._lanes[work.model].queues[work.stage].ready.appendleft(work)
+        self._lanes[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
@@ -153,11 +176,12 @@ class Scheduler:
         The task is queued again only by `settled(work, retry_at=...)`, once the
         failure is durable.
         """
+        self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         said = lane.endpoint.breaker.failed(error, now)
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
-        if not isinstance(error, e.Cancelled):
+        if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
         decision = decide(
@@ -168,27 +192,62 @@ class Scheduler:
             deadline_s=self._deadline_s,
             chance=chance,
         )
-        if decision.pause_endpoint_s:
-            lane.endpoint.pause(now + decision.pause_endpoint_s)
-        lane.limiter.failed(now, work.sent_at, error, told)
+        lane.limiter.failed(
+            now,
+            work.sent_at,
+            work.among,
+            error,
+            told,
+            pause_s=decision.pause_endpoint_s,
+        )
         lane.limiter.release(work.tokens, None)
         if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
 
+    def _pay(self, work: Work, cost_pico: int | None) -> None:
+        reserved = work.reserved_pico
+        self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
+
     def settled(self, work: Work, *, retry_at: float | None = None) -> None:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
         lane = self._lanes[work.model]
         if retry_at is None:
             lane.known.discard(work.number)
+            if lane.is_behind:
+                lane.read_again()
             return
-        lane.queues[work.stage].waiting += 1
-        heapq.heappush(lane.waiting, (retry_at, work.number, work))
+        lane.wait(work, retry_at)
 
     def drain(self) -> None:
         """Start nothing more."""
         self._draining = True
+
+    def pause(self, stage: str | None, model: str | None) -> None:
+        """Start nothing of a stage, a model, both, or nothing at all."""
+        self._pauses.add((stage, model))
+        self._mark_paused()
+
+    def lift(self, stage: str | None, model: str | None) -> None:
+        """Lift every pause of that stage, that model, or both; or each there is."""
+        self._pauses = {p for p in self._pauses if not is_within(p, (stage, model))}
+        self._mark_paused()
+
+    def _mark_paused(self) -> None:
+        for lane in self._lanes.values():
+            freed = set()
+            for queue in lane.queues.values():
+                here = queue.stage, lane.model
+                was_paused = queue.is_paused
+                queue.is_paused = any(is_within(here, pause) for pause in self._pauses)
+                if was_paused and not queue.is_paused:
+                    freed.add(queue.stage)
+            lane.restart_clocks(freed)
+
+    def set_limits(self, model: str, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on; calls in flight finish."""
+        self._lanes[model].set_limits(limits, now)
 
     # -- what to do ------------------------------------------------------------
 
@@ -201,26 +260,15 @@ class Scheduler:
             if self._draining or endpoint.breaker.stopped is not None:
                 continue
             for lane in sharing:
-                self._ripen(lane, now)
+                lane.ripen(now)
             wakes += self._start(endpoint, now, start)
             for lane in sharing:
                 if lane.waiting:
                     wakes.append(lane.waiting[0][0])
-                load.extend(self._loads(lane))
+                load.extend(lane.loads())
         return Step(
             start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
         )
-
-    def _ripen(self, lane: Lane, now: float) -> None:
-        while lane.waiting and lane.waiting[0][0] <= now:
-            _, _, work = heapq.heappop(lane.waiting)
-            queue = lane.queues[work.stage]
-            queue.waiting -= 1
-            if lane.endpoint.breaker.is_open:
-                # the next probe is another task: this one may be what is refused
-                queue.ready.append(work)
-            else:
-                queue.ready.appendleft(work)
 
     def _start(
         self, endpoint: Endpoint, now: float, start: list[Work]
@@ -233,6 +281,10 @@ class Scheduler:
         while able:
             turn = self._turn[endpoint]
             lane = min(able, key=lambda lane: max(turn, lane.turn))
+            lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
+            if lane.is_broke:
+                able.remove(lane)
+                continue
             queue, when = lane.ready_at(now)
             if queue is None or when is None or when > now:
                 able.remove(lane)
@@ -241,32 +293,29 @@ class Scheduler:
                 continue
             self._turn[endpoint] = max(turn, lane.turn)
             lane.turn = self._turn[endpoint] + lane.turn_s
-            work = queue.ready.popleft()
-            lane.limiter.acquire(now, work.tokens)
+            work = queue.pop()
+            work.reserved_pico = self.budget.reserve(work.worst_pico)
+            work.among = lane.limiter.acquire(now, work.tokens)
             lane.in_flight += 1
             if work.since is None:
                 work.since = now
-            work.sent_at = now
+            work.sent_at, work.due = now, float("inf")
             start.append(work)
-
-    def _loads(self, lane: Lane) -> Iterable[Load]:
-        for queue in lane.queues.values():
-            loaded = len(queue.ready) + queue.waiting
-            if queue.loading or queue.is_dry or loaded > lane.window * LOW_WATER:
-                continue
-            queue.loading = True
-            yield Load(
-                stage=queue.stage,
-                model=lane.model,
-                after=queue.cursor,
-                limit=lane.window - loaded,
-            )
 
     # -- where it stands -------------------------------------------------------
 
     def counts_tokens(self, model: str) -> bool:
         """Whether the tokens of a request matter to a limit."""
         return self._lanes[model].limiter.counts_tokens
+
+    def limits(self, model: str) -> Limits:
+        """What a person set for a model."""
+        return self._lanes[model].limits
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether anything is held back by a person."""
+        return bool(self._pauses)
 
     @property
     def in_flight(self) -> int:
@@ -289,6 +338,13 @@ class Scheduler:
         return reasons[0] if reasons and self.is_idle else None
 
     @property
+    def unaffordable(self) -> Work | None:
+        """A task that only a higher cap lets go on, if one is what is left."""
+        early = float("-inf")  # it does not matter which of its tasks is told
+        stuck = (x.next_queue(early) for x in self._lanes.values() if x.is_stuck)
+        return next((queue.head for queue in stuck if queue is not None), None)
+
+    @property
     def is_out(self) -> bool:
         """Whether no endpoint takes anything any more."""
         return all(
@@ -301,7 +357,7 @@ class Scheduler:
         return all(
             lane.is_still
             if self._draining or lane.endpoint.breaker.stopped is not None
-            else lane.is_empty
+            else lane.is_empty or lane.is_stuck
             for lane in self._lanes.values()
         )
 

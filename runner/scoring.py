@@ -19,9 +19,9 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
+from runner.creation import owner
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
-from runner.launch import owner
 from runner.render import csv_writer, operations_json, scorecard_json
 from runner.replay import LogAnswers
 from runner.scorecard import Line, Row, Scorecard, Verdict

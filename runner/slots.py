@@ -14,8 +14,6 @@ from statistics import median
 START = 8
 DOUBLING = 2.0
 GROWTH = 1.05
-CUT = 0.8
-COOLDOWN_S = 15.0
 USED = 0.8
 """Share of the slots that must have been used for a limit to have mattered."""
 FEWEST = 8
@@ -33,7 +31,6 @@ class Slots:
         self._ceiling = ceiling
         self._limit = float(min(START, ceiling))
         self._is_doubling = True
-        self._cut_at = float("-inf")
         self._last_median: float | None = None
         self._begin(float("-inf"))
 
@@ -48,35 +45,37 @@ class Slots:
         """Calls that may be in flight."""
         return int(self._limit)
 
+    def set_ceiling(self, ceiling: int) -> None:
+        """Never more than *ceiling* from now on; up to it as fast as at first."""
+        self._ceiling = ceiling
+        self._limit = min(self._limit, float(ceiling))
+
     def answered(self, now: float, sent_at: float, in_flight: int) -> None:
         """A reply came to a call of *sent_at*; *in_flight* calls, it included."""
         self._most = max(self._most, in_flight)
         if sent_at < self._began:
             return
         self._took.append(now - sent_at)
-        if len(self._took) >= max(FEWEST, self.limit / 2):
+        if len(self._took) >= self.limit / 2:
             self._close_round(now)
 
     def _close_round(self, now: float) -> None:
         if self._is_clean and self._most >= USED * self.limit:
-            took = median(self._took)
-            before, self._last_median = self._last_median, took
-            if before is not None and took > KNEE * before + KNEE_S:
-                self._is_doubling = False
+            self._look_for_knee()
             grown = max(self._limit * GROWTH, self._limit + 1.0)
             self._limit = min(
                 self._limit * DOUBLING if self._is_doubling else grown, self._ceiling
             )
         self._begin(now)
 
-    def refused(self, now: float, in_flight: int, *, is_cut: bool) -> None:
-        """A 429, 503 or 529; *in_flight* calls, it included.
+    def _look_for_knee(self) -> None:
+        if len(self._took) < FEWEST:
+            return
+        took = median(self._took)
+        before, self._last_median = self._last_median, took
+        if before is not None and took > KNEE * before + KNEE_S:
+            self._is_doubling = False
 
-        Where it is not to be cut (the rate was too much and is paced instead), the
-        limit stops doubling only.
-        """
+    def refused(self) -> None:
+        """Something was too much, calls at a time or not: this is no time to grow."""
         self._is_clean = False
-        self._is_doubling = False
-        if is_cut and now >= self._cut_at + COOLDOWN_S:
-            self._cut_at = now
-            self._limit = max(1.0, min(self._limit, in_flight) * CUT)

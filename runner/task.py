@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.reply import ParseFailure, Reply
+from runner.reply import AnyReply, ParseFailure, Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,13 @@ class Answer:
     """
 
     task: Task
-    reply: Reply | None = None
+    reply: AnyReply | None = None
     parsed: object | ParseFailure = None
     error: str | None = None  #: class of the final failure
     skip: str | None = None  #: reason of the skip
     is_open: bool = False  #: no outcome yet: the run is unfinished
+
+    @property
+    def chat(self) -> Reply | None:
+        """The reply of a stage that asks for chats."""
+        return self.reply if isinstance(self.reply, Reply) else None

@@ -5,9 +5,12 @@ imported by this one, so that a program which only looks loads only what it look
 """
 
 __all__ = [
+    "cache",
+    "cache_thread",
     "clock",
     "commands",
     "connect",
+    "courses",
     "errors",
     "estimates",
     "events",
@@ -16,6 +19,7 @@ __all__ = [
     "printable",
     "query",
     "runs",
+    "spending",
     "sqlite",
     "task",
     "testing",

@@ -14,6 +14,8 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from store.errors import CorruptLog
+
 #: seq, ts_us, epoch, version, task, attempt, prev, encoding, body length, and the
 #: lengths of kind, facts and stored body; absent numbers are -1, which no real one is.
 _HEADER = struct.Struct("<12q")
@@ -68,3 +70,18 @@ def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
             body,
         )
     return hashlib.sha256(b"".join(parts)).digest()
+
+
+def link_again(previous: bytes, stored: Iterable[EventRow]) -> bytes:
+    """The link that rows should have which were read from a log.
+
+    Raises:
+        CorruptLog: one of them holds what no event does.
+    """
+    try:
+        return link(previous, stored)
+    except (struct.error, TypeError, AttributeError) as error:
+        raise CorruptLog(
+            f"the log holds a row that is no event ({error}): see 'siftlog verify', "
+            "then restore a copy of the run's folder"
+        ) from error

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
@@ -50,15 +51,13 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
                 "with 'siftlog runs'"
             )
         (version,) = conn.execute(SQL["schema_version"]).fetchone()
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise NotALog(
                 f"{path} is not a database: name a run's folder, or list the runs "
                 "with 'siftlog runs'"
             ) from error
-        raise CorruptLog(
-            f"{path} cannot be read ({error}): restore a copy of the run's folder"
-        ) from error
+        raise unreadable(path, error) from error
     if version > SCHEMA_VERSION:
         raise NewerLog(
             f"{path} was written by a later siftlog (tables of version {version}, "
@@ -66,15 +65,40 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def unreadable(path: Path, error: Exception) -> StoreError:
+    """What to say of a log that SQLite could not read."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreError(f"{path} is busy ({error}): try again in a moment")
+    return CorruptLog(
+        f"{path} cannot be read ({error}): see 'siftlog verify', then restore a copy "
+        "of the run's folder"
+    )
+
+
 class Reader(sqlite3.Connection):
     """A connection that is closed by the end of its `with` block."""
 
+    path: Path  #: the log
     #: where the files were copied to, if they could not be read where they are
     copied_to: TemporaryDirectory[str] | None = None
 
-    def __exit__(self, *_exc: object) -> Literal[False]:
-        """Close it, where `sqlite3` would only commit."""
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> Literal[False]:
+        """Close it, where `sqlite3` would only commit.
+
+        Raises:
+            CorruptLog: the block met a damaged page or text.
+            StoreError: it met a lock that was not lifted in time, or a failing disk.
+        """
         self.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise unreadable(self.path, error) from error
         return False
 
     def close(self) -> None:
@@ -115,12 +139,14 @@ def open_reader(path: Path) -> Reader:
 
 
 def _look_at(path: Path) -> Reader:
-    return sqlite3.connect(
+    reader = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro",
         uri=True,
         isolation_level=None,
         factory=Reader,
     )
+    reader.path = path
+    return reader
 
 
 def _needs_copy(conn: Reader) -> bool:

@@ -11,6 +11,7 @@
       RunExists      a run of that id is there: resume it, or choose another id
       NoSuchRun      nothing under that name: list them with `siftlog runs`
       AmbiguousRun   several runs begin like that: type more of the name
+      CacheUnusable  the response cache cannot be used: a run goes on without it
       QueryError     a filter could not be read; carries the position
       IllegalMove    a bug: an event that the task's state does not allow
 
@@ -66,6 +67,10 @@ class AmbiguousRun(StoreError):
 
 class IllegalMove(StoreError):
     """An event does not fit the state of its task."""
+
+
+class CacheUnusable(StoreError):
+    """The response cache is damaged, of a later version, foreign, or out of reach."""
 
 
 class QueryError(StoreError):

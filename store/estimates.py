@@ -20,7 +20,7 @@ class Signs:
 
     phase: str  #: kind of the last event that began or ended work
     phase_by: str | None
-    phase_us: int
+    phase_us: int  #: when that was, or when a pause in it was last lifted
     paused_by: str | None
     draining_by: str | None
     heartbeat_us: int | None
@@ -84,3 +84,6 @@ _RULES: tuple[tuple[str, Callable[[_Seen], bool]], ...] = (
     ("paused", lambda seen: seen.signs.paused_by is not None),
     ("stalled", lambda seen: seen.is_stalled),
 )
+
+STATES = (*(word for word, _ in _RULES), "live")
+"""Every word that `liveness` may say."""

@@ -27,6 +27,22 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a run was expected to take before its first call, for each item planned.
+
+    The figures are low, expected and high, for one first-stage spec with all that
+    follows from it, over all models and replicates.
+    """
+
+    tried: int  #: items that were answered offline
+    first: list[str]  #: stages that the plan begins with
+    calls: tuple[float, float, float]
+    tokens_in: tuple[float, float, float]
+    tokens_out: tuple[float, float, float]
+    cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """A run came into being; the first event of every log."""
 
@@ -42,6 +58,8 @@ class RunStarted:
     inputs: list[Input]
     siftlog_version: str
     imported: bool = False
+    expected: Expected | None = None  #: None: nothing that costs was to be asked
+    budget_usd: float | None = None  #: cap of the whole run; None: no cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +71,7 @@ class RunResumed:
     code_sha256: str
     settings: str
     unknown: int  #: attempts of the earlier writer whose outcome nobody knows
+    budget_usd: float | None = None  #: cap of the whole run from here on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +137,7 @@ class TasksReopened:
 
     tasks: list[int]
     by: str
+    command: str | None = None  #: id of the request that this is a page of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +176,9 @@ class TaskFailed:
 class AttemptStarted:
     """A request is about to leave; durable before its first byte is sent.
 
+    Where the response cache has the answer nothing leaves: this and the answer, which
+    says `cached`, are then recorded as one unit.
+
     The payload is the request's skeleton as JSON: parameters, and for each message the
     hashes of its parts, whose texts are the entry's blobs.
     """
@@ -165,6 +188,7 @@ class AttemptStarted:
     task: int
     attempt: int  #: counts from 1 in its task
     request_sha256: str
+    worst_usd: float | None = None  #: what it may cost at most; None: no known price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +206,9 @@ class AttemptAnswered:
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
-    cost_usd: float | None = None  #: None while the price is unknown
+    tokens_cache_write: int | None = None  #: part of tokens_in written to that cache
+    cost_usd: float | None = None  #: None: the price is unknown, or the usage
+    possible_usd: float | None = None  #: its worst case, where usage alone is unknown
     cached: bool = False  #: answered by siftlog's own response cache
     headers: dict[str, str] | None = None  #: only those that matter
     reask: str | None = None  #: the content was refused for this reason; asked again
@@ -202,6 +228,7 @@ class AttemptFailed:
     status: int | None = None
     retry_after_s: float | None = None  #: what the endpoint asked for
     retry_in_s: float | None = None  #: what was decided; None: no further attempt
+    possible_usd: float = 0.0  #: its worst case, if it may be billed all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +239,7 @@ class AttemptsAbandoned:
 
     attempts: list[tuple[int, int]]  #: (task, attempt), ascending
     hold: bool = False  #: True: their tasks wait for a person instead of a new attempt
+    possible_usd: float = 0.0  #: sum of their worst cases: they may be billed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

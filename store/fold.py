@@ -50,16 +50,16 @@ from store.events import (
 from store.run_state import RunState
 from store.task import (
     MOVES,
-    PICO_PER_USD,
     Move,
     TaskDraft,
     TaskState,
+    pico,
     planned_state,
 )
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 1
+CODE_VERSION = 3
 
 US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
@@ -217,9 +217,9 @@ class Fold:
             ):
                 self.run.turn(ts_us, event)
             case RunPaused():
-                self._paused(event)
+                self._paused(ts_us, event)
             case CommandAccepted():
-                if event.kind == "drain":
+                if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
             case CommandRejected() | CommandApplied() | ScoringRecorded():
                 pass  # found by their marks
@@ -276,7 +276,8 @@ class Fold:
     def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
         refused = event.reask is not None
         draft = self._step(seq, event, Move.REFUSE if refused else Move.ANSWER)
-        if not draft.sent:  # it came without a request of ours
+        was_sent = draft.sent
+        if not was_sent:  # it came without a request of ours
             draft.attempts = max(draft.attempts, event.attempt)
             draft.tries += 1
             draft.since_us = ts_us
@@ -285,29 +286,36 @@ class Fold:
         draft.latency_ms = event.latency_ms
         draft.error = None
         cost = 0
-        if event.cost_usd is None:
-            self.counters["answers_unpriced"] += 1
-        else:
-            cost = round(event.cost_usd * PICO_PER_USD)
+        if event.cost_usd is not None:
+            cost = pico(event.cost_usd)
             draft.cost_pico = (draft.cost_pico or 0) + cost
+        elif event.possible_usd is not None:
+            self._possible(event.possible_usd)
+        else:
+            self.counters["answers_unpriced"] += 1
         counters = self.counters
         counters["attempts_answered"] += 1
         counters["cost_pico"] += cost
-        counters["tokens_in"] += event.tokens_in or 0
-        counters["tokens_out"] += event.tokens_out or 0
-        counters["tokens_cached"] += event.tokens_cached or 0
         minute = self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE]
-        minute.tokens_in += event.tokens_in or 0
-        minute.tokens_out += event.tokens_out or 0
         minute.cost_pico += cost
+        if event.cached:
+            counters["answers_cached"] += 1
+            if was_sent and draft.since_us is not None:
+                # it was found, after all, and left no request in that minute
+                started = draft.since_us // US_PER_MINUTE
+                self.minutes[draft.stage, draft.model, started].started -= 1
+        else:
+            counters["tokens_in"] += event.tokens_in or 0
+            counters["tokens_out"] += event.tokens_out or 0
+            counters["tokens_cached"] += event.tokens_cached or 0
+            minute.tokens_in += event.tokens_in or 0
+            minute.tokens_out += event.tokens_out or 0
+            if event.latency_ms is not None:
+                bucket = bucket_of(event.latency_ms)
+                self.latencies[draft.model, draft.stage, bucket] += 1
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
-        if event.cached:
-            counters["answers_cached"] += 1
-        elif event.latency_ms is not None:
-            bucket = bucket_of(event.latency_ms)
-            self.latencies[draft.model, draft.stage, bucket] += 1
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None
@@ -320,6 +328,7 @@ class Fold:
             draft.not_before_us = ts_us + round(event.retry_in_s * US_PER_S)
             minute.retried += 1
         self.counters["attempts_failed"] += 1
+        self._possible(event.possible_usd)
         key = (event.error, draft.stage, draft.model)
         seen = self.errors.get(key)
         self.errors[key] = ErrorClass(
@@ -361,6 +370,12 @@ class Fold:
             draft.sent = False
             draft.not_before_us = None
         self.counters["attempts_unknown"] += len(event.attempts)
+        self._possible(event.possible_usd)
+
+    def _possible(self, usd: float) -> None:
+        """Money that may have been spent on what never arrived."""
+        if usd:
+            self.counters["possible_pico"] += pico(usd)
 
     def _planned(
         self, seq: int, event: TasksPlanned, manifest: Sequence[PlannedTask]
@@ -374,8 +389,11 @@ class Fold:
             if skip is not None:
                 self.reasons["skip", skip] += n
 
-    def _paused(self, event: RunPaused) -> None:
+    def _paused(self, ts_us: int, event: RunPaused) -> None:
         who = event.by if event.paused else None
+        if not event.paused:
+            # nothing could succeed before, which is no sign of a stall
+            self.run.phase_us = ts_us
         if event.stage is None and event.model is None:
             self.run.paused_by = who
         else:

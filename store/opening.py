@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store import projections
-from store.chain import EventRow, genesis, link
+from store.chain import EventRow, genesis, link_again
 from store.connect import SCHEMA_VERSION, no_wal
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
@@ -118,7 +118,9 @@ def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
     last_seq, head = links[0] if links else (0, first)
     before_seq, before = links[1] if len(links) > 1 else (0, first)
     rows = conn.execute(SQL["link_rows"], (before_seq, last_seq)).fetchall()
-    if seq != last_seq or (links and link(before, map(EventRow._make, rows)) != head):
+    if seq != last_seq or (
+        links and link_again(before, map(EventRow._make, rows)) != head
+    ):
         raise CorruptLog(
             f"{path} was changed or damaged at its end (event {seq}): see "
             "'siftlog verify', then restore a copy of the run's folder"

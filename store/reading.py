@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from store.codec import event_of, unpack
 from store.errors import CorruptLog
-from store.events import AttemptAnswered, AttemptStarted, Recorded
+from store.events import AttemptAnswered, AttemptStarted, Event, Recorded, Unknown
 from store.fold import MARKED
 from store.log import Planning, StoredReply
 from store.projections import load_run_state
@@ -19,8 +19,15 @@ from store.task import TaskRow, task_row
 def task_rows(
     conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
 ) -> list[TaskRow]:
-    """The tasks that a statement over the view `tasks` selects."""
-    return [task_row(row) for row in conn.execute(statement, parameters).fetchall()]
+    """The tasks that a statement over the view `tasks` selects.
+
+    Raises:
+        CorruptLog: a row holds what no task has.
+    """
+    try:
+        return [task_row(row) for row in conn.execute(statement, parameters).fetchall()]
+    except (IndexError, TypeError) as error:
+        raise damaged("a task", error) from error
 
 
 def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[TaskRow]:
@@ -59,7 +66,7 @@ def reply_of(
     Raises:
         CorruptLog: the row is damaged, or of a later version.
     """
-    answered = event_of("attempt_answered", version, facts)
+    answered = event_in(seq, "attempt_answered", version, facts)
     if not isinstance(answered, AttemptAnswered):
         raise CorruptLog(
             f"event {seq} should be an answer that this siftlog can read: upgrade it, "
@@ -72,10 +79,27 @@ def _body(seq: int, encoding: int, length: int, data: bytes | None) -> bytes:
     try:
         return unpack(encoding, data or b"", length)
     except ValueError as error:
-        raise CorruptLog(
-            f"event {seq} is damaged ({error}): see 'siftlog verify', then restore a "
-            "copy of the run's folder"
-        ) from error
+        raise damaged(f"event {seq}", error) from error
+
+
+def event_in(seq: int, kind: str, version: int, facts: bytes) -> Event | Unknown:
+    """The event in a row.
+
+    Raises:
+        CorruptLog: the row is damaged.
+    """
+    try:
+        return event_of(kind, version, facts)
+    except (ValueError, TypeError) as error:
+        raise damaged(f"event {seq}", error) from error
+
+
+def damaged(what: str, error: Exception) -> CorruptLog:
+    """The error that says *what* cannot be read any more."""
+    return CorruptLog(
+        f"{what} in the log is damaged ({error}): see 'siftlog verify', then restore "
+        "a copy of the run's folder"
+    )
 
 
 def started(conn: sqlite3.Connection, task: int) -> str | None:
@@ -83,7 +107,8 @@ def started(conn: sqlite3.Connection, task: int) -> str | None:
     row = conn.execute(SQL["started"], (task,)).fetchone()
     if row is None:
         return None
-    event = event_of("attempt_started", *row)
+    seq, version, facts = row
+    event = event_in(seq, "attempt_started", version, facts)
     return event.request_sha256 if isinstance(event, AttemptStarted) else None
 
 
@@ -117,7 +142,7 @@ def recorded_rows(
             seq=seq,
             ts_us=ts_us,
             epoch=epoch,
-            event=event_of(kind, version, facts),
+            event=event_in(seq, kind, version, facts),
             payload_bytes=length,
         )
         for seq, ts_us, epoch, kind, version, facts, length in conn.execute(

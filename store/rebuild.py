@@ -10,9 +10,10 @@ import sqlite3
 from typing import NamedTuple
 
 from store import projections
-from store.codec import event_of, unpack
-from store.events import Event, TasksPlanned, Unknown
+from store.codec import unpack
+from store.events import Event, PlannedTask, TasksPlanned, Unknown
 from store.manifest import planned_tasks
+from store.reading import damaged, event_in
 from store.statements import SQL, script
 
 #: Events folded at a time: enough to coalesce, little to hold.
@@ -45,6 +46,10 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Fold all events of *source* into fresh projection tables of *target*.
 
     Events of unknown kinds and versions are passed over: what they mean is not known.
+
+    Raises:
+        CorruptLog: an event is damaged.
+        IllegalMove: an event does not fit those before it.
     """
     for statement in script("projections"):
         target.execute(statement)
@@ -52,17 +57,23 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     while rows := source.execute(SQL["events_for_fold"], (after, BATCH)).fetchall():
         batch: list[tuple[_Row, Event]] = []
         for row in map(_Row._make, rows):
-            event = event_of(row.kind, row.ver, row.facts)
+            event = event_in(row.seq, row.kind, row.ver, row.facts)
             if not isinstance(event, Unknown):
                 batch.append((row, event))
         fold = projections.load(target, (event for _, event in batch))
         for row, event in batch:
             if isinstance(event, TasksPlanned):
-                manifest = planned_tasks(unpack(row.enc, row.body or b"", row.blen))
-                fold.apply(row.seq, row.ts_us, event, manifest)
+                fold.apply(row.seq, row.ts_us, event, _manifest(row))
             else:
                 fold.apply(row.seq, row.ts_us, event)
         after = rows[-1][0]
         projections.write(target, fold, after)
     for statement in script("indexes"):
         target.execute(statement)
+
+
+def _manifest(row: _Row) -> list[PlannedTask]:
+    try:
+        return planned_tasks(unpack(row.enc, row.body or b"", row.blen))
+    except ValueError as error:
+        raise damaged(f"event {row.seq}", error) from error

@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
-from store.codec import event_of
+from store.errors import CorruptLog
 from store.events import TasksPlanned
 from store.log import StoredReply
-from store.reading import last_seq, reply_of, task_rows
+from store.reading import event_in, last_seq, reply_of, task_rows
 from store.statements import SQL
 from store.task import TaskRow, TaskState
 
@@ -63,7 +63,7 @@ def families(
 def _planned_upto(conn: sqlite3.Connection, upto: int) -> int:
     """The highest task number that was planned by then."""
     row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
-    event = None if row is None else event_of(*row)
+    event = None if row is None else event_in(*row)
     return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
 
 
@@ -82,5 +82,10 @@ def _with_replies(
         for found in conn.execute(SQL["replies"], (seqs,)).fetchall()
     }
     for row in rows:
-        stored = None if row.reply_seq is None else replies[row.reply_seq]
+        stored = None if row.reply_seq is None else replies.get(row.reply_seq)
+        if row.reply_seq is not None and stored is None:
+            raise CorruptLog(
+                f"event {row.reply_seq}, the reply to task {row.task}, is missing: see "
+                "'siftlog verify', then restore a copy of the run's folder"
+            )
         yield row, stored

@@ -27,7 +27,7 @@ class RunState:
     phase: str = "created"  #: kind of the last `Turn`
     phase_by: str | None = None
     phase_why: str | None = None
-    phase_us: int = 0
+    phase_us: int = 0  #: when that was, or when a pause in it was last lifted
     paused_by: str | None = None  #: who holds the whole run back
     draining_by: str | None = None  #: who asked the present process to end
     tasks: int = 0  #: highest task number

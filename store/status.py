@@ -10,15 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from store.codec import event_of
-from store.errors import NotALog
+from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.fold import BUCKET_RATIO
+from store.outlook import Outlook, SoFar, outlook
+from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
-from store.reading import recorded_rows
+from store.reading import event_in, last_seq, recorded_rows
+from store.spending import spending
 from store.statements import SQL
-from store.task import PICO_PER_USD, TaskState
+from store.task import TaskState, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class AttemptCounts:
 
     started: int
     answered: int
+    cached: int  #: of the answered ones, those that the response cache answered
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -53,6 +56,16 @@ class LaneCounts:
     model: str
     states: Mapping[TaskState, int]
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its stage and model."""
+        return self.stage, self.model
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of its tasks can still get a reply."""
+        return any(n and state.is_open for state, n in self.states.items())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCount:
@@ -64,6 +77,17 @@ class ErrorCount:
     n: int
     last_seq: int
     sample_task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCount:
+    """Tokens of one stage and model over all its answers."""
+
+    stage: str
+    model: str
+    completed: int  #: tasks
+    tokens_in: int
+    tokens_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,19 +127,24 @@ class Status:
     attempts: AttemptCounts
     lanes: tuple[LaneCounts, ...]
     limits: tuple[LimitsSeen, ...]
+    pauses: tuple[Pause, ...]
     errors: Mapping[str, int]  #: failed attempts by class
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
     reasked: Mapping[str, int]  #: answers refused and asked again, by reason
-    tokens_in: int
+    tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
     cost_usd: float | None  #: None while the price of an answer is unknown
+    possible_usd: float  #: may be billed beyond that, for what never arrived
+    budget_usd: float | None  #: cap of the whole run; None: no cap
+    model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
+    outlook: Outlook | None  #: None: there was no estimate, or not all is planned
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
@@ -129,7 +158,12 @@ def run_started(conn: sqlite3.Connection) -> RunStarted:
 
 def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
     row = conn.execute(SQL["first_event"]).fetchone()
-    first = None if row is None else event_of(*row[:3])
+    first = None if row is None else event_in(1, *row[:3])
+    if not isinstance(first, RunStarted) and last_seq(conn):
+        raise CorruptLog(
+            "the beginning of the log is missing: see 'siftlog verify', then restore a "
+            "copy of the run's folder"
+        )
     if not isinstance(first, RunStarted):
         raise NotALog(
             "this run was created and never began: delete its folder and start it anew"
@@ -155,6 +189,7 @@ def status(conn: sqlite3.Connection) -> Status:
     first, started_us = _beginning(conn)
     run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
     run = load_run_state(conn)
+    held = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
     states: Counter[TaskState] = Counter()
@@ -170,8 +205,13 @@ def status(conn: sqlite3.Connection) -> Status:
     reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
         reasons[what][reason] = n
-    answered = counters.get("attempts_answered", 0)
-    is_priced = answered > 0 and not counters.get("answers_unpriced")
+    money = spending(conn)
+    so_far = SoFar(
+        calls=counters.get("attempts_answered", 0),
+        tokens_in=counters.get("tokens_in", 0),
+        tokens_out=counters.get("tokens_out", 0),
+        cost_usd=money.spent_usd,
+    )
     return Status(
         run_id=run_id,
         job=first.job,
@@ -194,20 +234,28 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
-            answered=answered,
+            answered=counters.get("attempts_answered", 0),
+            cached=counters.get("answers_cached", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0),
         ),
         lanes=lanes,
         limits=_limits(conn),
+        pauses=held,
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
         reasked=reasons["re-ask"],
-        tokens_in=counters.get("tokens_in", 0),
-        tokens_out=counters.get("tokens_out", 0),
+        tokens_in=so_far.tokens_in,
+        tokens_out=so_far.tokens_out,
         tokens_cached=counters.get("tokens_cached", 0),
-        cost_usd=counters["cost_pico"] / PICO_PER_USD if is_priced else None,
+        cost_usd=money.spent_usd,
+        possible_usd=money.possible_usd,
+        budget_usd=money.cap_usd,
+        model_cost_usd={
+            model: usd(cost)
+            for model, cost in conn.execute(SQL["model_costs"]).fetchall()
+        },
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
         scorings=tuple(scoring.number for scoring in scorings(conn)),
@@ -215,7 +263,7 @@ def status(conn: sqlite3.Connection) -> Status:
             phase=run.phase,
             phase_by=run.phase_by,
             phase_us=run.phase_us or started_us,
-            paused_by=run.paused_by,
+            paused_by=paused_by(held, (lane.key for lane in lanes if lane.is_open)),
             draining_by=run.draining_by,
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,
@@ -223,6 +271,9 @@ def status(conn: sqlite3.Connection) -> Status:
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
         ),
         why=run.phase_why,
+        outlook=outlook(first.expected, run.consumed, lanes, so_far)
+        if first.expected is not None and run.exhausted
+        else None,
     )
 
 
@@ -249,6 +300,22 @@ def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
         LaneCounts(stage=stage, model=model, states=states)
         for (stage, model), states in lanes.items()
     )
+
+
+def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
+    """Tokens by stage and model."""
+    return [
+        UsageCount(
+            stage=stage,
+            model=model,
+            completed=completed,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        for stage, model, completed, tokens_in, tokens_out in conn.execute(
+            SQL["usage"]
+        ).fetchall()
+    ]
 
 
 def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:

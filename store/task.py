@@ -18,6 +18,16 @@ from store.events import PlannedTask
 PICO_PER_USD = 1_000_000_000_000
 
 
+def pico(usd: float) -> int:
+    """Dollars in whole pico-dollars."""
+    return round(usd * PICO_PER_USD)
+
+
+def usd(pico: int) -> float:
+    """Pico-dollars in dollars; `pico` of it is the same number again."""
+    return pico / PICO_PER_USD
+
+
 class TaskState(enum.IntEnum):
     """Where a task stands; the numbers are stored."""
 
@@ -67,6 +77,8 @@ MOVES: dict[tuple[TaskState, Move], TaskState] = {
     (_S.RUNNING, Move.HOLD): _S.WAITING,
     (_S.RUNNING, Move.COMPLETE): _S.COMPLETED,
     (_S.RUNNING, Move.FAIL): _S.FAILED,
+    # its call was cut by a person who cancelled the run
+    (_S.RUNNING, Move.SKIP): _S.SKIPPED,
     (_S.WAITING, Move.START): _S.RUNNING,
     (_S.WAITING, Move.FAIL): _S.FAILED,
     (_S.WAITING, Move.SKIP): _S.SKIPPED,
@@ -131,7 +143,7 @@ def task_row(columns: Sequence[Any]) -> TaskRow:
         error=columns[17],
         reason=columns[18],
         latency_ms=columns[19],
-        cost_usd=None if cost_pico is None else cost_pico / PICO_PER_USD,
+        cost_usd=None if cost_pico is None else usd(cost_pico),
         context=columns[7],
         group=columns[6],
         updated_seq=columns[21],

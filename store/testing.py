@@ -10,10 +10,12 @@ import asyncio
 import copy
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import fields
+from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
+from store.clock import Clock
 from store.errors import LogClosed
 from store.events import (
     AttemptAnswered,
@@ -31,6 +33,8 @@ from store.task import TaskDraft, TaskRow, TaskState, task_row
 
 #: 2026-01-01 00:00 UTC: where a fake clock starts.
 START_US = 1_767_225_600_000_000
+
+_COLUMNS = attrgetter(*(field.name for field in fields(TaskDraft)))
 
 
 class FakeClock:
@@ -78,7 +82,7 @@ class MemoryLog:
 
     epoch = 1
 
-    def __init__(self, clock: FakeClock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or FakeClock()
         self.heartbeats = 0
         self._run = RunState()
@@ -169,7 +173,7 @@ class MemoryLog:
 
     def _select(self, wanted: Callable[[TaskDraft], bool]) -> Iterator[TaskRow]:
         return (
-            task_row(astuple(draft))
+            task_row(_COLUMNS(draft))
             for _task, draft in sorted(self._tasks.items())
             if wanted(draft)
         )

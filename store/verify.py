@@ -14,11 +14,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 
-import msgspec
-
-from store.chain import EventRow, genesis, link
+from store.chain import EventRow, genesis, link_again
 from store.codec import event_of, unpack
-from store.errors import IllegalMove
+from store.errors import CorruptLog, IllegalMove
 from store.events import TasksPlanned, Unknown
 from store.manifest import planned_tasks
 from store.rebuild import refold
@@ -82,7 +80,7 @@ def verify(conn: sqlite3.Connection) -> Report:
             part()
         except _Found as found:
             check.faults.append(found.fault)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, CorruptLog) as error:
             check.faults.append(
                 Fault(what="file", where=part.__name__, message=str(error))
             )
@@ -109,7 +107,7 @@ class _Check:
         """SQLite's own structure."""
         (said,) = self._conn.execute(SQL["quick_check"]).fetchone()
         if said != "ok":
-            raise _Found("file", "log.db", said)
+            raise _Found("file", "log.db", " ".join(said.split()))
 
     def events(self) -> None:
         """Every link of the chain, and that every event can be read."""
@@ -132,7 +130,7 @@ class _Check:
                     )
                 ts_us = row.ts_us
                 self._readable(row)
-            head = link(head, rows)
+            head = link_again(head, rows)
             if head != stored or not rows or rows[-1].seq != last_seq:
                 raise _Found(
                     "chain",
@@ -157,7 +155,7 @@ class _Check:
             event = event_of(row.kind, row.ver, row.facts)
             if isinstance(event, TasksPlanned):
                 planned_tasks(body)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise _Found("event", f"event {row.seq}", str(error)) from error
         self.unknown += isinstance(event, Unknown)
 
@@ -185,7 +183,7 @@ class _Check:
                 fresh.execute(statement)
             try:
                 refold(self._conn, fresh)
-            except (IllegalMove, msgspec.DecodeError) as error:
+            except (IllegalMove, CorruptLog) as error:
                 raise _Found("projection", "fold", str(error)) from error
             folded = fresh.execute(SQL["projection"]).fetchone()
             difference = self._difference(fresh)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from store.codec import unpack
 from store.connect import Reader, open_reader
@@ -20,9 +21,12 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.outlook import Outlook, Prospect
+from store.pauses import Pause
 from store.query import Query
 from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
 from store.replay import families
+from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
@@ -32,12 +36,14 @@ from store.status import (
     LimitsSeen,
     Status,
     TaskCounts,
+    UsageCount,
     error_counts,
     run_started,
     scorings,
     status,
+    usage_counts,
 )
-from store.task import TaskRow
+from store.task import PICO_PER_USD, TaskRow
 
 __all__ = [
     "AttemptCounts",
@@ -46,27 +52,40 @@ __all__ = [
     "Heartbeat",
     "LaneCounts",
     "LimitsSeen",
+    "Outlook",
+    "Pause",
+    "Prospect",
     "Reader",
+    "Spending",
     "Status",
     "TaskCounts",
+    "UsageCount",
     "attempts",
+    "count_by_lane",
     "count_tasks",
     "error_counts",
     "events",
     "families",
     "last_seq",
+    "mean_costs",
+    "model_calls",
     "open_reader",
     "parts",
     "payload",
     "reply",
     "run_started",
     "scorings",
+    "spending",
     "status",
     "task_events",
     "tasks",
+    "usage_counts",
 ]
 
 EVERYTHING = Query()
+
+Lane: TypeAlias = tuple[str, str]
+"""A stage and a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +117,25 @@ def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
     statement = SQL["tasks_count"].format(query.condition())
     (count,) = conn.execute(statement, query.parameters()).fetchone()
     return int(count)
+
+
+def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[Lane, int]:
+    """How many tasks a filter lets through, by stage and model."""
+    statement = SQL["tasks_by_lane"].format(query.condition())
+    rows = conn.execute(statement, query.parameters()).fetchall()
+    return {(stage, model): n for stage, model, n in rows}
+
+
+def mean_costs(conn: sqlite3.Connection) -> dict[Lane, float]:
+    """Dollars that a completed task has cost so far, by stage and model.
+
+    Failed attempts and re-asks are in it; answers without a price count as free, so
+    it says something only where all of them have one (`Status.cost_usd`).
+    """
+    return {
+        (stage, model): cost_pico / n / PICO_PER_USD
+        for stage, model, cost_pico, n in conn.execute(SQL["lane_costs"]).fetchall()
+    }
 
 
 def events(
@@ -138,6 +176,11 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
             )
         )
     return rows
+
+
+def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
+    """Requests sent, by model; the response cache's answers are none."""
+    return dict(conn.execute(SQL["model_calls"]).fetchall())
 
 
 def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -23,7 +23,6 @@ from runner.simulate.limits import retry_after
 from runner.simulate.options import SimulateOptions
 from runner.told import told
 
-ON_THE_WAY_S = 0.002
 LATE_S = 0.004
 """A loop's timers are late by up to so much."""
 
@@ -62,8 +61,12 @@ class World:
     waits: str = "ms"  #: how a 429 tells its wait: "ms", "s" or "" for not at all
     latency_s: tuple[float, float] = (0.15, 0.4)
     tokens: tuple[int, int] = (100, 100)  #: of a request: between these
-    chance_429: float = 0.0  #: share of refusals that have nothing to do with a rate
+    on_the_way_s: float = 0.002  #: of a request to the server, or a reply from it
+    chance: float = 0.0  #: share of refusals that have nothing to do with a rate
     slots: int | None = None  #: calls at a time that the server takes
+    status: int = 429  #: of the refusals by chance, and for want of slots
+    apart: Mapping[str, float] = field(default_factory=dict)
+    #: what a model has for itself, in shares of the rules; none: all share them
     seed: int = 0
     ledger: list[tuple[float, str, bool, int]] = field(default_factory=list)
 
@@ -96,18 +99,29 @@ class _Run:
             deadline_s=1e9,
         )
         self.rules = list(world.rules)
-        self.server = self._server()
+        self.servers = self._servers()
         self.serving = 0
         self.order = count()
         self.numbers = count(1)
         self.events: list[tuple[float, int, str, Work, object]] = []
 
-    def _server(self) -> ServerLimits:
-        rules = self.rules.pop(0)
-        options = SimulateOptions(
-            rps=rules.rps, tpm=rules.tpm, limit_headers=self.world.with_headers
-        )
-        return ServerLimits(options, self.now)
+    def _servers(self) -> dict[str, ServerLimits]:
+        """The limits of every model; one for all, or one each."""
+        rules, world = self.rules.pop(0), self.world
+
+        def limits(share: float) -> ServerLimits:
+            options = SimulateOptions(
+                rps=rules.rps and rules.rps * share,
+                tpm=rules.tpm and rules.tpm * share,
+                limit_headers=world.with_headers,
+            )
+            return ServerLimits(options, self.now)
+
+        shared = limits(1.0)
+        return {
+            model: limits(world.apart[model]) if world.apart else shared
+            for model in world.models
+        }
 
     def _at(self, delay: float, kind: str, work: Work, what: object = None) -> None:
         event = (self.now + delay, next(self.order), kind, work, what)
@@ -132,7 +146,7 @@ class _Run:
                 due = [(work, float("-inf")) for work in works]
                 self.scheduler.loaded(load, due, last=works[-1].number)
             for work in step.start:
-                self._at(ON_THE_WAY_S, "arrives", work)
+                self._at(self.world.on_the_way_s, "arrives", work)
             if not step.load:
                 self._advance(step.wake_at)
 
@@ -145,33 +159,41 @@ class _Run:
         self.now, _, kind, work, what = heapq.heappop(self.events)
         if kind == "arrives":
             self._arrives(work)
+        elif kind == "is served":
+            self._is_served(work, what)
         else:
             self._comes_back(work, what)
 
     def _arrives(self, work: Work) -> None:
         world = self.world
         if self.rules and self.now >= self.rules[0].since_s:
-            self.server = self._server()
+            self.servers = self._servers()
+        server = self.servers[work.model]
         tokens = self.random.randint(*world.tokens)
         is_full = world.slots is not None and self.serving >= world.slots
-        by_chance = self.random.random() < world.chance_429
+        by_chance = self.random.random() < world.chance
+        status = world.status
         wait_s = 0.1 if by_chance else 0.5 if is_full else None
         if wait_s is None:
-            wait_s = self.server.admit(tokens, self.now)
-        headers = self.server.headers(self.now)
+            status, wait_s = 429, server.admit(tokens, self.now)
+        headers = server.headers(self.now)
         world.ledger.append((self.now, work.model, not wait_s, tokens))
         if not wait_s:
             self.serving += 1
             latency = self.random.uniform(*world.latency_s)
-            self._at(latency, "comes back", work, (headers, tokens))
+            self._at(latency, "is served", work, (headers, tokens))
             return
         waits = retry_after(wait_s)
         if world.waits != "ms":
             del waits["retry-after-ms"]
         if not world.waits:
             waits.clear()
-        error = refusal("simulated", 429, headers | waits, b"", now_us=0)
-        self._at(ON_THE_WAY_S, "comes back", work, error)
+        error = refusal("simulated", status, headers | waits, b"", now_us=0)
+        self._at(world.on_the_way_s, "comes back", work, error)
+
+    def _is_served(self, work: Work, what: object) -> None:
+        self.serving -= 1
+        self._at(self.world.on_the_way_s, "comes back", work, what)
 
     def _comes_back(self, work: Work, what: object) -> None:
         if isinstance(what, e.AttemptError):
@@ -188,7 +210,6 @@ class _Run:
             return
         assert isinstance(what, tuple)
         headers, tokens = what
-        self.serving -= 1
         self.scheduler.received(
             work, self.now, used=tokens, told=told(headers, now_us=0)
         )

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
 
 
 @contextmanager
@@ -22,7 +23,9 @@ def serve(*statuses: int) -> Iterator[str]:
             self.send_response(statuses[next(turn) % len(statuses)])
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("x-request-id", str(echo.get("Authorization")))
+            said = str(echo.get("Authorization"))
+            self.send_header("x-request-id", said)
+            self.send_header("Location", f"/v1/elsewhere?key={quote(said)}")
             self.end_headers()
             self.wfile.write(body)
 

@@ -88,6 +88,40 @@ def _openai(text: str, reason: str) -> dict[str, Any]:
     }
 
 
+def openai_vectors(*vectors: list[float]) -> dict[str, Any]:
+    """Embeddings as OpenAI and most others write them; here the last one first."""
+    rows = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": TOKENS_IN, "total_tokens": TOKENS_IN}
+    return {"object": "list", "data": rows[::-1], "model": "m", "usage": usage}
+
+
+def gemini_vectors(*vectors: list[float]) -> dict[str, Any]:
+    """Embeddings as Gemini writes them."""
+    return {"embeddings": [{"values": vector} for vector in vectors]}
+
+
+def cohere_ranking(*scores: float) -> dict[str, Any]:
+    """Scores as Cohere writes them, the best first."""
+    results = [{"index": n, "relevance_score": score} for n, score in enumerate(scores)]
+    return {
+        "id": "r-1",
+        "results": sorted(results, key=lambda each: -each["relevance_score"]),
+        "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
+    }
+
+
+def jina_ranking(*scores: float) -> dict[str, Any]:
+    """Scores as Jina and vLLM write them."""
+    return {
+        "model": "m",
+        "results": cohere_ranking(*scores)["results"],
+        "usage": {"total_tokens": TOKENS_IN},
+    }
+
+
 def _openai_error(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "some_error", "code": None}}
 

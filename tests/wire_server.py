@@ -6,10 +6,10 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +40,14 @@ class Heard:
     body: Any
 
 
+Speech: TypeAlias = Said | Callable[[Heard], Said]
+"""A reply, or what makes one of what was heard."""
+
+
 class WireServer:
     """Says *replies* in turn, the last one for ever."""
 
-    def __init__(self, *replies: Said) -> None:
+    def __init__(self, *replies: Speech) -> None:
         self._replies = list(replies)
         self._talks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.heard: list[Heard] = []
@@ -92,12 +96,15 @@ class WireServer:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1]
         asked = json.loads(body) if body else None
-        self.heard.append(Heard(path=path, headers=headers, body=asked))
-        return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        heard = Heard(path=path, headers=headers, body=asked)
+        self.heard.append(heard)
+        last = len(self._replies) == 1
+        said = self._replies[0] if last else self._replies.pop(0)
+        return said(heard) if callable(said) else said
 
 
 @asynccontextmanager
-async def saying(*replies: Said) -> AsyncIterator[WireServer]:
+async def saying(*replies: Speech) -> AsyncIterator[WireServer]:
     """A server on loopback that says *replies*."""
     wire = WireServer(*replies)
     server = await asyncio.start_server(wire.converse, "127.0.0.1", 0)

@@ -24,7 +24,10 @@ from jobs.paper_investigation.tallies.agreement import paper_facts, question_fac
 from runner.reply import Reply
 from runner.scorecard import Line
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
+
+LONGEST_SLUG = 100
+"""Characters; most file systems take names of 255 bytes, with what comes after it."""
 
 EVAL_RESULTS = "eval_results.jsonl"
 
@@ -45,8 +48,8 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
     uses = Counter(plain.values())
     return {
         model: slug
-        if uses[slug] == 1
-        else f"{slug}-{sha256(model.encode()).hexdigest()[:6]}"
+        if uses[slug] == 1 and len(slug) <= LONGEST_SLUG
+        else f"{slug[:LONGEST_SLUG]}-{sha256(model.encode()).hexdigest()[:6]}"
         for model, slug in plain.items()
     }
 

@@ -13,6 +13,7 @@ from runner.cli import choices, collector
 from runner.cli.speech import tell
 
 if TYPE_CHECKING:
+    from runner.cli.detaching import Leave
     from runner.job import ImportedAnswer
 
 ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -23,17 +24,30 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
+@click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
+@choices.detach
 @choices.no_score
 @choices.output_dir
 @choices.as_json
 @click.pass_context
-def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> int:
+def run(
+    ctx: click.Context,
+    /,
+    job_name: str,
+    dry_run: bool,
+    no_score: bool,
+    **given: Any,
+) -> int:
     """Run JOB and score its answers.
 
     Every setting of the job may be given by its own flag (--bench FILE) or as --set
     bench=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used,
     without --model its offline baseline.
     """
+    if dry_run:
+        from runner.cli.estimated import estimated
+
+        return estimated(ctx.args, job_name, given)
     return _start(ctx.args, job_name, given, scores=not no_score)
 
 
@@ -42,11 +56,21 @@ def run(ctx: click.Context, /, job_name: str, no_score: bool, **given: Any) -> i
 @choices.who_answers
 @choices.engine_options
 @choices.new_run
+@choices.detach
 @choices.as_json
 @click.pass_context
 def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
     """Run JOB without scoring it: siftlog score RUN does that later."""
     return _start(ctx.args, job_name, given, scores=False)
+
+
+def _leave(given: dict[str, Any]) -> Leave | None:
+    """With `--detach`: how to leave the terminal; the typed process ends in here."""
+    if not given["detach"]:
+        return None
+    from runner.cli.detaching import detach
+
+    return detach(as_json=given["as_json"])
 
 
 def _start(
@@ -57,6 +81,7 @@ def _start(
     from runner.registry import load_job
     from runner.work import load_work
 
+    leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
@@ -64,7 +89,7 @@ def _start(
     session.say_findings(work)
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)
-    shell = session.shell(given, folder, work)
+    shell = session.shell(given, folder, work, leave)
     collector.calm()
     ended = asyncio.run(launch.start(folder, work, options, shell))
     return session.end(folder, work, ended, given, scores=scores)
@@ -74,8 +99,11 @@ def _start(
 @choices.run_argument
 @choices.engine_options
 @choices.sets
+@click.option("--stage", help="Of a paused run: lift only this stage's pause.")
+@click.option("--model", help="Of a paused run: lift only this model's pause.")
 @choices.runs_dir
 @click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
+@choices.detach
 @choices.no_score
 @choices.output_dir
 @choices.as_json
@@ -86,35 +114,62 @@ def resume(
     run_name: str,
     accept_changes: bool,
     no_score: bool,
+    stage: str | None,
+    model: str | None,
     **given: Any,
 ) -> int:
-    """Take RUN up where it stopped; no recorded answer is asked for again."""
-    from runner import launch
+    """Take RUN up where it stopped; no recorded answer is asked for again.
+
+    A live run that is paused goes on, and this returns at once.
+    """
+    from runner import launch, roles
     from runner.cli import session
+    from runner.cli.asking import lift
+    from runner.errors import UsageError
     from runner.options import read_toml
     from runner.registry import load_job
     from runner.scoring import effective_settings
+    from runner.standing import UNITS
     from runner.work import load_work
     from store.runs import resolve
-    from store.views import open_reader, run_started
+    from store.views import open_reader, run_started, status
 
+    leave = _leave(given)
     folder = resolve(given["runs_dir"], run_name)
-    launch.check_alive(folder)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
+        is_paused = bool(status(reader).pauses)
+    if folder.is_alive() and is_paused:
+        return lift(folder, stage, model, as_json=given["as_json"])
+    launch.check_alive(folder)
+    if stage is not None or model is not None:
+        raise UsageError(
+            f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
+            "all of it up."
+        )
     job = load_job(first.job)
+    file = read_toml(folder.config) if folder.config.exists() else {}
+    # the cap may have been raised since: the log knows it
+    file.pop("budget", None)
     options = session.engine_options(
         given,
-        read_toml(folder.config) if folder.config.exists() else {},
-        model=tuple(first.models["subject"]),
+        file,
         replicates=first.replicates,
+        **roles.fixed(first.models),
     )
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
-    shell = session.shell(given, folder, work)
+    shell = session.shell(given, folder, work, leave)
     collector.calm()
     ended = asyncio.run(
-        launch.resume(folder, work, options, shell, accept_changes=accept_changes)
+        launch.resume(
+            folder,
+            work,
+            options,
+            shell,
+            accept_changes=accept_changes,
+            own=[name for name in UNITS if given[name] is not None],
+        )
     )
     return session.end(folder, work, ended, given, scores=not no_score)
 
@@ -150,8 +205,10 @@ def import_(
     **given: Any,
 ) -> int:
     """Record answers of JOB that were made elsewhere, as a run like any other."""
-    from runner import importing, launch
+    from runner import importing
     from runner.cli import session
+    from runner.creation import create
+    from runner.ending import Ended
     from runner.errors import UsageError
     from runner.registry import load_job
     from runner.work import load_work
@@ -174,7 +231,7 @@ def import_(
         )
         return found
 
-    found = importing.census(read())
+    found = importing.census(job, read())
     options = session.engine_options(
         {}, {}, model=found.models, replicates=found.replicates
     )
@@ -182,13 +239,11 @@ def import_(
     shell = session.shell(given, folder, work)
 
     async def write() -> None:
-        async with launch.create(
-            folder, work, options, shell.clock, imported=True
-        ) as log:
+        async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
             await importing.write_answers(log, work, read())
 
     asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of {len(found.models)} models.")
-    ended = launch.Ended(outcome="finished")
+    ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from runner.errors import UsageError
+from store.estimates import STATES
 
 ALIASES = {"bench-path": "bench"}
 """Flags that users of the tools before siftlog have in their fingers."""
@@ -23,7 +24,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 def option(*names: str, **attributes: Any) -> Callable[[C], C]:
     """A click option that also reads `SIFTLOG_<NAME>`."""
-    name = names[0].lstrip("-").replace("-", "_").upper()
+    name = names[0].partition("/")[0].lstrip("-").replace("-", "_").upper()
     return click.option(*names, envvar=f"SIFTLOG_{name}", **attributes)
 
 
@@ -34,6 +35,11 @@ runs_dir = option(
     show_default=True,
     help="Folder that holds the runs.",
 )
+cache_dir = option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the response cache.  [default: the user's cache folder]",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 filter_ = click.option(
     "--filter",
@@ -43,6 +49,9 @@ filter_ = click.option(
     help="Tasks to take, such as 'state:failed -model:x latency>5s'.",
 )
 run_argument = click.argument("run_name", metavar="RUN")
+detach = click.option(
+    "--detach", is_flag=True, help="Go on without the terminal; output in run.log."
+)
 sets = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the job."
 )
@@ -51,6 +60,28 @@ output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
     help="Copy the scoring's files there too.",
+)
+
+
+def asking(command: C) -> C:
+    """How something is asked of a run: on every verb of control."""
+    for decorate in reversed(_ASKING):
+        command = decorate(command)
+    return command
+
+
+_ASKING: Sequence[Callable[[Any], Any]] = (
+    click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
+    click.option(
+        "--if-state",
+        type=click.Choice(STATES),
+        help="Only if the run is in this state by then.",
+    ),
+    click.option(
+        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run's answer."
+    ),
+    runs_dir,
+    as_json,
 )
 
 
@@ -89,6 +120,9 @@ def who_answers(command: C) -> C:
 
 _WHO: Sequence[Callable[[Any], Any]] = (
     option("--model", multiple=True, help="Model to ask; repeatable."),
+    option("--judge-model", help="Model that judges answers, where the job asks one."),
+    option("--embed-model", help="Model that makes vectors, where the job asks one."),
+    option("--rerank-model", help="Model that ranks, where the job asks one."),
     option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
 )
 
@@ -107,6 +141,14 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         type=click.Choice(["retry", "hold"]),
         help="Calls that a crash left without outcome.  [default: retry]",
     ),
+    option(
+        "--cache/--no-cache",
+        default=None,
+        help="Take answers of earlier runs from the response cache, and keep these.",
+    ),
+    cache_dir,
+    option("--price", metavar="IN,OUT[,CACHED]", help="Dollars a million tokens."),
+    option("--budget", type=float, metavar="USD", help="What the run may cost."),
     option("--allow-unknown-price", is_flag=True, default=None, help="Run unpriced."),
 )
 

@@ -1,40 +1,110 @@
-"""Verbs that ask something of a run from outside: drain, retry.
+"""Verbs that steer a run from outside: pause, drain, cancel, retry.
 
 They write one line into the run's `control.jsonl`; whoever writes the log carries it
-out and answers with events.
+out and answers with events. With `--dry-run` they only say what it would come to.
 """
 
 from __future__ import annotations
 
-import getpass
-import os
-import uuid
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, record, tell
-
-if TYPE_CHECKING:
-    from store.runs import RunFolder
+from runner.cli.speech import tell
 
 
 @click.command()
 @choices.run_argument
-@choices.runs_dir
-@choices.as_json
-def drain(run_name: str, runs_dir: Path, as_json: bool) -> int:
-    """Let RUN finish its calls in flight and end; it can be resumed."""
-    from runner.errors import UsageError
-    from store.runs import resolve
+@click.option("--stage", help="Only this stage.")
+@click.option("--model", help="Only this model.")
+@choices.asking
+def pause(**given: Any) -> int:
+    """Start no further call of RUN, or of a stage or model; it stays alive.
 
-    folder = resolve(runs_dir, run_name)
-    if not folder.is_alive():
-        raise UsageError(f"Run {folder.run_id} is not alive; nothing to drain.")
-    _ask(folder, "drain", {}, as_json=as_json)
-    return DONE
+    Calls in flight finish. siftlog resume RUN lifts it.
+    """
+    from runner.cli.asking import ask_live, manner, show_dry
+    from runner.forecast import of_open
+    from store.views import open_reader
+
+    how = manner(given)
+    scope = {"stage": given["stage"], "model": given["model"]}
+    if not how.dry_run:
+        return ask_live(how, "pause", scope)
+    with open_reader(how.folder.log) as reader:
+        forecast = of_open(reader, **scope)
+    return show_dry(
+        how,
+        "pause",
+        forecast,
+        f"{forecast.tasks:,} open tasks of {how.folder.run_id} would be held back; "
+        f"{forecast.in_flight:,} calls in flight finish.",
+    )
+
+
+@click.command()
+@choices.run_argument
+@choices.asking
+def drain(**given: Any) -> int:
+    """Let RUN finish its calls in flight and end; it can be resumed."""
+    from runner.cli.asking import ask_live, manner, show_dry
+    from runner.forecast import of_open
+    from store.views import open_reader
+
+    how = manner(given)
+    if not how.dry_run:
+        return ask_live(how, "drain", {})
+    with open_reader(how.folder.log) as reader:
+        forecast = of_open(reader)
+    return show_dry(
+        how,
+        "drain",
+        forecast,
+        f"{forecast.in_flight:,} calls in flight of {how.folder.run_id} would finish; "
+        f"{forecast.tasks - forecast.in_flight:,} tasks stay open for siftlog resume.",
+    )
+
+
+@click.command()
+@choices.run_argument
+@click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
+@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@choices.asking
+def cancel(*, now: bool, yes: bool, **given: Any) -> int:
+    """End RUN for good: its open tasks are skipped, with the reason cancelled.
+
+    Calls in flight finish within the grace time; a call that is cut may have to be
+    paid for. What is there can be scored; siftlog retry RUN --reason cancelled brings
+    the tasks back.
+    """
+    from runner.cli.asking import ask, manner, show_dry
+    from runner.cli.session import CLOCK
+    from runner.cli.stand import state_of
+    from runner.errors import UsageError
+    from runner.forecast import of_open
+    from store.views import open_reader, status
+
+    how = manner(given)
+    with open_reader(how.folder.log) as reader:
+        state = state_of(status(reader), how.folder, CLOCK)
+        forecast = of_open(reader)
+    if state in {"finished", "cancelled"}:
+        raise UsageError(
+            f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
+        )
+    end = "are cut" if now else "finish"
+    said = (
+        f"{forecast.tasks - forecast.in_flight:,} open tasks of {how.folder.run_id} "
+        f"would be skipped; {forecast.in_flight:,} calls in flight {end}."
+    )
+    if how.dry_run:
+        return show_dry(how, "cancel", forecast, said)
+    if sys.stdin.isatty() and not yes:
+        tell(said)
+        click.confirm("Cancel the run?", abort=True, err=True)
+    return ask(how, "cancel", {"now": now})
 
 
 @click.command()
@@ -43,79 +113,36 @@ def drain(run_name: str, runs_dir: Path, as_json: bool) -> int:
 @click.option(
     "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
 )
-@click.option("--dry-run", is_flag=True, help="Only say how many tasks it is about.")
-@choices.runs_dir
-@choices.as_json
-def retry(
-    run_name: str,
-    expression: str,
-    reason: str | None,
-    dry_run: bool,
-    runs_dir: Path,
-    as_json: bool,
-) -> int:
+@choices.asking
+def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     """Ask final tasks of RUN again: the failed ones, or those that a filter names.
 
     A live run takes them up at once; otherwise the next siftlog resume does.
     """
+    from runner.cli.asking import ask, manner, show_dry
     from runner.errors import UsageError
-    from runner.listen import retriable
-    from store.runs import resolve
+    from runner.forecast import of_retry
+    from store.spending import dollars
     from store.views import open_reader, run_started
 
-    folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
+    how = manner(given)
+    if reason is not None:
+        expression = f'{expression} reason:"{reason}"'.strip()
+    with open_reader(how.folder.log) as reader:
         if run_started(reader).imported:
             raise UsageError(
-                f"Run {folder.run_id} was imported: its answers were made elsewhere "
-                "and cannot be asked for again here."
+                f"Run {how.folder.run_id} was imported: its answers were made "
+                "elsewhere and cannot be asked for again here."
             )
-    if reason is not None:
-        expression = f"{expression} reason:{reason}".strip()
-    count = len(retriable(folder, expression))
-    if dry_run or count == 0:
-        if as_json:
-            record({"run": folder.run_id, "tasks": count})
-        tell(f"{count} tasks of {folder.run_id} would be asked again.")
-        return DONE
-    _ask(folder, "retry", {"filter": expression}, as_json=as_json, tasks=count)
-    if not folder.is_alive():
-        tell(f"The run is not alive: siftlog resume {folder.run_id} takes them up.")
-    return DONE
-
-
-def _ask(
-    folder: RunFolder,
-    kind: str,
-    payload: dict[str, Any],
-    *,
-    as_json: bool,
-    **said: object,
-) -> None:
-    """Write one request, and show what was asked."""
-    from runner.cli.session import CLOCK
-    from store.commands import Command, write
-
-    command = Command(
-        id=uuid.uuid4().hex,
-        author=_author(),
-        host=os.uname().nodename,
-        at_us=CLOCK.now_us(),
-        kind=kind,
-        payload=payload,
-        expected_state=None,
-    )
-    write(folder, command)
-    if as_json:
-        record({"run": folder.run_id, "command": command.id, "kind": kind, **said})
-    else:
-        count = f" of {said['tasks']} tasks" if "tasks" in said else ""
-        tell(f"Asked {folder.run_id}: {kind}{count}.")
-
-
-def _author() -> str:
-    """Who asks; a container may know nobody by that number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
+        forecast = of_retry(reader, expression)
+    if how.dry_run or not forecast.tasks:
+        cost = "" if forecast.usd is None else f", for about {dollars(forecast.usd)}"
+        left = forecast.budget_left_usd
+        if left is not None:
+            cost += f"; the budget has {dollars(left)} left"
+        said = (
+            f"{forecast.tasks:,} tasks of {how.folder.run_id} would be asked again"
+            f"{cost}."
+        )
+        return show_dry(how, "retry", forecast, said)
+    return ask(how, "retry", {"filter": expression}, tasks=forecast.tasks)

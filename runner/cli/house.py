@@ -52,7 +52,12 @@ def jobs(job_name: str | None, as_json: bool) -> int:
         if as_json:
             record({"job": name, "version": job.version, "stages": stages})
         else:
-            text(f"{name:24} version {job.version:8} stages: {', '.join(stages)}")
+            # a role of its own has a flag of its own: --judge-model and the like
+            named = (
+                s.name if s.role == "subject" else f"{s.name} ({s.role})"
+                for s in job.stages
+            )
+            text(f"{name:24} version {job.version:8} stages: {', '.join(named)}")
     return DONE
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, raw, record, tell, text
+from runner.cli.speech import DONE, raw, record, row, tell, text
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -113,15 +113,15 @@ def tasks(
     elif not as_json:
         text(_TASK_LINE.format(*_TASK_HEADS))
     shown = 0
-    for row in _task_rows(folder.log, query, limit):
+    for task in _task_rows(folder.log, query, limit):
         shown += 1
-        values = _task_values(row)
+        values = _task_values(task)
         if as_json:
             record(values)
         elif as_csv:
             raw(csv_lines([tuple(values.values())]))
         else:
-            text(_task_line(row))
+            row(_task_line(task))
     if not shown:
         tell(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
     return DONE
@@ -229,12 +229,12 @@ def events(
             # asked before reading: what a dying writer committed last is not missed
             alive = folder.is_alive()
             rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
-            for row in rows:
-                values = _event_values(row)
+            for each in rows:
+                values = _event_values(each)
                 if as_json:
                     record(values)
                 else:
-                    text(_event_line(values))
+                    row(_event_line(values))
             if rows:
                 after = rows[-1].seq
             elif not (follow and alive):

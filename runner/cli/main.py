@@ -38,6 +38,9 @@ VERBS = {
     "generate": Verb("runner.cli.calls", "generate", "Run a job without scoring it."),
     "resume": Verb("runner.cli.calls", "resume", "Take an interrupted run up again."),
     "import": Verb("runner.cli.calls", "import_", "Record work made elsewhere."),
+    "estimate": Verb(
+        "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
+    ),
     "prepare": Verb("runner.cli.answers", "prepare", "Check or build a job's data."),
     "simulate": Verb(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
@@ -48,12 +51,20 @@ VERBS = {
     "status": Verb("runner.cli.looking", "status", "Say how a run stands."),
     "tasks": Verb("runner.cli.looking", "tasks", "List a run's tasks."),
     "events": Verb("runner.cli.looking", "events", "List a run's events."),
+    "pause": Verb("runner.cli.control", "pause", "Start no call of a live run."),
     "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
+    "cancel": Verb("runner.cli.control", "cancel", "End a run; skip what is open."),
     "retry": Verb("runner.cli.control", "retry", "Ask final tasks again."),
+    "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
+    "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
     "export": Verb(
         "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
     ),
     "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
+    "models": Verb(
+        "runner.cli.models", "models", "List models, their prices and clients."
+    ),
     "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
     "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
 }
@@ -127,9 +138,23 @@ def _exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{error.strerror or error}.", ERROR)
+    except Exception as error:  # noqa: BLE001 - nobody else is left to say it
+        return _unexpected(error)
     return result if isinstance(result, int) else DONE
 
 
 def _failed(sentence: str, code: int) -> int:
     tell(f"siftlog: {sentence}")
     return code
+
+
+def _unexpected(error: Exception) -> int:
+    """Show where it happened, made safe: an error's text may be a model's."""
+    import traceback
+
+    tell("".join(traceback.format_exception(error)).rstrip())
+    return _failed(
+        f"{type(error).__name__} is a mistake of siftlog's or of the job's, unless "
+        "siftlog verify RUN finds the run damaged: report it with the lines above.",
+        ERROR,
+    )

@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.beside import beside
+from runner.budget import BudgetStatistics
 from runner.cli.speech import ERASE, mutter
 from runner.driver import Driver
 from runner.growth import Growth
-from runner.launch import Watch
+from runner.shell import Watch
 from store.clock import Clock
+from store.spending import dollars
+from store.task import usd
 from store.views import Status
 
 TERMINAL_S: Final = 0.5
@@ -23,7 +26,7 @@ WINDOW_S: Final = 60.0
 
 
 def progress(clock: Clock) -> Watch:
-    """A watcher for `runner.launch.Shell`."""
+    """A watcher for `runner.shell.Shell`."""
 
     @asynccontextmanager
     async def watch(
@@ -80,15 +83,25 @@ class _Meter:
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
-        if rate > 0 and left > 0:
+        if rate > 0 and left > 0 and not figures.pauses:
             parts.append(f"{_duration(left / rate)} left")
         counts = {
+            "from the cache": figures.cached,
             "in flight": figures.in_flight,
             "waiting": figures.waiting,
             "failed": self._failed_before + figures.tasks_failed,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
-        return " · ".join(parts)
+        parts += [f"paused: {pause}" for pause in figures.pauses]
+        return " · ".join(parts + _money(figures.budget))
+
+
+def _money(budget: BudgetStatistics) -> list[str]:
+    """What was spent so far, of what may be; nothing where nothing costs anything."""
+    spent = budget.spent_pico + budget.possible_pico
+    if budget.cap_pico is not None:
+        return [f"{dollars(usd(spent))} of {dollars(usd(budget.cap_pico))}"]
+    return [dollars(usd(spent))] if spent else []
 
 
 def _duration(seconds: float) -> str:

@@ -13,8 +13,10 @@ from typing import Any, assert_never
 from pydantic import BaseModel
 
 from runner.cli import choices
+from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
+    BUDGET,
     DONE,
     ERROR,
     FAILED_TASKS,
@@ -24,12 +26,13 @@ from runner.cli.speech import (
     text,
 )
 from runner.cli.stand import status_json
+from runner.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
-from runner.launch import Ended, Shell
 from runner.options import RunOptions, options_from, read_toml
 from runner.scoring import Scoring, score
 from runner.settings import resolve
+from runner.shell import Shell
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
@@ -93,10 +96,17 @@ def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
     return RunFolder(given["runs_dir"] / name)
 
 
-def shell(given: Mapping[str, Any], folder: RunFolder, work: Work) -> Shell:
-    """What surrounds a run that is started from a command line."""
+def shell(
+    given: Mapping[str, Any],
+    folder: RunFolder,
+    work: Work,
+    leave: Leave | None = None,
+) -> Shell:
+    """What surrounds a run from a command line; *leave* is called as it begins."""
 
     def launched() -> None:
+        if leave is not None:
+            leave(folder)
         if given["as_json"]:
             record({"event": "launch", "run": folder.run_id})
         else:
@@ -136,7 +146,8 @@ def end(
     unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
         tell(ended.why)
-    elif scores:
+    # what a budget paid for is worth its scores; what is missing has just been said
+    if scores and ended.outcome in {"finished", "budget"}:
         try:
             scoring = asyncio.run(
                 score(work.job, folder, work.settings, clock=CLOCK, record=True)
@@ -165,6 +176,7 @@ def end(
                 "tasks": shown["tasks"],
                 "attempts": shown["attempts"],
                 "cost_usd": shown["cost_usd"],
+                "possible_usd": shown["possible_usd"],
                 "scoring": scoring.number if scoring is not None else None,
             }
         )
@@ -175,9 +187,11 @@ def _exit_code(ended: Ended, failed: int) -> int:
     match ended.outcome:
         case "finished":
             return FAILED_TASKS if failed else DONE
+        case "budget":
+            return BUDGET
         case "endpoint":
             return ERROR
-        case "drained" | "held":
+        case "drained" | "held" | "cancelled":
             return INTERRUPTED
         case _:
             assert_never(ended.outcome)

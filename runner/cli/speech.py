@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from store.printable import printable
+from store.printable import LINE, printable
 
 DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
 """Exit codes of every verb (architecture, "Command line")."""
@@ -48,8 +48,14 @@ def record(values: Mapping[str, Any]) -> None:
 
 def text(block: str) -> None:
     """Text for people, on stdout, safe for a terminal."""
-    for line in block.splitlines():
+    # of all that ends a line somewhere, the newline alone is made; the rest is shown
+    for line in block.removesuffix("\n").split("\n"):
         click.echo(printable(line))
+
+
+def row(line: str) -> None:
+    """A line of a list, on stdout: nothing in it can feign a further one."""
+    text(line[: LINE + 1].replace("\n", "\N{SYMBOL FOR LINE FEED}"))
 
 
 def raw(lines: str) -> None:

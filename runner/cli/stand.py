@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from runner.cli.outlook import outlook_json, outlook_lines
 from store.clock import Clock
 from store.estimates import liveness
 from store.runs import RunFolder
+from store.spending import dollars
 from store.task import TaskState
 from store.views import LimitsSeen, Status
 
@@ -22,7 +25,7 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
 def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, Any]:
     """What `status --json` prints."""
     beat = status.heartbeat
-    age = None if beat is None else round((clock.now_us() - beat.at_us) / 1e6, 1)
+    age = None if beat is None else round(max(0, clock.now_us() - beat.at_us) / 1e6, 1)
     return {
         "run": status.run_id,
         "state": state_of(status, folder, clock),
@@ -39,10 +42,13 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "attempts": {
             "started": status.attempts.started,
             "answered": status.attempts.answered,
+            "cached": status.attempts.cached,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
         "cost_usd": status.cost_usd,
+        "possible_usd": status.possible_usd,
+        "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
         "schema": SCHEMA,
         "job": status.job,
@@ -59,21 +65,16 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
             }
             for lane in status.lanes
         ],
-        "limits": [
-            {
-                "model": limits.model,
-                "concurrency": limits.concurrency,
-                "rpm": limits.rpm,
-                "tpm": limits.tpm,
-            }
-            for limits in status.limits
-        ],
+        "limits": [limits_json(limits) for limits in status.limits],
+        "pauses": [asdict(pause) for pause in status.pauses],
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
+        "model_cost_usd": dict(status.model_cost_usd),
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
+        "estimate": status.outlook and outlook_json(status.outlook),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
         "why": status.why,
@@ -86,7 +87,16 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
-    is_live = shown["state"] in {"live", "quiet", "stalled", "lost", "draining"}
+    found = f" ({attempts.cached:,} of them from the response cache)"
+    cached = found if attempts.cached else ""
+    is_live = shown["state"] in {
+        "live",
+        "quiet",
+        "stalled",
+        "lost",
+        "draining",
+        "paused",
+    }
     lines = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
@@ -98,14 +108,20 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
             f"{tasks.skipped:,} skipped, {tasks.open:,} open"
         ),
         (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered, "
-            f"{attempts.failed:,} failed, {attempts.unknown:,} unknown"
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
         ),
         (
             f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
-            f"{status.tokens_out:,} out   cost {_money(status.cost_usd)}"
+            f"{status.tokens_out:,} out"
         ),
+        f"cost      {_cost(status)}",
     ]
+    if status.outlook is not None:
+        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
+    if set(status.models) - {"subject"}:
+        named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
+        lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
     names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:
@@ -116,8 +132,9 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
     lines += [
-        f"limits    {limits.model}: {_limits_text(limits)}" for limits in status.limits
+        f"limits    {limits.model}: {limits_text(limits)}" for limits in status.limits
     ]
+    lines += [f"paused    {pause}" for pause in status.pauses]
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -133,7 +150,17 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     return "\n".join(lines)
 
 
-def _limits_text(limits: LimitsSeen) -> str:
+def limits_json(limits: LimitsSeen) -> dict[str, Any]:
+    """The limits of one model for programs."""
+    return {
+        "model": limits.model,
+        "concurrency": limits.concurrency,
+        "rpm": limits.rpm,
+        "tpm": limits.tpm,
+    }
+
+
+def limits_text(limits: LimitsSeen) -> str:
     """The limits in force, as last observed."""
     said = [f"{limits.concurrency:,} calls at a time"]
     if limits.rpm is not None:
@@ -143,6 +170,14 @@ def _limits_text(limits: LimitsSeen) -> str:
     return ", ".join(said)
 
 
-def _money(cost_usd: float | None) -> str:
-    """Dollars; an unknown price is never zero."""
-    return "?" if cost_usd is None else f"${cost_usd:,.4f}"
+def _cost(status: Status) -> str:
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
+    if status.possible_usd:
+        said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.budget_usd is not None:
+        said.append(f"budget {dollars(status.budget_usd)}")
+    return ", ".join(said)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.function import FunctionClient
 from runner.job import Job
-from runner.reply import Reply
+from runner.reply import AnyReply, Reply
 
 
 class BaselineClient:
@@ -28,11 +28,11 @@ class BaselineClient:
         """The baseline's answer."""
         return await self._client.call(call)
 
-    async def _answer(self, call: Call) -> Reply:
-        text = await asyncio.get_running_loop().run_in_executor(
+    async def _answer(self, call: Call) -> AnyReply:
+        answer = await asyncio.get_running_loop().run_in_executor(
             self._thread, self._job.baseline, call.request
         )
-        return Reply(text=text)
+        return Reply(text=answer) if isinstance(answer, str) else answer
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from runner.reply import Reply
-from runner.request import ChatRequest
+from runner.reply import AnyReply
+from runner.request import Request
 from runner.task import Task
 
 
@@ -20,7 +20,7 @@ class Call:
     """One attempt to be sent."""
 
     task: Task
-    request: ChatRequest
+    request: Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Received:
 
     body: bytes  #: as received, without its transfer's compression
     form: str  #: wire form of the body, a name of `runner.wire`
-    reply: Reply  #: what the body says
+    reply: AnyReply  #: what the body says; of the request's kind
     status: int = 200  #: 200 for clients without HTTP
     headers: dict[str, str] | None = None  #: only those that matter, lower case
 

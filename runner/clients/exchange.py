@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import httpx
 
-from runner.clients.http_sender import HttpSender
+from runner.clients.http_sender import COMPRESSIONS, HttpSender
 from runner.clients.tally import Tally
 from runner.errors import AttemptError
 
@@ -44,6 +44,7 @@ class Exchange:
         self.endpoint = str(request.url.copy_with(query=None))
         self._tally.bytes_sent += len(await request.aread())
         self.status, self.headers, self.body = None, {}, b""
+        request.headers["accept-encoding"] = COMPRESSIONS
         try:
             sender = self._sender_for(request.url)
             self.status, self.headers, self.body = await sender.send(request)

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.tally import Tally
-from runner.reply import Reply
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.reply import AnyReply
+from runner.wire import encode_answer
 
-Answerer: TypeAlias = Callable[[Call], Reply | Awaitable[Reply]]
+Answerer: TypeAlias = Callable[[Call], AnyReply | Awaitable[AnyReply]]
 """Answers a call, at once or later, or raises an `AttemptError`."""
 
 
@@ -28,14 +28,14 @@ class FunctionClient:
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
-        """The function's answer, stored in the form of chat completions."""
+        """The function's answer, stored in the form of its kind."""
         with self._tally.attempt():
             reply = self._answer(call)
             if isawaitable(reply):
                 reply = await reply
-            body = encode_reply(reply.text, reply.finish_reason, reply.usage)
+            form, body = encode_answer(reply)
             self._tally.bytes_received += len(body)
-            return Received(body=body, form=OPENAI_CHAT, reply=reply)
+            return Received(body=body, form=form, reply=reply)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

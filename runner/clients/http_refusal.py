@@ -21,11 +21,14 @@ from runner.errors import (
     BadRequest,
     ContentFiltered,
     ContextTooLong,
+    FormRefused,
     Overloaded,
     RateLimited,
+    SchemaMismatch,
     ServerError,
     Timeout,
 )
+from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
@@ -58,7 +61,21 @@ _CONTEXT = re.compile(
 )
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
-_FORMAT = re.compile(r"response_format|json_schema", re.IGNORECASE)
+_MISMATCH = re.compile(
+    r"json_validate_failed|does not match the expected schema", re.IGNORECASE
+)
+"""What Groq says where the model's reply was not of the form that was asked."""
+_FORM = re.compile(
+    r"response.?format|json.?schema|response_?schema|output_?(format|config)"
+    r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
+    re.IGNORECASE,
+)
+"""What endpoints say that do not take the form asked for. Seen, among others:
+OpenAI "Invalid parameter: 'response_format' of type 'json_schema' is not supported with
+this model", DeepSeek "This response_format type is unavailable now", LM Studio
+"'response_format.type' must be 'json_schema' or 'text'", vLLM "The provided JSON schema
+contains features not supported by xgrammar", ik_llama.cpp, with status 500,
+"response_format type must be one of "text" or "json_object""."""
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
@@ -85,11 +102,12 @@ RULES: Final[tuple[Rule, ...]] = (
         error=ContextTooLong,
         advice="shorten the prompt or choose a model that takes more",
     ),
+    Rule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
     Rule(
-        statuses=_CLIENT,
-        words=_FORMAT,
-        error=BadRequest,
-        advice="try again with --set structured=off",
+        statuses=range(400, 501),
+        words=_FORM,
+        error=FormRefused,
+        advice="asked again in a plainer form",
     ),
     Rule(
         statuses=_only(404),
@@ -173,7 +191,7 @@ def _complaint(body: bytes) -> tuple[str, str]:
     """The error code and the sentence in an error's body, fit for a terminal."""
     try:
         said = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
     if isinstance(said, dict) and "error" in said:
         said = said["error"]
@@ -181,7 +199,10 @@ def _complaint(body: bytes) -> tuple[str, str]:
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
         said = said.get("message") or said.get("detail") or ""
-    return code, one_line(said if isinstance(said, str) else "")
+    if not isinstance(said, str):
+        # a validator's list of faults (FastAPI, Mistral): the field is named in there
+        said = msgspec.json.encode(said).decode()
+    return code, one_line(said)
 
 
 def one_line(text: str) -> str:

@@ -8,24 +8,37 @@ and no reply is read in here.
 from __future__ import annotations
 
 import asyncio
+import base64
 import ipaddress
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from runner.clients.http_refusal import kept
+from runner.clients.http_refusal import kept, one_line
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring
-from runner.errors import AttemptError, ConnectionLost, MalformedReply, Timeout
+from runner.clients.secret import Keyring, Secret
+from runner.errors import (
+    AttemptError,
+    ConnectionLost,
+    MalformedReply,
+    Timeout,
+    UsageError,
+)
 
 KEEPALIVE_S: Final = 4.0
 """Idle connections are closed before the server does it: uvicorn, under vLLM and most
 other servers, closes after 5 s, and a request sent at that moment is lost."""
+
+COMPRESSIONS: Final = "gzip, deflate"
+"""What a reply may be compressed as: both unpack piece by piece. Two of them around
+each other, or zstd, make gigabytes of a few kilobytes before they can be counted."""
+
+_UNPACKED: Final = {"", "identity", *COMPRESSIONS.split(", ")}
 
 TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
     (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
@@ -40,6 +53,9 @@ TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], .
 """From what the transport raises, httpx's wrapping taken off, to what it means here;
 the first that fits decides."""
 
+UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+"""Of these, those after which the endpoint has seen nothing."""
+
 
 class HttpSender:
     """Connections to one endpoint."""
@@ -48,7 +64,8 @@ class HttpSender:
         """Send to *endpoint*, which messages name, and mask *keys* in what comes."""
         self._endpoint = endpoint
         self._options = options
-        self._keys = keys
+        proxy = proxy_for(httpx.URL(endpoint))
+        self._keys = keys.with_also(*_secrets_of(proxy))
         timeouts = options.timeouts
         self._extensions = {
             "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
@@ -56,7 +73,7 @@ class HttpSender:
         # The engine bounds what is in flight; a second bound here could only disagree.
         self._transport = AiohttpTransport(
             limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
-            proxy=proxy_for(httpx.URL(endpoint)),
+            proxy=proxy,
         )
 
     async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
@@ -80,6 +97,13 @@ class HttpSender:
         return response.status_code, headers, self._keys.mask_bytes(body)
 
     async def _read(self, response: httpx.Response) -> bytes:
+        compression = response.headers.get("content-encoding", "").strip().lower()
+        if compression not in _UNPACKED:
+            raise MalformedReply(
+                f"{self._endpoint} compressed its reply as "
+                f"{one_line(compression)!r}, which was not asked for.",
+                status=response.status_code,
+            )
         pieces: list[bytes] = []
         length = 0
         async for piece in response.aiter_bytes():
@@ -105,10 +129,10 @@ class HttpSender:
                 for kind, meaning, what in TRANSPORT_ERRORS
                 if isinstance(cause, kind)
             )
-            said = self._keys.mask(str(cause))
+            said = one_line(self._keys.mask(str(cause)))
             message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
             # The cause is dropped: aiohttp's errors carry the request with its key.
-            raise meaning(message) from None
+            raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -125,3 +149,14 @@ def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
     if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
         return None
     return httpx.Proxy(proxy)
+
+
+def _secrets_of(proxy: httpx.Proxy | None) -> Iterator[Secret]:
+    """What a proxy is told and could repeat: the password, also as it is sent."""
+    if proxy is None or proxy.auth is None:
+        return
+    user, password = proxy.auth
+    sent = base64.b64encode(f"{user}:{password}".encode()).decode()
+    for value in (password, sent):
+        with suppress(UsageError):  # with blanks: that is never sent as it stands
+            yield Secret(value)

@@ -1,4 +1,4 @@
-"""The hot path: chat completions over HTTP, without an SDK.
+"""The hot path: OpenAI's forms over HTTP, without an SDK.
 
 Requests are built once and handed to the transport directly: cookies, redirects,
 retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
@@ -7,24 +7,53 @@ are of no use here (`design/http-transport.md` has the figures).
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, NamedTuple, assert_never
 
 import httpx
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
-from runner.clients.http_sender import HttpSender
+from runner.clients.http_sender import COMPRESSIONS, HttpSender
+from runner.clients.ladder import Ladder
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
-from runner.errors import MalformedReply, UsageError
-from runner.wire import OPENAI_CHAT, decode_reply, encode_chat
+from runner.errors import AttemptError, MalformedReply, UsageError
+from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
+from runner.wire import (
+    OPENAI_CHAT,
+    OPENAI_EMBEDDINGS,
+    RERANK,
+    Structure,
+    decode_reply,
+    encode_chat,
+    encode_embed,
+    encode_rerank,
+)
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
+PATHS: Final[Mapping[str, str]] = {
+    OPENAI_CHAT: "/chat/completions",
+    OPENAI_EMBEDDINGS: "/embeddings",
+    RERANK: "/rerank",
+}
+"""Where requests go, under the base URL, by the form of the reply."""
+
+
+class _Written(NamedTuple):
+    """A request as it leaves, and what to make of what comes."""
+
+    url: httpx.URL
+    content: bytes
+    form: str  #: of the reply
+    met: Callable[[AttemptError], AttemptError]  #: what an error means for this form
+
 
 class OpenAICompatibleClient:
-    """Sends chat completions to one model at one endpoint."""
+    """Sends requests of every kind to one model at one endpoint."""
 
     def __init__(self, model: str, options: ClientOptions) -> None:
         self._model = model
@@ -33,8 +62,14 @@ class OpenAICompatibleClient:
         self._limit: Final = (
             "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
         )
-        self._url = httpx.URL(self._endpoint + "/chat/completions")
-        self._headers = _headers(self._url, options.api_key)
+        self._urls = {
+            form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
+        }
+        structures = Structure if options.structured else (Structure.TEXT,)
+        self._structures = Ladder(*structures)
+        self._packings = Ladder(True, False)  # noqa: FBT003 - the two rungs are bools
+        self._rankings = Ladder(None)
+        self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
         keys = Keyring(options.api_key) if options.api_key else Keyring()
         self._sender = HttpSender(self._endpoint, options, keys)
         self._tally = Tally()
@@ -46,39 +81,49 @@ class OpenAICompatibleClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 the key.
         """
-        content = encode_chat(
-            call.request,
-            self._model,
-            structured=self._options.structured,
-            limit=self._limit,
-        )
+        written = self._written(call.request)
         request = httpx.Request(
-            "POST", self._url, headers=self._headers, content=content
+            "POST", written.url, headers=self._headers, content=written.content
         )
         with self._tally.attempt():
-            self._tally.bytes_sent += len(content)
+            self._tally.bytes_sent += len(written.content)
             status, headers, body = await self._sender.send(request)
             self._tally.bytes_received += len(body)
             if status != httpx.codes.OK:
-                raise refusal(
-                    self._endpoint,
-                    status,
-                    headers,
-                    body,
-                    now_us=self._options.clock.now_us(),
-                )
+                now_us = self._options.clock.now_us()
+                refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
+                raise written.met(refused)
             try:
-                reply = decode_reply(OPENAI_CHAT, body)
+                reply = decode_reply(written.form, body)
             except MalformedReply as error:
                 error.status = status
                 raise
             return Received(
                 body=body,
-                form=OPENAI_CHAT,
+                form=written.form,
                 reply=reply,
                 status=status,
                 headers=headers or None,
             )
+
+    def _written(self, request: Request) -> _Written:
+        match request:
+            case ChatRequest():
+                structure = self._structures.rung if request.schema else Structure.TEXT
+                form, met = OPENAI_CHAT, partial(self._structures.met, asked=structure)
+                content = encode_chat(
+                    request, self._model, structure=structure, limit=self._limit
+                )
+            case EmbedRequest():
+                packed = self._packings.rung
+                form, met = OPENAI_EMBEDDINGS, partial(self._packings.met, asked=packed)
+                content = encode_embed(request, self._model, packed=packed)
+            case RerankRequest():
+                form, met = RERANK, partial(self._rankings.met, asked=None)
+                content = encode_rerank(request, self._model)
+            case _:
+                assert_never(request)
+        return _Written(self._urls[form], content, form, met)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""
@@ -95,6 +140,12 @@ def endpoint_url(base_url: str) -> str:
     Raises:
         UsageError: It is not an HTTP address, or it carries a password.
     """
+    # asked before reading: what cannot be read may hold a password too
+    if "@" in base_url or "?" in base_url:
+        raise UsageError(
+            "The base URL holds a password or a query; "
+            "put the key into the environment instead."
+        )
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
@@ -106,12 +157,9 @@ def endpoint_url(base_url: str) -> str:
             f"The base URL {base_url!r} is not an address; "
             "write it like http://127.0.0.1:8000/v1."
         )
-    if url.userinfo or url.query:
-        raise UsageError(
-            "The base URL holds a password or a query; "
-            "put the key into the environment instead."
-        )
-    path = url.path.rstrip("/").removesuffix("/chat/completions")
+    path = url.path.rstrip("/")
+    for known in PATHS.values():
+        path = path.removesuffix(known)
     return str(url.copy_with(path=path or "/v1", fragment=None))
 
 
@@ -119,7 +167,7 @@ def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
     headers = {
         "host": url.netloc.decode(),
         "accept": "application/json",
-        "accept-encoding": "gzip, deflate",
+        "accept-encoding": COMPRESSIONS,
         "content-type": "application/json",
         "user-agent": "siftlog",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runner.clients.client import ModelClient
 from runner.clients.options import ClientOptions
+from runner.clients.route import Route, route
 from runner.errors import UsageError
 
 
@@ -18,25 +19,32 @@ def open_client(model: str, options: ClientOptions) -> ModelClient:
     Raises:
         UsageError: No client serves that name, or its options do not fit.
     """
-    provider, _, name = model.partition("/")
-    if provider == "baseline":
-        from runner.clients.baseline import BaselineClient  # noqa: PLC0415 - see above
+    match route(model, has_base_url=options.base_url is not None):
+        case Route.BASELINE:
+            from runner.clients.baseline import (  # noqa: PLC0415 - see above
+                BaselineClient,
+            )
 
-        if options.job is None:
-            raise UsageError(f"The model {model!r} answers only inside a job's run.")
-        return BaselineClient(options.job)
-    if model.startswith("recorded:"):
-        from runner.clients.recorded import open_recorded  # noqa: PLC0415 - see above
+            if options.job is None:
+                raise UsageError(
+                    f"The model {model!r} answers only inside a job's run."
+                )
+            return BaselineClient(options.job)
+        case Route.RECORDED:
+            from runner.clients.recorded import (  # noqa: PLC0415 - see above
+                open_recorded,
+            )
 
-        return open_recorded(model.removeprefix("recorded:"), options)
-    if options.base_url is not None or provider == "openai":
-        from runner.clients.openai_compatible import (  # noqa: PLC0415 - see above
-            OpenAICompatibleClient,
-        )
+            return open_recorded(model.removeprefix("recorded:"), options)
+        case Route.DIRECT:
+            from runner.clients.openai_compatible import (  # noqa: PLC0415 - see above
+                OpenAICompatibleClient,
+            )
 
-        return OpenAICompatibleClient(name if provider == "openai" else model, options)
-    from runner.clients.through_litellm import (  # noqa: PLC0415 - see above
-        LiteLLMClient,
-    )
+            return OpenAICompatibleClient(model.removeprefix("openai/"), options)
+        case Route.LITELLM:
+            from runner.clients.through_litellm import (  # noqa: PLC0415 - see above
+                LiteLLMClient,
+            )
 
-    return LiteLLMClient(model, options)
+            return LiteLLMClient(model, options)

@@ -6,15 +6,26 @@ Where several models answered, the name goes on with `#` and the one that is mea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.options import ClientOptions
 from runner.clients.recordings import RecordedFile, RecordedRun, Recording
 from runner.clients.tally import Tally
 from runner.errors import BadRequest
+from runner.reply import AnyReply, Ranking, Reply, Vectors
+from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.wire import decode_reply
 from store.runs import resolve
+
+REPLIES: Final[Mapping[type[Request], type[AnyReply]]] = {
+    ChatRequest: Reply,
+    EmbedRequest: Vectors,
+    RerankRequest: Ranking,
+}
+"""From the kind of a request to that of its reply."""
 
 
 class RecordedClient:
@@ -41,7 +52,14 @@ class RecordedClient:
                 )
             form, body = found
             self._tally.bytes_received += len(body)
-            return Received(body=body, form=form, reply=decode_reply(form, body))
+            reply = decode_reply(form, body)
+            if not isinstance(reply, REPLIES[type(call.request)]):
+                raise BadRequest(
+                    f"What {self._name} holds for {call.task.stage} {call.task.key} is "
+                    "no reply of that kind; name a run that asked the same, since a "
+                    "file of recordings has texts only."
+                )
+            return Received(body=body, form=form, reply=reply)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -16,7 +16,7 @@ import msgspec
 
 from runner.errors import DatasetError, UsageError
 from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.wire import OPENAI_CHAT, UNREADABLE, encode_reply
 from store.views import open_reader, reply, tasks
 
 PAGE: Final = 1000
@@ -108,7 +108,7 @@ class RecordedFile:
     def _line(self, number: int, data: bytes) -> _Line:
         try:
             return self._decoder.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise DatasetError(
                 f"{self._path} line {number}: {error}; a line holds a JSON object "
                 "with key and response."

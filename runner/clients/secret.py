@@ -67,6 +67,10 @@ class Keyring:
         # a key that holds another one must go first, or a piece of it would stay
         self._keys = sorted(keys, key=lambda key: len(key.reveal()), reverse=True)
 
+    def with_also(self, *keys: Secret) -> Keyring:
+        """These keys and *keys*."""
+        return Keyring(*self._keys, *keys)
+
     def mask(self, text: str) -> str:
         """*text* with every occurrence of a key replaced."""
         for key in self._keys:

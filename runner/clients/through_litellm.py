@@ -2,7 +2,7 @@
 
 litellm writes the request and reads the reply; sending, timeouts, masking and the
 meaning of a refusal are those of the direct way. What it made of the reply is stored in
-the form of chat completions, with the reply as it came inside (`design/litellm.md`).
+OpenAI's form of its kind, with the reply as it came inside (`design/litellm.md`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, assert_never
 
 import httpx
 import msgspec
@@ -19,7 +20,9 @@ from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.exchange import Exchange
 from runner.clients.http_refusal import one_line, refusal
 from runner.clients.http_sender import HttpSender
+from runner.clients.ladder import Ladder
 from runner.clients.litellm_library import QUIET, check, library, sending
+from runner.clients.litellm_words import completion, embedding, rerank
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
@@ -37,14 +40,20 @@ from runner.errors import (
     Timeout,
     UsageError,
 )
-from runner.request import ChatRequest, Message, Schema
-from runner.wire import OPENAI_CHAT, decode_reply
+from runner.reply import Usage, Vectors
+from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
+from runner.wire import (
+    OPENAI_CHAT,
+    OPENAI_EMBEDDINGS,
+    RERANK,
+    UNREADABLE,
+    Structure,
+    decode_reply,
+    encode_answer,
+)
 
 CREDENTIAL: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 """Names of variables whose values are masked: litellm may send any of them."""
-
-MOST_BREAKPOINTS: Final = 4
-"""Anthropic refuses a request with more (its documentation, "Prompt caching")."""
 
 MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
     "ContextWindowExceededError": ContextTooLong,
@@ -67,12 +76,15 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
 """What litellm's exceptions mean here, by the name of the class or of its nearest base;
 by name, so that reading this table does not import litellm."""
 
+UNSERVED: Final = re.compile(r"unsupported provider", re.IGNORECASE)
+"""What litellm says, as of a lost connection, where a provider ranks nothing."""
+
 TOLD_BY_WORDS: Final = (ContextTooLong, ContentFiltered, AuthFailed)
 """What providers say with a plain 400 and words of their own, which litellm knows."""
 
 
 class LiteLLMClient:
-    """Sends chat completions to one model of one provider.
+    """Sends requests of every kind to one model of one provider.
 
     Raises:
         UsageError: litellm does not know the provider, or finds no key for it.
@@ -88,9 +100,10 @@ class LiteLLMClient:
         self._options = options
         self._keys = _keyring(options)
         self._senders: dict[str, HttpSender] = {}
-        self._takes_schema = options.structured and library().supports_response_schema(
+        takes_schema = options.structured and library().supports_response_schema(
             model=model
         )
+        self._structures = Ladder(*(Structure if takes_schema else (Structure.TEXT,)))
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -100,36 +113,42 @@ class LiteLLMClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 a key.
         """
-        asked = self._asked(call.request)
+        structure = self._structure(call.request)
         exchange = Exchange(self._sender_for, self._tally)
-        with self._tally.attempt(), self._translated(exchange):
+        with self._tally.attempt(), self._translated(exchange, structure):
             with sending(exchange.send):
-                response = await library().acompletion(**asked)
-            made = response.model_dump_json(exclude_none=True, warnings="none")
-            body = self._keys.mask_bytes(_with_original(made, exchange.body))
+                made = await self._asked(call.request, structure)
+            form, body = _stored(call.request, made, exchange.body)
+            body = self._keys.mask_bytes(body)
             return Received(
                 body=body,
-                form=OPENAI_CHAT,
-                reply=decode_reply(OPENAI_CHAT, body),
+                form=form,
+                reply=decode_reply(form, body),
                 status=exchange.status or httpx.codes.OK.value,
                 headers=exchange.headers or None,
             )
 
-    def _asked(self, request: ChatRequest) -> dict[str, Any]:
-        """The keywords of the completion."""
-        asked: dict[str, Any] = {
-            **QUIET,
-            "model": self._model,
-            "messages": _messages(request, self._model),
-            "max_tokens": request.max_tokens,
-        }
+    def _structure(self, request: Request) -> Structure:
+        """How the form of the reply is asked for; only chats have one."""
+        has_schema = isinstance(request, ChatRequest) and request.schema is not None
+        return self._structures.rung if has_schema else Structure.TEXT
+
+    async def _asked(self, request: Request, structure: Structure) -> Any:  # noqa: ANN401 - litellm's own classes
+        """What litellm makes of the reply."""
+        words: dict[str, Any] = {**QUIET, "model": self._model}
         if self._options.api_key is not None:
-            asked["api_key"] = self._options.api_key.reveal()
-        if request.temperature is not None:
-            asked["temperature"] = request.temperature
-        if request.schema is not None and self._takes_schema:
-            asked["response_format"] = _response_format(request.schema)
-        return asked
+            words["api_key"] = self._options.api_key.reveal()
+        match request:
+            case ChatRequest():
+                words |= completion(request, self._model, structure)
+                return await library().acompletion(**words)
+            case EmbedRequest():
+                words |= embedding(request, self._model)
+                return await library().aembedding(**words)
+            case RerankRequest():
+                return await library().arerank(**words, **rerank(request))
+            case _:
+                assert_never(request)
 
     def _sender_for(self, url: httpx.URL) -> HttpSender:
         """The connections to *url*'s host: a provider's address is litellm's affair."""
@@ -139,12 +158,13 @@ class LiteLLMClient:
         return self._senders[origin]
 
     @contextmanager
-    def _translated(self, exchange: Exchange) -> Iterator[None]:
+    def _translated(self, exchange: Exchange, structure: Structure) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises
             # The cause is dropped: litellm's errors carry the request with its key.
-            raise self._meaning(error, exchange) from None
+            meaning = self._meaning(error, exchange)
+            raise self._structures.met(meaning, structure) from None
 
     def _meaning(self, error: Exception, exchange: Exchange) -> AttemptError:
         """What *error* stands for.
@@ -159,6 +179,8 @@ class LiteLLMClient:
         # litellm adds tracebacks and links from the second line on
         said = one_line(self._keys.mask(str(error).partition("\n")[0]))
         if exchange.status is None:
+            if UNSERVED.search(said):
+                return BadRequest(f"{self._model}: {said}")
             return (meaning or BadRequest)(f"{self._model}: {said}")
         if httpx.codes.is_success(exchange.status):
             return MalformedReply(
@@ -202,62 +224,36 @@ def _keyring(options: ClientOptions) -> Keyring:
     return Keyring(*keys)
 
 
-def _messages(request: ChatRequest, model: str) -> list[dict[str, Any]]:
-    """The messages, with marks for Anthropic's prompt cache where they are known.
-
-    Other providers cache by themselves, or, as Gemini, through requests of their own
-    that litellm would make for the same marks.
-    """
-    if "claude" not in model.lower():
-        return [
-            {"role": message.role, "content": message.text}
-            for message in request.messages
-        ]
-    spare = sum(part.cache for each in request.messages for part in each.parts)
-    messages = []
-    for message in request.messages:
-        blocks, spare = _blocks(message, spare)
-        messages.append({"role": message.role, "content": blocks})
-    return messages
-
-
-def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
-    """The message cut after its breakpoints; the last few of all *marks* are set."""
-    blocks: list[dict[str, Any]] = []
-    text = ""
-    for part in message.parts:
-        text += part.text
-        if part.cache:
-            block: dict[str, Any] = {"type": "text", "text": text}
-            if marks <= MOST_BREAKPOINTS:
-                block["cache_control"] = {"type": "ephemeral"}
-            marks -= 1
-            blocks.append(block)
-            text = ""
-    if text or not blocks:
-        blocks.append({"type": "text", "text": text})
-    return blocks, marks
-
-
-def _with_original(made: str, received: bytes) -> bytes:
-    """What litellm made of a reply, with the reply itself in it.
+def _stored(request: Request, made: Any, received: bytes) -> tuple[str, bytes]:  # noqa: ANN401 - litellm's own classes
+    """Form and body to be stored: litellm's reading of a reply, and the reply in it.
 
     litellm leaves things out (of a reply that Gemini's filter stopped, the text), and
-    what was paid for is kept as it came.
+    what was paid for is kept as it came. Most vectors and rankings come in the very
+    form that they are stored in: they would only lie there twice.
     """
+    if isinstance(request, ChatRequest):
+        body = made.model_dump_json(exclude_none=True, warnings="none").encode()
+        return OPENAI_CHAT, _with_original(body, received)
+    form = OPENAI_EMBEDDINGS if isinstance(request, EmbedRequest) else RERANK
+    with suppress(MalformedReply):
+        decode_reply(form, received)
+        return form, received
+    plain = made.model_dump(exclude_none=True, warnings="none")
+    if form == OPENAI_EMBEDDINGS:
+        rows = sorted(plain["data"], key=itemgetter("index"))
+        counted = plain.get("usage", {}).get("prompt_tokens", 0)
+        usage = Usage(tokens_in=counted, tokens_out=0)
+        vectors = Vectors.of((row["embedding"] for row in rows), usage)
+        body = encode_answer(vectors)[1]
+    else:
+        body = msgspec.json.encode(plain)
+    return form, _with_original(body, received)
+
+
+def _with_original(made: bytes, received: bytes) -> bytes:
+    """What litellm made of a reply, with the reply itself in it."""
     try:
         msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         received = msgspec.json.encode(received.decode(errors="replace"))
-    return b'%s,"received":%s}' % (made.encode()[:-1], received)
-
-
-def _response_format(schema: Schema) -> dict[str, Any]:
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": schema.name,
-            "strict": True,
-            "schema": msgspec.json.decode(schema.json),
-        },
-    }
+    return b'%s,"received":%s}' % (made[:-1], received)

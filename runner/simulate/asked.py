@@ -1,14 +1,25 @@
-"""A chat completion's body as the endpoint reads it."""
+"""The body of a request as the endpoint reads it, by its path."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from runner.errors import BadRequest
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.request import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Part,
+    Request,
+    RerankRequest,
+    Schema,
+)
+
+_T = TypeVar("_T")
 
 BYTES_PER_TOKEN: Final = 4
 """English prose in the common tokenizers; the simulation needs no better figure."""
@@ -19,13 +30,9 @@ class Asked:
     """What came over the wire."""
 
     model: str
-    request: ChatRequest
-    tokens: int  #: of the prompt, by its length
-
-    @property
-    def text(self) -> str:
-        """Everything that was said so far."""
-        return "\n".join(message.text for message in self.request.messages)
+    request: Request
+    tokens: int  #: of what was sent, by its length
+    packed: bool = False  #: vectors are asked for in base64
 
 
 class _Text(msgspec.Struct):
@@ -55,25 +62,73 @@ class _Body(msgspec.Struct):
     response_format: _ResponseFormat | None = None
 
 
-_decoder: Final = msgspec.json.Decoder(_Body)
+class _EmbedBody(msgspec.Struct):
+    model: str
+    input: list[str] | str
+    dimensions: int | None = None
+    encoding_format: Literal["float", "base64"] = "float"
+
+
+class _RerankBody(msgspec.Struct):
+    model: str
+    query: str
+    documents: list[str]
+    top_n: int | None = None
+
+
+def _decoded(body: bytes, form: type[_T], name: str) -> _T:
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"The body is not {name} request ({error}).") from None
 
 
 def read_request(body: bytes) -> Asked:
-    """The request in *body*; raise `BadRequest` where it is none."""
-    try:
-        asked = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(
-            f"The body is not a chat completion request ({error})."
-        ) from None
+    """The chat in *body*; raise `BadRequest` where there is none."""
+    asked = _decoded(body, _Body, "a chat completion")
     request = ChatRequest(
         messages=tuple(_message(message) for message in asked.messages),
         max_tokens=asked.max_tokens or asked.max_completion_tokens or 0,
         temperature=asked.temperature,
         schema=_schema(asked.response_format),
     )
-    size = sum(len(part.text) for m in request.messages for part in m.parts)
-    return Asked(model=asked.model, request=request, tokens=1 + size // BYTES_PER_TOKEN)
+    return _asked(asked.model, request, said(request))
+
+
+def said(request: ChatRequest) -> str:
+    """Everything that was said in a chat so far."""
+    return "\n".join(message.text for message in request.messages)
+
+
+def read_embed(body: bytes) -> Asked:
+    """The texts to embed in *body*; raise `BadRequest` where there are none."""
+    asked = _decoded(body, _EmbedBody, "an embeddings")
+    texts = (asked.input,) if isinstance(asked.input, str) else tuple(asked.input)
+    request = EmbedRequest(texts=texts, dimensions=asked.dimensions)
+    packed = asked.encoding_format == "base64"
+    return _asked(asked.model, request, *texts, packed=packed)
+
+
+def read_rerank(body: bytes) -> Asked:
+    """The documents to rank in *body*; raise `BadRequest` where there are none."""
+    asked = _decoded(body, _RerankBody, "a rerank")
+    request = RerankRequest(
+        query=asked.query, documents=tuple(asked.documents), top_n=asked.top_n
+    )
+    return _asked(asked.model, request, *(asked.query + d for d in asked.documents))
+
+
+READERS: Final[Mapping[str, Callable[[bytes], Asked]]] = {
+    "/chat/completions": read_request,
+    "/embeddings": read_embed,
+    "/rerank": read_rerank,
+}
+"""From a path below the base URL to what reads its requests."""
+
+
+def _asked(model: str, request: Request, *texts: str, packed: bool = False) -> Asked:
+    tokens = 1 + sum(map(len, texts)) // BYTES_PER_TOKEN
+    return Asked(model=model, request=request, tokens=tokens, packed=packed)
 
 
 def _message(message: _Message) -> Message:

@@ -36,6 +36,11 @@ class Bucket:
         self._now = max(now, self._now)
         return self._level
 
+    def change(self, *, rate: float, capacity: float, now: float) -> None:
+        """Fill at another rate up to another capacity from now on."""
+        self._level = min(capacity, self.level(now))
+        self._rate, self._capacity = rate, capacity
+
     def full_in_s(self, now: float) -> float:
         """Seconds until it is full again."""
         return (self._capacity - self.level(now)) / self._rate

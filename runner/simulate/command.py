@@ -23,6 +23,12 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--rate-drop", type=_SHARE, default=0.0, help="Share cut off.")
 @click.option("--rate-hang", type=_SHARE, default=0.0, help="Share never answered.")
 @click.option("--rps", type=float, help="Requests a second that are served.")
+@click.option(
+    "--rps-after",
+    type=(float, float),
+    metavar="SECONDS RPS",
+    help="Another --rps, so long after the first request.",
+)
 @click.option("--tpm", type=float, help="Tokens a minute that are served.")
 @click.option("--limit-headers", is_flag=True, help="Tell the limits in x-ratelimit-*.")
 @click.option(

@@ -24,7 +24,7 @@ class Outcome(enum.StrEnum):
     MALFORMED = "malformed"  #: status 200 and a body that is no reply
     DROPPED = "dropped"  #: the connection was cut before or in the reply
     HANG = "hang"  #: no byte was ever sent
-    REFUSED = "refused"  #: 400: the request was no chat completion
+    REFUSED = "refused"  #: 400: the request was none
     GONE = "gone"  #: the client left, or the server stopped, before the reply was out
 
 

@@ -19,9 +19,11 @@ class Limits:
     def __init__(self, options: SimulateOptions, now: float) -> None:
         rps, tpm = options.rps, options.tpm
         self._told = options.limit_headers
+        self._rps_after = options.rps_after
+        self._changes_at: float | None = None
         self._buckets: dict[str, tuple[float, Bucket]] = {}
         if rps is not None:
-            requests = Bucket(rate=rps, capacity=max(1.0, rps), now=now)
+            requests = Bucket(rate=rps, capacity=_burst(rps), now=now)
             self._buckets["requests"] = (rps * 60, requests)
         if tpm is not None:
             self._buckets["tokens"] = (
@@ -31,6 +33,7 @@ class Limits:
 
     def admit(self, tokens: int, now: float) -> float:
         """Take a request of *tokens*: 0.0, or the seconds to wait, nothing taken."""
+        self._change(now)
         amounts = {"requests": 1, "tokens": tokens}
         wait_s = max(
             (
@@ -43,6 +46,19 @@ class Limits:
             for name, (_, bucket) in self._buckets.items():
                 bucket.take(amounts[name], now)
         return wait_s
+
+    def _change(self, now: float) -> None:
+        """Another limit on requests, where its time has come."""
+        if self._rps_after is None:
+            return
+        after_s, rps = self._rps_after
+        if self._changes_at is None:
+            self._changes_at = now + after_s
+        if now >= self._changes_at:
+            self._rps_after = None
+            _, bucket = self._buckets["requests"]
+            bucket.change(rate=rps, capacity=_burst(rps), now=now)
+            self._buckets["requests"] = (rps * 60, bucket)
 
     def charge(self, tokens: int, now: float) -> None:
         """Count the tokens of a reply too; they are known only once it is there."""
@@ -67,6 +83,11 @@ def retry_after(wait_s: float) -> dict[str, str]:
         "retry-after": str(math.ceil(wait_s)),
         "retry-after-ms": str(math.ceil(wait_s * 1000)),
     }
+
+
+def _burst(rps: float) -> float:
+    """Requests that are served at once: one second's worth."""
+    return max(1.0, rps)
 
 
 def _duration(seconds: float) -> str:

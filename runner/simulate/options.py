@@ -22,6 +22,7 @@ class SimulateOptions:
     rate_drop: float = 0.0
     rate_hang: float = 0.0
     rps: float | None = None  #: requests a second that are served
+    rps_after: tuple[float, float] | None = None  #: after so many seconds, this rps
     tpm: float | None = None  #: tokens a minute that are served
     limit_headers: bool = False  #: tell the limits in `x-ratelimit-*`
     ledger: Path | None = None
@@ -44,3 +45,10 @@ class SimulateOptions:
             raise UsageError("Latency and jitter are times; give 0 or more.")
         if any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)):
             raise UsageError("--rps and --tpm are limits; give more than 0.")
+        if self.rps_after is not None and (
+            self.rps is None or min(self.rps_after) <= 0
+        ):
+            raise UsageError(
+                "--rps-after changes --rps after so many seconds; give both, "
+                "more than 0."
+            )

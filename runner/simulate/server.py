@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -20,14 +20,14 @@ from aiohttp import web
 
 from runner.errors import BadRequest, UsageError
 from runner.registry import load_job
-from runner.simulate.asked import Asked, read_request
+from runner.simulate.asked import READERS, Asked
 from runner.simulate.fate import Fate, Outcome, fate
 from runner.simulate.ledger import Ledger, LedgerLine
 from runner.simulate.limits import Limits, retry_after
 from runner.simulate.model import (
     SimulatedModel,
-    completion,
     malformed,
+    reply_body,
     tokens_of,
 )
 from runner.simulate.options import SimulateOptions
@@ -106,19 +106,20 @@ class _Endpoint:
         path = request.path.removeprefix("/v1")
         if request.method == "GET" and path == "/models":
             return _reply(200, b'{"object":"list","data":[]}')
-        if request.method != "POST" or path != "/chat/completions":
+        read = READERS.get(path) if request.method == "POST" else None
+        if read is None:
             return _reply(404, _complaint(f"There is nothing at {request.path}."))
-        return await self._complete(request, await request.content.read())
+        return await self._answer(request, await request.content.read(), read)
 
-    async def _complete(
-        self, request: web.BaseRequest, body: bytes
+    async def _answer(
+        self, request: web.BaseRequest, body: bytes, read: Callable[[bytes], Asked]
     ) -> web.StreamResponse:
         digest = hashlib.sha256(body).hexdigest()
         seen = self._seen[digest]
         self._seen[digest] += 1
         number, received_ms = next(self._numbers), self._now_ms()
         try:
-            asked = read_request(body)
+            asked = read(body)
         except BadRequest as error:
             model, destined, tokens = "", REFUSED, 0
             reply = _reply(destined.status, _complaint(str(error)))
@@ -156,10 +157,10 @@ class _Endpoint:
             case Outcome.SERVER_ERROR:
                 body = _complaint("The simulated model failed.")
             case outcome:
-                text = self._model.answer(asked, digest)
-                body = completion(asked, digest, text)
-                self._limits.charge(tokens_of(text), now)
-                tokens += tokens_of(text)
+                answer = self._model.answer(asked, digest)
+                body = reply_body(asked, digest, answer)
+                self._limits.charge(tokens_of(answer), now)
+                tokens += tokens_of(answer)
                 if outcome is Outcome.MALFORMED:
                     body = malformed(body, destined.shape)
         return destined, _reply(destined.status or 200, body, told), tokens

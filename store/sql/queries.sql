@@ -207,7 +207,8 @@ SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM task AS t JOIN event AS e ON e.seq = t.reply_seq
 LEFT JOIN body AS b ON b.seq = e.seq WHERE t.task = ?;
 -- name: started
-SELECT e.ver, e.facts FROM task AS t JOIN event AS e ON e.seq = t.started_seq
+SELECT e.seq, e.ver, e.facts
+FROM task AS t JOIN event AS e ON e.seq = t.started_seq
 WHERE t.task = ?;
 -- name: events
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
@@ -286,6 +287,12 @@ SELECT created_us FROM run;
 SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
 -- name: tasks_count
 SELECT count(*) FROM tasks WHERE {};
+-- name: tasks_by_lane
+SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
+ORDER BY stage, model;
+-- name: lane_costs
+SELECT stage, model, sum(cost_pico), sum(succeeded) FROM minute
+GROUP BY stage, model HAVING sum(succeeded) > 0 ORDER BY stage, model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -297,6 +304,13 @@ SELECT at_us, pid, host FROM heartbeat;
 SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
+-- name: usage
+SELECT stage, model, sum(succeeded), sum(tokens_in), sum(tokens_out) FROM minute
+GROUP BY stage, model ORDER BY stage, model;
+-- name: model_calls
+SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
+-- name: model_costs
+SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
 -- name: error_classes
 SELECT class, stage, model, n, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;
@@ -309,8 +323,8 @@ SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 -- name: planned_upto
-SELECT k.name, e.ver, e.facts FROM mark AS m JOIN event AS e ON e.seq = m.seq
-JOIN kind AS k ON k.id = e.kind
+SELECT e.seq, k.name, e.ver, e.facts
+FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
 -- name: task_events
 WITH RECURSIVE own(seq) AS (
@@ -326,6 +340,24 @@ SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task L
 -- name: descendants
 SELECT * FROM tasks WHERE root <> task AND root >= ? AND root <= ? AND task <= ?
 ORDER BY root, task;
+-- name: roots_of_model
+SELECT * FROM tasks
+WHERE model_id = (SELECT id FROM model WHERE name = ?) AND task > ? AND root = task
+ORDER BY task LIMIT ?;
+-- name: descendants_of
+SELECT * FROM tasks
+WHERE root <> task AND root IN (SELECT value FROM json_each(?)) ORDER BY root, task;
+-- name: attempts_of
+WITH RECURSIVE own(task, seq) AS (
+  SELECT task, event_seq FROM task
+  WHERE task IN (SELECT value FROM json_each(?)) AND event_seq IS NOT NULL
+  UNION ALL
+  SELECT own.task, e.prev FROM own JOIN event AS e ON e.seq = own.seq
+  WHERE e.prev IS NOT NULL
+)
+SELECT own.task, e.ts_us, k.name, e.ver, e.facts
+FROM own JOIN event AS e ON e.seq = own.seq JOIN kind AS k ON k.id = e.kind
+ORDER BY own.task, e.seq;
 -- name: replies
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data
 FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq

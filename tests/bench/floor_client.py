@@ -24,11 +24,11 @@ async def main(todo: Work) -> None:
     numbers = iter(range(todo.calls))
     base_url = todo.url.removesuffix("/chat/completions")
     client = open_client("openai/x", ClientOptions(base_url=base_url))
-    stop = timed(todo.calls)
+    watch = timed(todo)
     async with asyncio.TaskGroup() as group:
         for _ in range(todo.concurrency):
             group.create_task(worker(client, numbers))
-    stop()
+    watch.stop()
     await client.close()
 
 

@@ -30,11 +30,11 @@ async def main(todo: Work) -> None:
     # making a client reads the certificates, 20 ms each: not part of a call
     clients = [httpx.AsyncClient(timeout=60) for _ in range(todo.concurrency)]
     with tempfile.TemporaryFile("w") as out:
-        stop = timed(todo.calls)
+        watch = timed(todo)
         async with asyncio.TaskGroup() as group:
             for client in clients:
                 group.create_task(worker(client, todo.url, numbers, out))
-        stop()
+        watch.stop()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ Each floor is a script of its own, run by `calls_per_second.py`:
 
     python -m tests.bench.floor_socket BASE_URL CALLS CONCURRENCY
 
-It prints one JSON object, `{"calls_per_s": ..., "cpu_ms": ...}`.
+It prints one JSON object, `{"calls_per_s": ..., "cpu_ms": ...}`, with `steady_per_s`
+where it told of each answer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from tests.bench.steady import steady_per_s
 
 SENTENCE = "Carriers of the variant needed a lower dose than the other patients did. "
 
@@ -29,7 +31,7 @@ class Work:
 
 def work() -> Work:
     """The arguments of the script."""
-    base_url, calls, concurrency = sys.argv[1:4]
+    base_url, calls, concurrency = sys.argv[1:]
     return Work(
         url=f"{base_url}/chat/completions",
         calls=int(calls),
@@ -52,13 +54,32 @@ def body(number: int) -> dict[str, object]:
     }
 
 
-def timed(calls: int) -> Callable[[], None]:
-    """Start the watch; the function returned stops it and prints the figures."""
-    began, cpu = time.perf_counter(), time.process_time()
+def timed(todo: Work) -> Watch:
+    """Start the watch."""
+    return Watch(todo)
 
-    def stop() -> None:
-        seconds, busy = time.perf_counter() - began, time.process_time() - cpu
-        figures = {"calls_per_s": calls / seconds, "cpu_ms": busy / calls * 1000}
+
+class Watch:
+    """Times the calls of a floor, and prints the figures when it is stopped."""
+
+    def __init__(self, todo: Work) -> None:
+        self._todo = todo
+        self._answered_s: list[float] = []
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    def answered(self) -> None:
+        """A call was answered."""
+        self._answered_s.append(time.perf_counter())
+
+    def stop(self) -> None:
+        """All calls were answered."""
+        seconds = time.perf_counter() - self._began
+        busy = time.process_time() - self._cpu
+        figures = {
+            "calls_per_s": self._todo.calls / seconds,
+            "cpu_ms": busy / self._todo.calls * 1000,
+        }
+        if self._answered_s:
+            slots = self._todo.concurrency
+            figures["steady_per_s"] = steady_per_s(self._answered_s, slots)
         print(json.dumps(figures))
-
-    return stop

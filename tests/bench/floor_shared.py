@@ -31,11 +31,11 @@ async def main(todo: Work) -> None:
     )
     with tempfile.TemporaryFile("w") as out:
         async with httpx.AsyncClient(limits=limits, timeout=60) as client:
-            stop = timed(todo.calls)
+            watch = timed(todo)
             async with asyncio.TaskGroup() as group:
                 for _ in range(todo.concurrency):
                     group.create_task(worker(client, todo.url, numbers, out))
-            stop()
+            watch.stop()
 
 
 if __name__ == "__main__":

@@ -6,16 +6,19 @@ import asyncio
 import json
 from urllib.parse import urlsplit
 
-from tests.bench.floor_prompts import Work, body, timed, work
+from tests.bench.floor_prompts import Watch, Work, body, timed, work
 from tests.bench.floor_server import REPLY
 
 
 class Asker(asyncio.Protocol):
     """Sends the next request of the common queue as soon as a reply is whole."""
 
-    def __init__(self, queue: list[bytes], done: asyncio.Future[None]) -> None:
+    def __init__(
+        self, queue: list[bytes], done: asyncio.Future[None], watch: Watch
+    ) -> None:
         self.queue = queue
         self.done = done
+        self.watch = watch
         self.buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -34,6 +37,7 @@ class Asker(asyncio.Protocol):
         self.buffer += data
         if self.buffer.endswith(REPLY):
             self.buffer = b""
+            self.watch.answered()
             self.ask()
 
 
@@ -48,16 +52,16 @@ async def main(todo: Work) -> None:
         )
         requests.append(head.encode() + content)
     loop = asyncio.get_running_loop()
-    stop = timed(todo.calls)
+    watch = timed(todo)
     waiting = []
     for _ in range(todo.concurrency):
         done = loop.create_future()
         waiting.append(done)
         await loop.create_connection(
-            lambda done=done: Asker(requests, done), where.hostname, where.port
+            lambda done=done: Asker(requests, done, watch), where.hostname, where.port
         )
     await asyncio.wait(waiting)
-    stop()
+    watch.stop()
 
 
 if __name__ == "__main__":

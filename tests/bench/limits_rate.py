@@ -1,9 +1,9 @@
 """How much of an allowed rate is used, and how many requests are refused for it.
 
 The simulated rows run the real scheduler and limiter against `siftlog simulate`'s own
-limits on a virtual clock. The real ones send for three minutes over loopback, and the
-server's ledger is counted. All figures are those of the worst minute from the second
-on, but for the minute in which a limit is halved.
+limits on a virtual clock. The real ones send for some minutes over loopback, and the
+server's ledger is counted. The figures are those of the worst minute from the second
+on, the minute in which a limit changes among them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +26,9 @@ from tests.processes import simulated, start
 RPS = 50
 TPM = 600_000
 LEAST_USED, MOST_REFUSED = 0.97, 0.005
-MINUTES = 3
-CEILING = Limits(concurrency=256)
-PAPERS, REPLICATES = 130, 12
+CONCURRENCY = 256
+FREE_CONCURRENCY, FREE_LATENCY_S = 64, (1.0, 2.0)
+PAPERS, REPLICATES = 130, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,18 @@ class Case:
     rules: tuple[Rules, ...] = (Rules(rps=RPS),)
     models: tuple[str, ...] = ("a",)
     with_headers: bool = False
-    allowed: float = RPS * 60
+    chance: float = 0.0
+    concurrency: int = CONCURRENCY
+    latency_s: tuple[float, float] = (0.2, 0.4)
+    minutes: int = 3
     counts_tokens: bool = False
+
+    def allowed(self, minute: int) -> float:
+        """Requests or tokens in a minute, the first being 0."""
+        rules = [r for r in self.rules if r.since_s <= 60 * minute][-1]
+        if rules.rps is None and rules.tpm is None:
+            return 60 * self.concurrency / (sum(self.latency_s) / 2)
+        return rules.tpm or 60 * (rules.rps or 0)
 
 
 CASES = (
@@ -49,20 +60,31 @@ CASES = (
         name="token limit, headers",
         rules=(Rules(tpm=TPM),),
         with_headers=True,
-        allowed=TPM,
         counts_tokens=True,
     ),
     Case(
         name="token limit, no headers",
         rules=(Rules(tpm=TPM),),
-        allowed=TPM,
         counts_tokens=True,
     ),
     Case(name="two models", models=("a", "b")),
-)
-HALVING = Case(
-    name="from 100/s to 50/s in minute 3",
-    rules=(Rules(rps=2 * RPS), Rules(since_s=120, rps=RPS)),
+    Case(
+        name="from 100/s to 50/s after two minutes",
+        rules=(Rules(rps=2 * RPS), Rules(since_s=120, rps=RPS)),
+        minutes=4,
+    ),
+    Case(
+        name="from 25/s to 50/s after two minutes",
+        rules=(Rules(rps=RPS / 2), Rules(since_s=120, rps=RPS)),
+        minutes=5,
+    ),
+    Case(
+        name="5 % refused by chance, no limit",
+        rules=(Rules(),),
+        chance=0.05,
+        concurrency=FREE_CONCURRENCY,
+        latency_s=FREE_LATENCY_S,
+    ),
 )
 
 
@@ -70,22 +92,29 @@ def measure(quick: bool) -> list[Row]:
     """Rows of the table; *quick*: simulated only."""
     rows: list[Row] = []
     for case in CASES:
-        rows += _rows(case, "simulated", _in_virtual_time(case, 4)[1:])
-    halved = _in_virtual_time(HALVING, 5)
-    rows += _rows(HALVING, "simulated, minute 3", halved[2:3])
-    rows += _rows(HALVING, "simulated, after", halved[3:])
-    if not quick:
-        for case in CASES:
-            rows += _rows(case, "loopback", _for_real(case)[1:])
+        rows += _rows(case, "simulated", _in_virtual_time(case))
+        if not quick:
+            rows += _rows(case, "loopback", _for_real(case))
     return rows
 
 
+def by_minute(case: Case, minutes: list[Minute]) -> list[tuple[float, float]]:
+    """Share of what is allowed that was used, and share refused, each minute."""
+    return [
+        (
+            (m.tokens if case.counts_tokens else m.served) / case.allowed(number),
+            m.refused_share,
+        )
+        for number, m in enumerate(minutes)
+    ]
+
+
 def _rows(case: Case, how: str, minutes: list[Minute]) -> list[Row]:
-    used = min(
-        (m.tokens if case.counts_tokens else m.served) / case.allowed for m in minutes
-    )
-    refused = max(m.refused_share for m in minutes)
-    what = f"{case.name} ({how})"
+    shares = by_minute(case, minutes)
+    text = ", ".join(f"{100 * used:.1f}/{100 * share:.2f}" for used, share in shares)
+    used = min(used for used, _ in shares[1:])
+    refused = max(refused for _, refused in shares[1:]) - case.chance
+    what = f"{case.name} ({how}; by minute {text})"
     return [
         Row(
             target="limits",
@@ -96,7 +125,7 @@ def _rows(case: Case, how: str, minutes: list[Minute]) -> list[Row]:
         ),
         Row(
             target="limits",
-            what=f"{what}: % refused",
+            what=f"{case.name} ({how}): % refused, less those by chance",
             value=100 * refused,
             goal=f"<= {100 * MOST_REFUSED:g}",
             met=refused <= MOST_REFUSED,
@@ -104,36 +133,48 @@ def _rows(case: Case, how: str, minutes: list[Minute]) -> list[Row]:
     ]
 
 
-def _in_virtual_time(case: Case, minutes: int) -> list[Minute]:
+def _in_virtual_time(case: Case) -> list[Minute]:
     world = World(
         rules=case.rules,
-        models=dict.fromkeys(case.models, CEILING),
+        models=dict.fromkeys(case.models, Limits(concurrency=case.concurrency)),
         with_headers=case.with_headers,
         tokens=(200, 400),
+        chance=case.chance,
+        latency_s=case.latency_s,
     )
-    return world.run(minutes)
+    return world.run(case.minutes)
+
+
+def _simulate_options(case: Case) -> Iterator[object]:
+    first, *later = case.rules
+    if first.rps is not None:
+        yield from ("--rps", first.rps)
+    if first.tpm is not None:
+        yield from ("--tpm", first.tpm)
+    for rules in later:
+        yield from ("--rps-after", rules.since_s, rules.rps)
+    if case.with_headers:
+        yield "--limit-headers"
+    least, most = case.latency_s
+    yield from ("--latency-ms", 1000 * least, "--jitter-ms", 1000 * (most - least))
+    yield from ("--rate-429", case.chance, "--job", "paper-investigation")
 
 
 def _for_real(case: Case) -> list[Minute]:
-    (rules,) = case.rules
-    limit = ("--rps", RPS) if rules.rps is not None else ("--tpm", TPM)
-    told = ("--limit-headers",) if case.with_headers else ()
-    delay = ("--latency-ms", 200, "--jitter-ms", 200)
     with tempfile.TemporaryDirectory() as name:
         folder, ledger = Path(name), Path(name) / "ledger.jsonl"
         corpus = write_corpus(folder / "corpus", PAPERS)
-        job = ("--job", "paper-investigation")
-        with simulated(
-            *limit, *told, *delay, *job, "--ledger", ledger, cwd=folder
-        ) as url:
+        options = _simulate_options(case)
+        with simulated(*options, "--ledger", ledger, cwd=folder) as url:
             models = [word for model in case.models for word in ("--model", model)]
             process = start(
                 *("generate", "paper-investigation", "--run-id", "rate", *models),
                 *("--base-url", url, "--replicates", REPLICATES, *corpus),
+                *("--concurrency", case.concurrency),
                 cwd=folder,
             )
-            _send_for(process, MINUTES)
-        return _by_minute(read_ledger(ledger))
+            _send_for(process, case.minutes)
+        return _by_minute(read_ledger(ledger), case.minutes)
 
 
 def _send_for(process: subprocess.Popen[str], minutes: int) -> None:
@@ -147,12 +188,12 @@ def _send_for(process: subprocess.Popen[str], minutes: int) -> None:
         raise RuntimeError("the run was too short to be measured")
 
 
-def _by_minute(lines: list[LedgerLine]) -> list[Minute]:
+def _by_minute(lines: list[LedgerLine], count: int) -> list[Minute]:
     begin_ms = min(line.received_ms for line in lines)
-    minutes: list[list[LedgerLine]] = [[] for _ in range(MINUTES)]
+    minutes: list[list[LedgerLine]] = [[] for _ in range(count)]
     for line in lines:
         minute = (line.received_ms - begin_ms) // 60_000
-        if minute < MINUTES:
+        if minute < count:
             minutes[minute].append(line)
     return [_minute(found) for found in minutes]
 

@@ -54,6 +54,7 @@ def _plan(cwd: Path, corpus: list[str], replicates: int) -> tuple[float, float, 
             [
                 *(SIFTLOG, "generate", "paper-investigation", *corpus),
                 *("--mode=extract", "--model=x", f"--base-url={url}"),
+                *("--price=0.15,0.60", "--budget=1000000"),
                 *(f"--run-id={run}", f"--replicates={replicates}"),
             ],
             cwd=cwd,

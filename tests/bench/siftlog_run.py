@@ -15,6 +15,7 @@ from pathlib import Path
 
 from store.views import events, last_seq, open_reader, status
 from tests.bench.floor_prompts import SENTENCE
+from tests.bench.steady import steady_per_s
 from tests.processes import SIFTLOG
 
 
@@ -24,20 +25,30 @@ class Figures:
 
     calls_per_s: float
     cpu_ms: float  #: of the calling process, per call
+    steady_per_s: float = 0.0  #: calls, see `steady`; 0: not measured
 
 
 def siftlog(base_url: str, calls: int, concurrency: int) -> Figures:
     """Everything on: durable log, projections, limiter, parsing."""
     few_cpu_s, _ = _run(base_url, concurrency, concurrency)
-    cpu_s, seconds = _run(base_url, calls, concurrency)
+    cpu_s, times = _run(base_url, calls, concurrency)
     return Figures(
-        calls_per_s=calls / seconds,
+        calls_per_s=calls / times.seconds,
         cpu_ms=(cpu_s - few_cpu_s) / (calls - concurrency) * 1000,
+        steady_per_s=steady_per_s(times.answered_s, concurrency),
     )
 
 
-def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, float]:
-    """CPU seconds of the process, and seconds from its first call to its last event."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """When things happened, as the log has it."""
+
+    seconds: float  #: from the first call to the last event
+    answered_s: list[float]
+
+
+def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, _Times]:
+    """CPU seconds of the process, and the times in its log."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench, papers = _papers(folder, calls)
@@ -45,6 +56,7 @@ def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, float]:
             *(SIFTLOG, "generate", "paper-investigation", "--json"),
             *("--base-url", base_url, "--model", "openai/bench"),
             *("--concurrency", str(concurrency)),
+            *("--price", "0.15,0.60", "--budget", "1000000"),
             *("--set", "mode=extract", "--set", "structured=off"),
             *("--set", f"bench={bench}", "--set", f"papers={papers}"),
             *("--runs-dir", folder, "--run-id", "bench"),
@@ -58,8 +70,8 @@ def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, float]:
             process.returncode = os.waitstatus_to_exitcode(code)
         if process.returncode != 0:
             raise RuntimeError(f"siftlog ended with {process.returncode}: {said}")
-        seconds = _seconds(folder / "bench" / "log.db", calls)
-        return usage.ru_utime + usage.ru_stime, seconds
+        times = _times(folder / "bench" / "log.db", calls)
+        return usage.ru_utime + usage.ru_stime, times
 
 
 def _papers(folder: Path, count: int) -> tuple[Path, Path]:
@@ -74,11 +86,15 @@ def _papers(folder: Path, count: int) -> tuple[Path, Path]:
     return bench, papers
 
 
-def _seconds(log: Path, calls: int) -> float:
+def _times(log: Path, calls: int) -> _Times:
     with open_reader(log) as reader:
         answered = status(reader).attempts.answered
         if answered != calls:
             raise RuntimeError(f"{answered} of {calls} calls were answered")
         (first,) = events(reader, kinds=["attempt_started"], limit=1)
         (last,) = events(reader, after=last_seq(reader) - 1)
-        return (last.ts_us - first.ts_us) / 1e6
+        answers = events(reader, kinds=["attempt_answered"], limit=calls)
+    return _Times(
+        seconds=(last.ts_us - first.ts_us) / 1e6,
+        answered_s=[answer.ts_us / 1e6 for answer in answers],
+    )

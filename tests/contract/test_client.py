@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -16,11 +17,12 @@ from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.clients.function import FunctionClient
 from runner.errors import AttemptError, BadRequest, UsageError
 from runner.job import Job
-from runner.reply import Reply
-from runner.request import ChatRequest, Message, Part
+from runner.reply import AnyReply, Ranking, Reply, Vectors
+from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.task import Task
+from runner.testing_roles import PanelJob
 from runner.wire import decode_reply
 
 pytestmark = pytest.mark.asyncio
@@ -39,17 +41,20 @@ def call(key: str) -> Call:
     )
 
 
-class Echo:
-    """As much of a job as a baseline needs."""
-
-    def baseline(self, request: ChatRequest) -> str:
-        return request.messages[-1].text
+def embed(key: str) -> Call:
+    return replace(call(key), request=EmbedRequest(texts=(key, "What of it?")))
 
 
-def answer(call: Call) -> Reply:
+def rank(key: str) -> Call:
+    request = RerankRequest(query=key, documents=("What of it?", key))
+    return replace(call(key), request=request)
+
+
+def answer(call: Call) -> AnyReply:
     if call.task.key not in KEYS:
         raise BadRequest("no such key")
-    return Reply(text=call.task.key)
+    said = PanelJob().baseline(call.request)
+    return Reply(text=said) if isinstance(said, str) else said
 
 
 @asynccontextmanager
@@ -59,7 +64,7 @@ async def function(_folder: Path) -> AsyncIterator[ModelClient]:
 
 @asynccontextmanager
 async def baseline(_folder: Path) -> AsyncIterator[ModelClient]:
-    client = open_client("baseline/lexical", ClientOptions(job=cast("Job", Echo())))
+    client = open_client("baseline/lexical", ClientOptions(job=cast("Job", PanelJob())))
     yield client
     await client.close()
 
@@ -113,6 +118,9 @@ CLIENTS: list[Opener] = [
     openai_compatible,
     through_litellm,
 ]
+KINDS: list[Opener] = [function, baseline, openai_compatible]
+"""Those that serve every kind; what litellm does stands in a test of its own, and a
+recording answers what was recorded."""
 FAILING: list[Opener] = [
     function,
     recorded_file,
@@ -152,6 +160,24 @@ async def test_calls_at_the_same_time_get_an_answer_each_to_their_own_question(
     assert figures.answered == 2 * len(KEYS)
     assert (figures.failed, figures.in_flight) == (0, 0)
     assert figures.bytes_received > 0
+
+
+@pytest.mark.parametrize("opened", KINDS)
+async def test_vectors_and_scores_come_one_a_text_and_read_back_the_same(
+    opened: Opener, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as client:
+        embedded = await client.call(embed("PMC1"))
+        ranked = await client.call(rank("PMC1"))
+        again = await client.call(embed("PMC1"))
+    for received in (embedded, ranked):
+        assert decode_reply(received.form, received.body) == received.reply
+    assert isinstance(embedded.reply, Vectors)
+    assert len(embedded.reply.packed) == 2
+    assert len(set(embedded.reply.packed)) == 2
+    assert embedded.reply == again.reply
+    assert isinstance(ranked.reply, Ranking)
+    assert {each.index for each in ranked.reply.results} == {0, 1}
 
 
 @pytest.mark.parametrize("opened", FAILING)

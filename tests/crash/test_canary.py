@@ -2,54 +2,135 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from store.clock import SystemClock
 from store.runs import RunFolder
 from store.views import events, open_reader, payload
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.refusing import serve
 
+CLOCK = SystemClock()
+JOB = "paper-investigation"
 CANARY = "sk-canary-7f3a9c51e8"
-
+LOGIN = f"user:{CANARY}"
 
 DIRECT = ("--model=openai/x", "--base-url={url}", "--api-key-env=MY_KEY")
 THROUGH_LITELLM = ("--model=nvidia_nim/x",)
 
 
-@pytest.mark.parametrize("words", [DIRECT, THROUGH_LITELLM], ids=["direct", "litellm"])
-@pytest.mark.parametrize("statuses", [(401,), (500, 429, 400), (200,), (403, 503)])
-def test_no_file_event_or_message_holds_the_key(
-    words: tuple[str, ...], statuses: tuple[int, ...], tmp_path: Path
-) -> None:
-    corpus = write_corpus(tmp_path / "corpus", 4)
-    with serve(*statuses) as url:
-        (tmp_path / ".env").write_text(
-            f"MY_KEY={CANARY}\nNVIDIA_NIM_API_KEY={CANARY}\nNVIDIA_NIM_API_BASE={url}\n"
-        )
-        done = siftlog(
-            *("run", "paper-investigation", *corpus, "--run-id=r"),
-            *(word.format(url=url) for word in words),
-            *("--deadline-s=1", "--json"),
-            cwd=tmp_path,
-            check=False,
-        )
-    assert done.returncode in {1, 3, 5}, done.stderr
-    said = [done.stdout, done.stderr]
-    said.append(siftlog("status", "r", cwd=tmp_path).stdout)
-    said.append(siftlog("events", "r", "--json", cwd=tmp_path).stdout)
-    siftlog("export", "r", cwd=tmp_path)
-    assert not [text for text in said if CANARY in text]
-    folder = tmp_path / "runs" / "r"
-    for path in folder.rglob("*"):
-        assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+def _holds_key(text: str | bytes) -> bool:
+    return CANARY.encode() in (text if isinstance(text, bytes) else text.encode())
+
+
+def _search(cwd: Path, done: subprocess.CompletedProcess[str]) -> list[bytes]:
+    """Look for the key wherever the run went; the bodies that it stored."""
+    looks = ("status r", "events r --json", "export r")
+    said = [siftlog(*words.split(), cwd=cwd).stdout for words in looks]
+    said += [done.stdout, done.stderr]
+    assert not [text for text in said if _holds_key(text)]
+    assert not [text for text in said if "Traceback" in text]
+    folder = cwd / "runs" / "r"
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert not [path.name for path in files if _holds_key(path.read_bytes())]
     with open_reader(RunFolder(folder).log) as reader:
         bodies = [
             payload(reader, recorded.seq) or b""
             for recorded in events(reader, limit=100_000)
         ]
-    assert not [body for body in bodies if CANARY.encode() in body]
+    assert not [body for body in bodies if _holds_key(body)]
+    return bodies
+
+
+def _run(
+    cwd: Path, *words: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    corpus = write_corpus(cwd / "corpus", 4)
+    done = siftlog(
+        *("run", JOB, *corpus, "--run-id=r", "--deadline-s=1", "--json", *words),
+        cwd=cwd,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode in ({0} if "--detach" in words else {1, 3, 5}), done.stderr
+    return done
+
+
+@pytest.mark.parametrize("words", [DIRECT, THROUGH_LITELLM], ids=["direct", "litellm"])
+@pytest.mark.parametrize("statuses", [(401,), (500, 429, 400), (200,), (403, 307)])
+def test_no_file_event_or_message_holds_the_key(
+    words: tuple[str, ...], statuses: tuple[int, ...], tmp_path: Path
+) -> None:
+    with serve(*statuses) as url:
+        (tmp_path / ".env").write_text(
+            f"MY_KEY={CANARY}\nNVIDIA_NIM_API_KEY={CANARY}\nNVIDIA_NIM_API_BASE={url}\n"
+        )
+        done = _run(tmp_path, *(word.format(url=url) for word in words))
+    bodies = _search(tmp_path, done)
     # what the endpoint echoed is there, with the key blotted out
     assert [body for body in bodies if b"Bearer ***" in body]
+
+
+def test_what_a_detached_run_writes_down_holds_no_key(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "r")
+    with serve(500, 401) as url:
+        words = [word.format(url=url) for word in DIRECT]
+        done = _run(tmp_path, *words, "--detach", MY_KEY=CANARY)
+        deadline = CLOCK.monotonic() + 30
+        while folder.is_alive():
+            assert CLOCK.monotonic() < deadline, "the run does not end"
+            time.sleep(0.05)
+    assert "refused the key" in folder.diagnostics.read_text()
+    _search(tmp_path, done)
+
+
+@pytest.mark.parametrize(
+    "place", ["http://{login}@{host}", "http://{host}/v1?key={key}"]
+)
+def test_a_providers_address_with_a_password_is_not_repeated(
+    place: str, tmp_path: Path
+) -> None:
+    with serve(401) as url:
+        host = url.removeprefix("http://")
+        address = place.format(login=LOGIN, host=host, key=CANARY)
+        done = _run(
+            tmp_path,
+            "--model=nvidia_nim/x",
+            NVIDIA_NIM_API_KEY="sk-another-0000000",
+            NVIDIA_NIM_API_BASE=address,
+        )
+    _search(tmp_path, done)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"--base-url=http://{LOGIN}@host",
+        f"--base-url=ftp://{LOGIN}@host",
+        f"--base-url={LOGIN}@host",
+        f"--base-url=http://{LOGIN}/more@host:x",
+        f"--base-url=http://host/v1?key={CANARY}",
+        f"--api-key-env={CANARY}",
+    ],
+)
+def test_a_key_in_the_wrong_place_is_refused_unseen(words: str, tmp_path: Path) -> None:
+    done = siftlog("run", JOB, "--model=openai/x", words, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert not _holds_key(done.stdout + done.stderr)
+    assert len(done.stderr.splitlines()) == 2  # the first says that a sample is used
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_key_in_a_configuration_file_is_refused_unseen(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    for line in (f'api_key_env = "{CANARY}"', f'api_key = "{CANARY}"'):
+        config.write_text(f"model = 'x'\n[models.x]\n{line}\n")
+        done = siftlog("run", JOB, f"--config={config}", cwd=tmp_path, check=False)
+        assert done.returncode == 2
+        assert not _holds_key(done.stdout + done.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == ["c.toml"]

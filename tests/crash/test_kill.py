@@ -1,177 +1,165 @@
-"""kill -9 of the real process, from outside, at any moment: nothing is paid twice.
+"""The real process, hit from outside at any moment: nothing is paid twice.
 
-The endpoint is the project's own and keeps a ledger of what it served; the two books
-are compared after every kill. The short form runs in `make test`, the counts of the
-promise (5,000 tasks, 50 kills) in `make prove`.
+The endpoint is the project's own, misbehaves, and keeps a ledger of what it served; the
+two books are compared after every blow. The short form runs in `make test`, the counts
+of the promise in `make prove`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import random
-import signal
-import statistics
-import subprocess
-import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from jobs.paper_investigation import job
+from jobs.paper_investigation import job as papers
 from runner.cli.choices import job_settings
-from runner.plan import task_of
+from runner.job import Job
 from runner.settings import resolve
-from runner.simulate.ledger import LedgerLine, read_ledger
-from runner.wire import encode_chat
-from store.clock import SystemClock
+from runner.simulate.ledger import read_ledger
 from store.runs import RunFolder
-from store.task import TaskRow, TaskState
-from store.views import open_reader, tasks
-from tests.corpus import TASKS_A_PAPER, write_corpus
+from tests.corpus import write_corpus
+from tests.crash.blows import BLOWS, Toll, shuffled
+from tests.crash.books import Books
+from tests.crash.panel.job import job as panel
+from tests.crash.survey.job import job as survey
+from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
 PROVE = "SIFTLOG_PROVE" in os.environ
-PAPERS, KILLS = (620, 50) if PROVE else (60, 6)
-CONCURRENCY = 32
-MODEL = "tested"
-ENGINE = ("--concurrency", CONCURRENCY, "--json")
-SETTLED_S = 0.4
-"""By then the endpoint has settled whatever was in flight at a kill."""
-SERVER = ("--job", "paper-investigation", "--seed", 5, "--latency-ms", 150)
+CONCURRENCY = 24
+MODELS = ("tested", "acme/other model")
+MISBEHAVING = (
+    *("--latency-ms", 60, "--jitter-ms", 100),
+    *("--rate-429", 0.005, "--rate-5xx", 0.01, "--rate-hang", 0.002),
+    *("--rate-malformed", 0.01, "--rate-drop", 0.01),
+)
+ENGINE = (f"--concurrency={CONCURRENCY}", "--timeout-s=1", "--json")
 
 
-class Books:
-    """A run's log and the endpoint's ledger, side by side."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A run, and how often it is hit by what."""
 
-    def __init__(self, cwd: Path, corpus: list[str]) -> None:
-        self.folder = RunFolder(cwd / "runs" / "r")
-        self.ledger = cwd / "ledger.jsonl"
-        typed = job_settings(corpus, [])
-        settings = resolve(job, typed=typed, environment={}, file={})
-        self._dataset = job.load(settings)
-
-    def served(self) -> list[LedgerLine]:
-        """Requests that were answered in full, in order of arrival."""
-        return [line for line in read_ledger(self.ledger) if line.outcome == "answered"]
-
-    def rows(self) -> list[TaskRow]:
-        """All tasks of the run."""
-        rows: list[TaskRow] = []
-        with open_reader(self.folder.log) as reader:
-            while page := tasks(reader, after=len(rows), limit=2000):
-                rows += page
-        return rows
-
-    def body(self, row: TaskRow) -> str:
-        """SHA-256 of the body that asks for a task: the ledger's name of it."""
-        request = job.request(self._dataset, task_of(row))
-        content = encode_chat(request, MODEL, structured=True)
-        return hashlib.sha256(content).hexdigest()
+    job: Job
+    words: tuple[str, ...]  #: the job's settings, as typed
+    options: tuple[str, ...]  #: of the run
+    models: int  #: that are asked, in any role
+    hits: tuple[int, ...]  #: how often by each of `BLOWS`
+    least_deadly: int  #: SIGKILLs that must have met calls in flight
 
 
-def _wait_for_requests(
-    ledger: Path, count: int, process: subprocess.Popen[str]
+def _survey(_folder: Path) -> Case:
+    """Every kind of follow-up, replies to be asked for again, and a budget."""
+    return Case(
+        job=survey,
+        words=(f"--items={450 if PROVE else 40}", "--reask=1"),
+        options=("--replicates=2", "--price=1,2", "--budget=1000"),
+        models=2,
+        hits=(110, 10, 18, 18, 18, 20, 10) if PROVE else (4, 1, 1, 1, 1, 1, 1),
+        least_deadly=100 if PROVE else 3,
+    )
+
+
+def _panel(_folder: Path) -> Case:
+    """Vectors, rankings and judges beside the answers."""
+    return Case(
+        job=panel,
+        words=(f"--items={400 if PROVE else 30}",),
+        options=("--judge-model=j", "--embed-model=e", "--rerank-model=r"),
+        models=5,
+        hits=(20, 0, 2, 2, 2, 2, 2) if PROVE else (2, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
+def _papers(folder: Path) -> Case:
+    """The job that people use, with the cache that its runs share."""
+    return Case(
+        job=papers,
+        words=(*write_corpus(folder / "corpus", 110 if PROVE else 25), "--reask=1"),
+        options=("--cache", "--cache-dir=cache"),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (2, 0, 0, 0, 0, 1, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
+JOBS = {
+    "survey": "tests.crash.survey.job:job",
+    "panel": "tests.crash.panel.job:job",
+}
+
+
+@pytest.mark.timeout(1800 if PROVE else 600)
+@pytest.mark.parametrize("case_in", [_survey, _panel, _papers])
+def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
+    case_in: Callable[[Path], Case], tmp_path: Path
 ) -> None:
-    """Until the endpoint has seen *count* requests, or the run has ended."""
-    for _ in range(60_000):
-        if process.poll() is not None:
-            return
-        if ledger.exists() and ledger.read_bytes().count(b"\n") >= count:
-            return
-        time.sleep(0.002)
-    pytest.fail("the run hangs")
-
-
-class Toll:
-    """What the kills found, and the checks that hold at each."""
-
-    def __init__(self) -> None:
-        self.in_flight: list[int] = []
-        self.unrecorded: list[int] = []  #: served before the kill, not in the log
-        self.recorded: set[str] = set()  #: bodies whose answer was in the log
-        self.served = 0  #: answered requests at the latest kill
-        self.lines = 0  #: of the ledger, once it had settled
-
-    @property
-    def kills(self) -> int:
-        return len(self.in_flight)
-
-    def check_repeats(self, books: Books) -> None:
-        later = {line.request for line in books.served()[self.served :]}
-        assert not later & self.recorded, "an answer in the log was asked for again"
-
-    def take(self, books: Books, killed_ms: int) -> None:
-        time.sleep(SETTLED_S)
-        rows = books.rows()
-        running = [row for row in rows if row.state is TaskState.RUNNING]
-        self.in_flight.append(sum(row.reply_seq is None for row in running))
-        self.recorded = {books.body(row) for row in rows if row.reply_seq is not None}
-        served = books.served()
-        before = {line.request for line in served if line.finished_ms <= killed_ms}
-        self.unrecorded.append(len(before - self.recorded))
-        self.served = len(served)
-        self.lines = books.ledger.read_bytes().count(b"\n")
-
-    def __str__(self) -> str:
-        return (
-            f"{self.kills} kills, {sum(self.in_flight)} unknown; in flight: median "
-            f"{statistics.median(self.in_flight)}, at most {max(self.in_flight)}; "
-            f"served and not recorded: median {statistics.median(self.unrecorded)}, "
-            f"at most {max(self.unrecorded)}"
-        )
-
-
-def _run_under_fire(command: list[object], books: Books, cwd: Path) -> Toll:
-    """Kill the run and resume it until the kills are used up and it ends by itself."""
-    chance = random.Random(11)
-    planned = PAPERS * TASKS_A_PAPER * 3 // 4  # a spoiled extraction asks less
-    toll = Toll()
-    while True:
-        process = start(*command, cwd=cwd)
-        if toll.kills < KILLS:
-            at = int((toll.kills + chance.random()) * planned / KILLS)
-            _wait_for_requests(books.ledger, max(at, toll.lines + 5), process)
-            time.sleep(chance.uniform(0, 0.3))
-            process.send_signal(signal.SIGKILL)
-        killed_ms = SystemClock().now_us() // 1000
-        code = process.wait(timeout=600)
-        toll.check_repeats(books)
-        if code != -signal.SIGKILL:
-            assert code == 0, (cwd / "err.txt").read_text()[-2000:]
-            return toll
-        toll.take(books, killed_ms)
-        command = ["resume", "r", *command[-4:]]
-
-
-@pytest.mark.timeout(1800 if PROVE else 300)
-def test_killed_at_random_moments_a_run_repeats_nothing_it_had_recorded(
-    tmp_path: Path,
-) -> None:
-    corpus = write_corpus(tmp_path / "corpus", PAPERS)
+    case = case_in(tmp_path)
+    environment = plugged(tmp_path / "plugged", **JOBS)
     calm, wild = tmp_path / "calm", tmp_path / "wild"
     calm.mkdir()
     wild.mkdir()
-    run = ["run", "paper-investigation", *corpus, f"--model={MODEL}", "--run-id=r"]
-    with simulated(*SERVER, cwd=calm) as url:
-        siftlog(*run, *ENGINE, f"--base-url={url}", cwd=calm)
-    books = Books(wild, corpus)
-    with simulated(*SERVER, "--ledger", books.ledger, cwd=wild) as url:
-        toll = _run_under_fire([*run, *ENGINE, f"--base-url={url}"], books, wild)
-    print(f"\n{toll}")
-    assert toll.kills == KILLS, "the run was over before its kills were"
-    assert min(toll.in_flight) > 0, "a kill hit nothing in flight"
-    assert max(toll.in_flight) <= CONCURRENCY
-    assert max(toll.unrecorded) <= CONCURRENCY
+    # what a reply says depends on the seed and the request alone
+    server = ("--job", case.job.name, "--seed", 5)
+    with simulated(*server, cwd=calm, env=environment) as url:
+        command = (*_new(case), *ENGINE, f"--base-url={url}")
+        siftlog(*command, cwd=calm, env=environment)
 
-    end = status(wild, "r")
-    assert end["attempts"]["unknown"] == sum(toll.in_flight)
-    requests = len(read_ledger(books.ledger))
+    ledger = wild / "ledger.jsonl"
+    settings = resolve(
+        case.job, typed=job_settings(case.words, []), environment={}, file={}
+    )
+    folder = RunFolder(wild / "runs" / "r")
+    books = Books(folder, ledger, case.job, case.job.load(settings))
+    toll = Toll(books, ledger, slots=CONCURRENCY * case.models, seed=11)
+    with simulated(
+        *(*server, *MISBEHAVING, "--ledger", ledger), cwd=wild, env=environment
+    ) as url:
+        _run_under_fire(case, wild, url, toll, environment)
+    print(f"\n{case.job.name}\n{toll}")
+
+    deadly = toll.tallies["SIGKILL"].in_flight
+    assert sum(map(bool, deadly)) >= case.least_deadly
+    books.read()
+    books.check()
+    assert not books.in_flight
+    assert books.unknown.total() == toll.unknown
+    end = status(wild, "r", env=environment)
+    attempts, tasks = end["attempts"], end["tasks"]
+    assert attempts["unknown"] == toll.unknown
+    assert attempts["answered"] == books.answered.total() + books.cached
     # what was killed before its first byte left is known to the log alone
-    assert end["attempts"]["started"] - sum(toll.in_flight) <= requests
-    assert requests <= end["attempts"]["started"]
-    assert end["tasks"]["open"] == end["tasks"]["failed"] == 0
-    assert end["tasks"]["completed"] == end["tasks"]["planned"]
+    requests = len(read_ledger(ledger))
+    sent = attempts["started"] - books.cached
+    assert sent - toll.unknown <= requests <= sent
+    assert tasks["open"] == tasks["failed"] == 0
+    assert tasks["completed"] == tasks["planned"]
     score = Path("runs/r/scores/1/scorecard.json")
     assert (wild / score).read_bytes() == (calm / score).read_bytes()
     siftlog("verify", "r", cwd=wild)
+
+
+def _new(case: Case) -> tuple[str, ...]:
+    models = [f"--model={model}" for model in MODELS]
+    return ("run", case.job.name, *case.words, *models, *case.options, "--run-id=r")
+
+
+def _run_under_fire(
+    case: Case, cwd: Path, url: str, toll: Toll, environment: dict[str, str]
+) -> None:
+    """Hit the run and resume it until it has had its blows; let it end by itself."""
+    command = _new(case)
+    counts = dict(zip(BLOWS, case.hits, strict=True))
+    for name in shuffled(counts, seed=11):
+        process = start(
+            *(*command, *ENGINE, *BLOWS[name].options, f"--base-url={url}"),
+            cwd=cwd,
+            env=environment,
+        )
+        assert toll.hit(process, name), "the run was over before its blows were"
+        command = ("resume", "r")
+    siftlog("resume", "r", *ENGINE, f"--base-url={url}", cwd=cwd, env=environment)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from store import projections
 from store.errors import IllegalMove
-from store.events import AttemptFailed, Entry, TasksPlanned
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    Entry,
+    TasksPlanned,
+)
 from store.fold import Fold
 from store.manifest import planned_tasks
 from store.run_state import RunState
@@ -104,15 +111,17 @@ def test_minutes_and_counters_tell_the_same_story(entries: list[Entry]) -> None:
         minutes = [sum(c) for c in list(zip(*rows["minute"], strict=True))[3:]]
         started, succeeded, failed, retried, *sums = minutes or [0] * 7
         events = [type(entry.event).__name__ for entry in entries]
-        assert started == counters.get("attempts_started", 0)
-        assert started == events.count("AttemptStarted")
+        found, found_after_start = _found(entries)
+        assert counters.get("answers_cached", 0) == found
+        assert counters.get("attempts_started", 0) == events.count("AttemptStarted")
+        # a start that was no request is none of that minute's
+        assert started == events.count("AttemptStarted") - found_after_start
         assert succeeded == events.count("TaskCompleted")
         assert failed == events.count("TaskFailed")
         tokens_and_cost = ("tokens_in", "tokens_out", "cost_pico")
         assert sums == [counters.get(name, 0) for name in tokens_and_cost]
-        assert sum(row[3] for row in rows["latency_hist"]) == events.count(
-            "AttemptAnswered"
-        )
+        answers = events.count("AttemptAnswered")
+        assert sum(row[3] for row in rows["latency_hist"]) == answers - found
         assert sum(row[3] for row in rows["error_class"]) == counters.get(
             "attempts_failed", 0
         )
@@ -129,6 +138,27 @@ def test_minutes_and_counters_tell_the_same_story(entries: list[Entry]) -> None:
         assert counters.get("tasks_unparsed", 0) == len(unread)
         unknown = sum(row[10] for row in rows["task"])
         assert counters.get("attempts_unknown", 0) == unknown
+
+
+def _found(entries: list[Entry]) -> tuple[int, int]:
+    """Cached answers, and of them those that a recorded start came before."""
+    sent: set[int] = set()
+    found = after_start = 0
+    for entry in entries:
+        match entry.event:
+            case AttemptStarted(task=number):
+                sent.add(number)
+            case AttemptAnswered(task=number, cached=cached):
+                found += cached
+                after_start += cached and number in sent
+                sent.discard(number)
+            case AttemptFailed(task=number):
+                sent.discard(number)
+            case AttemptsAbandoned(attempts=attempts):
+                sent.difference_update(number for number, _ in attempts)
+            case _:
+                pass
+    return found, after_start
 
 
 def _draft(state: TaskState) -> TaskDraft:

@@ -11,6 +11,7 @@ import pytest
 
 from runner import errors as e
 from runner.attempts import Parts
+from runner.budget import Budget
 from runner.clients.client import Call
 from runner.clients.function import Answerer, FunctionClient
 from runner.driver import Driver, Outcome
@@ -51,6 +52,7 @@ class Bench:
         self.answer = answer
         self.concurrency = concurrency
         self.grace_s = grace_s
+        self.budget = Budget()
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
@@ -64,7 +66,9 @@ class Bench:
                 clock=LoopClock(),
                 clients={"m": FunctionClient(self.answer)},
                 scheduler=Scheduler(
-                    [("m", stages, limits, Endpoint("x"))], deadline_s=3600
+                    [("m", stages, limits, Endpoint("x"))],
+                    deadline_s=3600,
+                    budget=self.budget,
                 ),
                 growth=Growth(
                     job=self.job,

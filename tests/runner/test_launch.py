@@ -18,6 +18,7 @@ from runner.job import InputFile
 from runner.options import RunOptions, options_from
 from runner.request import ChatRequest
 from runner.scoring import effective_settings, score
+from runner.shell import Shell
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
@@ -37,8 +38,8 @@ async def _unwatched(
     yield
 
 
-def _shell(tmp_path: Path, told: list[str] | None = None) -> launch.Shell:
-    return launch.Shell(
+def _shell(tmp_path: Path, told: list[str] | None = None) -> Shell:
+    return Shell(
         clock=SystemClock(),
         environment={},
         runs_dir=tmp_path,

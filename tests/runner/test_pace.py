@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.pace import DEAF_S, Pace
+from runner.pace import Pace
 from runner.simulate.bucket import Bucket
 
 RTT_S = 0.002
+
+
+def _refuse(pace: Pace, now: float, sent_at: float, resume_at: float = 0.0) -> None:
+    pace.missed(sent_at)
+    pace.refused(now, sent_at, 0, resume_at)
 
 
 def _press(
@@ -21,13 +29,13 @@ def _press(
         if when > now:
             now = when + RTT_S / 4
             continue
-        pace.sent(now)
+        pace.sent(now, 0)
         if server.wait_s(1, now) == 0.0:
             server.take(1, now)
             passed += 1
         else:
             refused += 1
-            pace.refused(now + RTT_S, now, now + RTT_S)
+            _refuse(pace, now + RTT_S, now)
         now += 1 / most
     return passed, refused
 
@@ -35,14 +43,14 @@ def _press(
 def test_nothing_is_held_back_before_a_refusal() -> None:
     pace = Pace()
     assert pace.rate is None
-    pace.sent(0.0)
+    pace.sent(0.0, 0)
     assert pace.ready_at(0.0) == 0.0
 
 
 def test_one_refusal_holds_and_does_not_slow_down() -> None:
     pace = Pace()
-    pace.sent(1.0)
-    pace.refused(1.1, 1.0, 1.1)
+    pace.sent(1.0, 0)
+    _refuse(pace, 1.1, 1.0)
     assert pace.ready_at(1.1) > 1.1
     assert pace.ready_at(2.0) == 2.0
     assert pace.rate is None
@@ -50,8 +58,8 @@ def test_one_refusal_holds_and_does_not_slow_down() -> None:
 
 def test_a_pause_that_the_endpoint_asked_for_is_part_of_the_hold() -> None:
     pace = Pace()
-    pace.sent(1.0)
-    pace.refused(1.1, 1.0, 31.1)
+    pace.sent(1.0, 0)
+    _refuse(pace, 1.1, 1.0, 31.1)
     assert pace.ready_at(1.2) == 31.1
 
 
@@ -90,26 +98,34 @@ def test_a_pace_that_is_not_used_does_not_grow() -> None:
     assert pace.rate <= 1.05 * learned
 
 
-def test_refusals_that_slowing_down_does_not_lessen_are_no_matter_of_rate() -> None:
-    pace, now = Pace(), 0.0
-    for n in range(4000):
+def test_a_step_upwards_that_is_refused_is_undone_at_once() -> None:
+    pace, server = Pace(), Bucket(rate=50, capacity=50, now=0.0)
+    now, rates = 40.0, []
+    _press(pace, server, now)
+    while now < 160.0:
+        _press(pace, server, 0.1, start=now)
+        now += 0.1
+        assert pace.rate is not None
+        rates.append(pace.rate)
+    steps = [(a, b) for a, b in itertools.pairwise(rates) if b > 1.04 * a]
+    undone = [(a, b) for a, b in itertools.pairwise(rates) if b < a / 1.04]
+    assert 2 <= len(steps) <= 12
+    assert undone
+    assert all(b < 56 for _, b in undone)
+
+
+@pytest.mark.parametrize("one_in", [10, 50, 200])
+def test_a_pace_that_is_refused_however_low_it_is_becomes_doubtful(one_in: int) -> None:
+    pace, now, sent = Pace(), 0.0, 0
+    while not pace.is_doubtful and sent < 20 * one_in + 400:
         now = max(now + 0.005, pace.ready_at(now))
         pace.ready_at(now)
-        pace.sent(now)
-        if n % 20 == 19:
-            pace.refused(now + RTT_S, now, now + 0.1)
-        if pace.is_deaf(now):
-            break
-    assert pace.is_deaf(now)
+        pace.sent(now, 0)
+        sent += 1
+        if sent % one_in == 0:
+            _refuse(pace, now + RTT_S, now, now + 0.1)
+    assert pace.is_doubtful
+    assert 0.5 / one_in <= pace.share <= 2 / one_in
+    pace.drop(now)
     assert pace.rate is None
-    assert not pace.is_deaf(now + DEAF_S)
-
-
-def test_not_listening_ends_for_good_where_it_makes_refusals_many() -> None:
-    pace = Pace()
-    pace._deaf_until = 1e9
-    for n in range(200):
-        pace.sent(n / 100)
-        if n % 2:
-            pace.refused(n / 100 + RTT_S, n / 100, n / 100)
-    assert not pace.is_deaf(2.0)
+    assert not pace.is_doubtful

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import launch
 from runner.cli.speech import record, tell
+from runner.creation import create
 from runner.driver import Driver
 from runner.errors import UsageError
 from runner.growth import Growth
@@ -67,7 +67,7 @@ def test_an_imported_run_is_never_sent_to_a_model(tmp_path: Path) -> None:
     work = load_work(run.job, ToySettings(items=1, words=1))
 
     async def import_() -> None:
-        async with launch.create(
+        async with create(
             run.folder, work, run.options, SystemClock(), imported=True
         ) as log:
             spec = TaskSpec(stage="read", key="i0")

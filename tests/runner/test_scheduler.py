@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
 import random
 from collections import Counter
 from itertools import count
@@ -10,9 +12,9 @@ from itertools import count
 import pytest
 
 from runner import errors as e
-from runner.lane import Work
+from runner.lane import PATIENCE_S, Load, Work
 from runner.limiter import Endpoint, Limits
-from runner.scheduler import Load, Scheduler
+from runner.scheduler import Scheduler
 from runner.told import Quota, Told
 
 STAGES = ("first", "second")
@@ -155,6 +157,85 @@ def test_later_stages_go_first() -> None:
     assert [work.number for work in scheduler.step(0.0).start] == [9]
 
 
+def _two_stages(tasks: int) -> tuple[Scheduler, list[Work], Load]:
+    """So many tasks of the first stage, and the page that the second asks for."""
+    scheduler = Scheduler(
+        [("a", STAGES, Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
+    )
+    works = [Work(number=n, stage="first", model="a", tries=0) for n in range(tasks)]
+    second, first = scheduler.step(0.0).load
+    scheduler.loaded(first, [(w, float("-inf")) for w in works], last=tasks)
+    return scheduler, works, second
+
+
+def test_a_retry_of_an_early_stage_starts_a_minute_after_it_is_due() -> None:
+    scheduler, (work,), second = _two_stages(1)
+    assert scheduler.step(0.0).start == (work,)
+    scheduler.failed(work, e.ServerError("500"), 0.0, 0.5)
+    scheduler.settled(work, retry_at=10.0)
+    _give(scheduler, second)  # and there is always more of the second stage
+    for now in range(1, 200):
+        step = scheduler.step(float(now))
+        if work in step.start:
+            assert now == 10 + PATIENCE_S + 1
+            return
+        assert len(step.start) == 1
+        for later in step.start:
+            scheduler.received(later, now + 0.5, used=None)
+            scheduler.settled(later)
+        for load in step.load:
+            if load.stage == "second":
+                _give(scheduler, load)
+    pytest.fail("the retry starved")
+
+
+def test_retries_start_in_the_order_in_which_they_were_due() -> None:
+    scheduler, works, _ = _two_stages(5)
+    for n, work in enumerate(works):
+        assert scheduler.step(float(n)).start == (work,)
+        scheduler.failed(work, e.ServerError("500"), n + 0.5, 0.5)
+        scheduler.settled(work, retry_at=20.0 + n)
+    order = []
+    for n in range(5):
+        (work,) = scheduler.step(30.0 + n).start
+        order.append(work)
+        scheduler.received(work, 30.5 + n, used=None)
+        scheduler.settled(work)
+    assert order == works
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_between_two_starts_of_a_model_another_has_no_more_than_its_weight(
+    seed: int,
+) -> None:
+    chance = random.Random(seed)
+    weights = {m: chance.choice([0.5, 1.0, 2.0, 7.0]) for m in "abc"}
+    scheduler = _shared(**weights)
+    works = [*scheduler.step(0.0).start]
+    for now in range(1, 300):
+        for work in works:
+            scheduler.received(work, float(now), used=None)
+            scheduler.settled(work)
+        step = scheduler.step(float(now))
+        for load in step.load:
+            _give(scheduler, load)
+        works = [*step.start, *scheduler.step(float(now)).start]
+        # all slots come back at once; after the first turns a model may want for some
+        order = [work.model for work in works[:8]]
+        for model, other in itertools.permutations(weights, 2):
+            most = 1 + math.ceil(weights[other] / weights[model])
+            assert _longest_run(order, model, other) <= most
+
+
+def _longest_run(order: list[str], model: str, other: str) -> int:
+    """Most starts of *other* between two of *model*."""
+    most = run = 0
+    for name in order:
+        run = 0 if name == model else run + (name == other)
+        most = max(most, run)
+    return most
+
+
 def _one(limits: Limits) -> tuple[Scheduler, Work]:
     scheduler = Scheduler([("a", ("first",), limits, Endpoint("x"))], deadline_s=1e9)
     work = Work(number=1, stage="first", model="a", tries=0)
@@ -266,3 +347,33 @@ def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
     scheduler.settled(works[0])
     (work,) = scheduler.step(1.0).start
     assert work.tokens == 300
+
+
+def _asking() -> tuple[Scheduler, Load]:
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
+    )
+    (load,) = scheduler.step(0.0).load
+    return scheduler, load
+
+
+def test_a_page_that_was_on_its_way_when_tasks_came_back_is_read_again() -> None:
+    scheduler, load = _asking()
+    scheduler.reopened()
+    scheduler.loaded(load, [], last=100, held=3, others=load.limit - 3)
+    assert scheduler.held == 0
+    (again,) = scheduler.step(0.0).load
+    assert again.after == 0
+    scheduler.loaded(again, [], last=100, held=3)
+    assert scheduler.held == 3
+
+
+def test_tasks_on_a_page_that_need_no_attempt_do_not_end_the_pages() -> None:
+    scheduler, load = _asking()
+    scheduler.loaded(load, [], last=load.limit, others=load.limit)
+    (more,) = scheduler.step(0.0).load
+    assert more.after == load.limit
+    assert not scheduler.is_idle
+    scheduler.loaded(more, [], last=load.limit + 3, others=3)
+    assert not scheduler.step(0.0).load
+    assert scheduler.is_idle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runner.slots import COOLDOWN_S, START, Slots
+from runner.slots import START, Slots
 
 
 def _round(
@@ -17,7 +17,7 @@ def _round(
     """Keep a share of the slots busy until the limit has moved or could have."""
     limit = slots.limit
     busy = max(1, int(limit * used))
-    for _ in range(max(8, limit)):
+    for _ in range(limit):
         slots.answered(now + took(limit), now, busy)
     return now + took(limit) + 0.001
 
@@ -42,35 +42,26 @@ def test_slots_that_are_not_used_do_not_grow() -> None:
     assert slots.limit == START
 
 
-def test_after_a_refusal_it_grows_in_small_steps() -> None:
+def test_a_round_with_a_refusal_does_not_grow() -> None:
+    slots = Slots(1000)
+    slots.refused()
+    now = _round(slots, 0.0)
+    assert slots.limit == START
+    _round(slots, now)
+    assert slots.limit == 2 * START
+
+
+def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> None:
     slots, now = Slots(1000), 0.0
     for _ in range(4):
         now = _round(slots, now)
-    slots.refused(now, 100, is_cut=False)
-    before = slots.limit
-    now = _round(slots, now + 0.001)  # the round of the refusal is not clean
-    assert slots.limit == before
-    _round(slots, now)
-    assert before < slots.limit <= 1 + before * 1.05
-
-
-def test_an_overload_cuts_once_per_cooldown() -> None:
-    slots = Slots(8)
-    slots.refused(10.0, 8, is_cut=True)
-    slots.refused(11.0, 8, is_cut=True)
-    assert slots.limit == 6
-    slots.refused(10.0 + COOLDOWN_S, 6, is_cut=True)
-    assert slots.limit == 4
-
-
-def test_a_cut_starts_from_what_was_in_flight_and_never_ends_below_one() -> None:
-    slots, now = Slots(1000), 0.0
+    slots.set_ceiling(10)
+    assert slots.limit == 10
+    slots.set_ceiling(200)
+    assert slots.limit == 10
     for _ in range(5):
         now = _round(slots, now)
-    slots.refused(now, 10, is_cut=True)
-    assert slots.limit == 8
-    slots.refused(now + COOLDOWN_S, 1, is_cut=True)
-    assert slots.limit == 1
+    assert slots.limit == 200
 
 
 def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:

@@ -207,23 +207,28 @@ class _Course:
                 self.states[at] = TaskState.RUNNING
                 self.answered[at] = True
                 cost = self.draw(st.sampled_from([None, 0.0, 0.0021, 1.3e-7]))
+                possible = self.draw(st.sampled_from([None, 0.0, 0.037]))
                 reask = self.draw(st.sampled_from([None, None, "no_list"]))
                 if reask is not None:
                     self.states[at] = TaskState.QUEUED
                 latency = self.draw(st.sampled_from([0.0, 0.4, 12.5, 91_000.0]))
+                cached = self.draw(st.sampled_from([False, False, True]))
                 return [
                     reply(
                         number,
                         b"body of " + bytes(str(number), "ascii") * 300,
                         attempt,
                         cost_usd=cost,
+                        possible_usd=possible if cost is None else None,
                         reask=reask,
                         latency_ms=latency,
+                        cached=cached,
                     )
                 ]
             case "retry":
                 self.states[at] = TaskState.WAITING
-                return [Entry(event=failed(number, attempt))]
+                possible = self.draw(st.sampled_from([0.0, 0.037]))
+                return [Entry(event=failed(number, attempt, possible_usd=possible))]
             case "fail":
                 self.states[at] = TaskState.FAILED
                 self.answered[at] = False
@@ -254,7 +259,9 @@ class _Course:
             case _:
                 hold = choice == "hold"
                 self.states[at] = TaskState.WAITING if hold else TaskState.QUEUED
-                event = AttemptsAbandoned(attempts=[(number, attempt)], hold=hold)
+                event = AttemptsAbandoned(
+                    attempts=[(number, attempt)], hold=hold, possible_usd=0.011
+                )
                 return [Entry(event=event)]
 
 

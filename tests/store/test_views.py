@@ -37,6 +37,7 @@ from store.views import (
     events,
     families,
     last_seq,
+    model_calls,
     open_reader,
     payload,
     reply,
@@ -150,6 +151,26 @@ def test_cost_is_unknown_while_one_price_is(path: Path) -> None:
         )
     ) as reader:
         assert status(reader).cost_usd is None
+
+
+def test_what_the_response_cache_answered_is_counted_apart_and_used_nothing(
+    path: Path,
+) -> None:
+    found = answer(2, b"x", cost_usd=0.0, cached=True, latency_ms=None)
+    with open_reader(
+        written(
+            path,
+            [RUN_STARTED, plan([task(1), task(2)])],
+            [started(1), answer(1, b"x", cost_usd=1.0), completed(1)],
+            [started(2), found, completed(2)],
+        )
+    ) as reader:
+        seen = status(reader)
+        assert (seen.attempts.answered, seen.attempts.cached) == (2, 1)
+        assert (seen.tokens_in, seen.tokens_out, seen.cost_usd) == (50, 7, 1.0)
+        assert seen.signs.p95_ms == pytest.approx(101, rel=0.02)
+        assert seen.model_cost_usd == {"m-large": 1.0}
+        assert model_calls(reader) == {"m-large": 1}
 
 
 def test_a_run_that_never_began_is_said_to_be_one(path: Path) -> None:
@@ -393,6 +414,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "heartbeat": (),
     "counters": (),
     "counts": (),
+    "lane_costs": (),
     "error_classes": (),
     "reasons": (),
     "latencies": (),
@@ -401,6 +423,9 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "task_events": (1,),
     "roots": (0, 99, 10),
     "descendants": (1, 9, 99),
+    "roots_of_model": ("m-large", 0, 10),
+    "descendants_of": ("[1, 2]",),
+    "attempts_of": ("[1, 2]",),
     "replies": ("[1]",),
     "drafts": ("[1, 2]",),
     "open_tasks": ("ask", "m-large", 0, 10),
@@ -480,9 +505,10 @@ def test_a_page_of_tasks_goes_on_by_key(
     assert "TEMP B-TREE" not in found
 
 
-def test_every_finish_is_a_state_that_liveness_knows(path: Path) -> None:
+@pytest.mark.parametrize("kind", ["drain", "cancel"])
+def test_every_finish_is_a_state_that_liveness_knows(path: Path, kind: str) -> None:
     finished = RunFinished(completed=0, failed=0, skipped=0)
-    drain = CommandAccepted(command="c", kind="drain", author="me", payload="{}")
+    drain = CommandAccepted(command="c", kind=kind, author="me", payload="{}")
     with open_reader(written(path, [RUN_STARTED, drain])) as reader:
         assert status(reader).signs.draining_by == "me"
     path.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def metrics(card: Scorecard) -> dict[str, Metric]:
 def test_file_names_hold_safe_characters_only() -> None:
     assert slugs(["openai/gpt 4o", "../../etc/x", "plain-1.0_b"]) == {
         "openai/gpt 4o": "openai_gpt_4o",
-        "../../etc/x": ".._.._etc_x",
+        "../../etc/x": "_._.._etc_x",
         "plain-1.0_b": "plain-1.0_b",
     }
 
@@ -186,3 +187,12 @@ def test_stand_alone_results_import_again(data: Dataset, tmp_path: Path) -> None
     path = "pipeline.TOTAL.accuracy"
     assert metrics(again)[path] == metrics(card)[path]
     assert {n: t for n, t in written(again).items() if n in files} == files
+
+
+def test_no_models_name_makes_a_file_hidden_too_long_or_a_neighbours() -> None:
+    models = ["../../up", ".hidden", "-rf", "m" * 300, "m" * 299 + "n", "a/b", "a b"]
+    found = slugs(models)
+    assert len(set(found.values())) == len(models)
+    assert all(
+        re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,110}", s) for s in found.values()
+    )

@@ -39,8 +39,15 @@ def test_run_prints_a_launch_line_and_a_done_line(tmp_path: Path) -> None:
         "run": "r",
         "exit": 0,
         "tasks": status(tmp_path, "r")["tasks"],
-        "attempts": {"started": 20, "answered": 20, "failed": 0, "unknown": 0},
-        "cost_usd": None,
+        "attempts": {
+            "started": 20,
+            "answered": 20,
+            "cached": 0,
+            "failed": 0,
+            "unknown": 0,
+        },
+        "cost_usd": 0.0,
+        "possible_usd": 0.0,
         "scoring": 1,
     }
 
@@ -75,8 +82,15 @@ def test_status_has_the_keys_that_programs_rely_on(scored: Path) -> None:
     said = status(scored, "r")
     assert said["state"] == "finished"
     assert set(said["tasks"]) >= {"planned", "completed", "failed", "skipped", "open"}
-    assert set(said["attempts"]) == {"started", "answered", "failed", "unknown"}
-    assert said["cost_usd"] is None
+    assert set(said["attempts"]) == {
+        "started",
+        "answered",
+        "cached",
+        "failed",
+        "unknown",
+    }
+    assert (said["cost_usd"], said["possible_usd"]) == (0.0, 0.0)
+    assert said["budget_usd"] is None
     assert "heartbeat_age_s" in said
 
 

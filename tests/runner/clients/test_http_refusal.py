@@ -83,9 +83,110 @@ def test_the_servers_own_words_are_passed_on_without_control_characters(
     assert "first second [31mred" in str(refuse(500, body))
 
 
-def test_a_refused_schema_names_the_setting_that_leaves_it_out() -> None:
-    body = complaint("response_format json_schema is unavailable")
-    assert "--set structured=off" in str(refuse(400, body))
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (
+            400,  # OpenAI
+            (
+                "Invalid parameter: 'response_format' of type 'json_schema' is not "
+                "supported with this model. Learn more about supported models"
+            ),
+        ),
+        (
+            400,
+            (
+                "Invalid schema for response_format 'letter': In context=(), "
+                "'additionalProperties' is required to be supplied and to be false."
+            ),
+        ),
+        (400, "This response_format type is unavailable now"),  # DeepSeek
+        (
+            422,
+            (
+                "Failed to deserialize the JSON body into the target type: "
+                "response_format: response_format.type `json_schema` is unavailable now"
+            ),
+        ),
+        (
+            400,
+            (
+                "Prompt must contain the word 'json' in some form to use "
+                "'response_format' of type 'json_object'."
+            ),
+        ),
+        (400, "'response_format.type' must be 'json_schema' or 'text'"),  # LM Studio
+        (
+            400,  # vLLM
+            "The provided JSON schema contains features not supported by xgrammar.",
+        ),
+        (
+            400,  # llama.cpp
+            'Either "json_schema" or "grammar" can be specified, but not both',
+        ),
+        (
+            500,  # ik_llama.cpp
+            (
+                'response_format type must be one of "text" or "json_object", but got: '
+                "json_schema"
+            ),
+        ),
+        (400, "This model does not support response format `json_schema`."),  # Groq
+        (400, "Unsupported parameter: 'encoding_format'"),
+    ],
+)
+def test_what_endpoints_say_of_a_form_they_lack_is_told_from_a_bad_request(
+    status: int, said: str
+) -> None:
+    error = refuse(status, complaint(said))
+    assert type(error) is e.FormRefused
+    assert "plainer form" in str(error)
+
+
+def test_a_reply_that_the_endpoint_itself_finds_unfit_is_a_mismatch() -> None:
+    said = "Generated JSON does not match the expected schema. Errors: /answer: enum"
+    error = refuse(400, complaint(said))
+    assert type(error) is e.SchemaMismatch
+    assert "/answer" in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": [{"loc": ["body", "encoding_format"], "msg": "extra fields"}]},
+        {  # Mistral
+            "object": "error",
+            "message": {
+                "detail": [
+                    {
+                        "type": "extra_forbidden",
+                        "loc": ["body", "encoding_format"],
+                        "msg": "Extra inputs are not permitted",
+                    }
+                ]
+            },
+        },
+    ],
+)
+def test_a_validators_list_of_faults_is_read_too(body: dict[str, object]) -> None:
+    error = refuse(422, json.dumps(body).encode())
+    assert type(error) is e.FormRefused
+    assert "extra" in str(error).lower()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "max_tokens is too large: 99999"),
+        (400, "Generated JSON does not match the expected schema."),
+        (500, "upstream failure"),
+        (503, "response_format json_schema is unavailable for the moment"),
+    ],
+)
+def test_other_complaints_are_not_taken_for_one_about_the_form(
+    status: int, said: str
+) -> None:
+    assert type(refuse(status, complaint(said))) is not e.FormRefused
 
 
 @pytest.mark.parametrize(
@@ -146,3 +247,8 @@ def test_only_headers_that_matter_are_kept() -> None:
         "x-ratelimit-remaining-tokens",
         "x-request-id",
     ]
+
+
+def test_brackets_within_brackets_are_only_an_error_page() -> None:
+    said = refusal("http://x", 500, {}, b'{"error":' + b"[" * 100_000, now_us=0)
+    assert type(said) is e.ServerError

@@ -28,7 +28,7 @@ from runner.clients.openai_compatible import (
 )
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
-from runner.wire import encode_chat, encode_reply
+from runner.wire import Structure, encode_chat, encode_reply
 
 pytestmark = pytest.mark.asyncio
 
@@ -117,7 +117,7 @@ async def test_the_request_is_the_encoded_body_with_the_key_in_its_header() -> N
     head, _, body = server.heard[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
     assert b"Bearer " + KEY.encode() in head
-    assert body == encode_chat(CALL.request, "x", structured=True)
+    assert body == encode_chat(CALL.request, "x", structure=Structure.SCHEMA)
 
 
 async def test_without_a_key_none_is_sent_and_schemas_can_be_left_out() -> None:
@@ -183,6 +183,7 @@ async def test_what_goes_wrong_on_the_wire_has_one_name_and_is_not_tried_again(
         with pytest.raises(e.AttemptError, match=words) as raised:
             await client.call(CALL)
     assert type(raised.value) is expected
+    assert raised.value.was_sent
     assert len(server.heard) == 1
     assert client.statistics().failed == 1
     assert client.statistics().in_flight == 0
@@ -204,8 +205,9 @@ async def test_nobody_at_the_address_is_a_lost_connection_that_names_it() -> Non
     async with speaking(GOOD) as (_, other):
         options = ClientOptions(base_url="http://127.0.0.1:9")
         client = open_client("openai/x", options)
-        with pytest.raises(e.ConnectionLost, match=r"http://127\.0\.0\.1:9/v1"):
+        with pytest.raises(e.ConnectionLost, match=r"http://127\.0\.0\.1:9/v1") as lost:
             await client.call(CALL)
+        assert not lost.value.was_sent
         await client.close()
         await other.call(CALL)
 
@@ -251,7 +253,7 @@ async def test_the_figures_add_up() -> None:
             await client.call(CALL)
         await client.call(CALL)
         figures = client.statistics()
-    sent = len(encode_chat(CALL.request, "x", structured=True))
+    sent = len(encode_chat(CALL.request, "x", structure=Structure.SCHEMA))
     assert (figures.answered, figures.failed) == (2, 1)
     assert figures.bytes_sent == 3 * sent
     assert figures.bytes_received == 2 * len(encode_reply("rs1")) + 2

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.errors import BadRequest, DatasetError, UsageError
-from runner.request import ChatRequest, Message, Part
+from runner.reply import Vectors
+from runner.request import ChatRequest, EmbedRequest, Message, Part
 from runner.task import Task
-from runner.wire import encode_reply
+from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
 from store.clock import SystemClock
 from store.errors import NoSuchRun
 from store.events import (
@@ -137,6 +139,28 @@ async def test_an_earlier_run_answers_with_its_own_bytes(tmp_path: Path) -> None
     await client.close()
 
 
+async def test_an_earlier_run_answers_with_vectors_to_who_asks_for_vectors(
+    tmp_path: Path,
+) -> None:
+    vectors = Vectors.of([[1.0, 2.0]])
+    form, body = encode_answer(vectors)
+    await write_run(made(tmp_path / "r1"), {"PMC1": body}, form)
+    client = open_client("recorded:r1", ClientOptions(runs_dir=tmp_path))
+    embed = replace(call("PMC1"), request=EmbedRequest(texts=("a",)))
+    assert (await client.call(embed)).reply == vectors
+    with pytest.raises(BadRequest, match="no reply of that kind"):
+        await client.call(call("PMC1"))
+    await client.close()
+
+
+async def test_a_file_of_texts_has_no_vectors_and_says_so(tmp_path: Path) -> None:
+    path = recording(tmp_path, {"key": "a", "response": "[1.0, 2.0]"})
+    client = open_client(f"recorded:{path}", ClientOptions())
+    with pytest.raises(BadRequest, match="has texts only"):
+        await client.call(replace(call("a"), request=EmbedRequest(texts=("a",))))
+    await client.close()
+
+
 async def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRun, match="nowhere"):
         open_client("recorded:nowhere", ClientOptions(runs_dir=tmp_path))
@@ -147,7 +171,9 @@ def made(folder: Path) -> Path:
     return folder
 
 
-async def write_run(folder: Path, bodies: dict[str, bytes | None]) -> None:
+async def write_run(
+    folder: Path, bodies: dict[str, bytes | None], form: str = OPENAI_CHAT
+) -> None:
     """A run with a task for each key, answered where there is a body."""
     log = await SqliteLog.create(
         folder / "log.db",
@@ -179,7 +205,7 @@ async def write_run(folder: Path, bodies: dict[str, bytes | None]) -> None:
         answered = AttemptAnswered(
             task=number,
             attempt=1,
-            form="openai.chat",
+            form=form,
             status=200,
             latency_ms=1.0,
             finish_reason="length",

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.errors import UsageError
 from runner.simulate.bucket import Bucket
 from runner.simulate.limits import Limits, retry_after
 from runner.simulate.options import SimulateOptions
@@ -23,6 +26,27 @@ def test_no_more_than_the_rate_and_one_second_in_advance_are_served() -> None:
 def test_below_the_rate_nobody_is_refused() -> None:
     limits = Limits(SimulateOptions(rps=50), 0.0)
     assert served(limits, 49, 10) == 490
+
+
+def test_another_rate_holds_so_long_after_the_first_request() -> None:
+    limits = Limits(
+        SimulateOptions(rps=50, rps_after=(10, 20), limit_headers=True), 0.0
+    )
+    times = [100 + i / 500 for i in range(500 * 30)]
+    admitted = [now for now in times if limits.admit(1, now) == 0.0]
+    before = sum(now < 110 for now in admitted)
+    assert 50 * 10 <= before <= 50 * 11
+    assert 20 * 20 <= len(admitted) - before <= 20 * 21
+    assert limits.headers(130.0)["x-ratelimit-limit-requests"] == "1200"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"rps_after": (10, 20)}, {"rps": 5, "rps_after": (0, 20)}],
+)
+def test_another_rate_needs_a_first_one_and_a_time(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="--rps-after"):
+        SimulateOptions(**values)
 
 
 def test_tokens_are_counted_by_the_minute() -> None:

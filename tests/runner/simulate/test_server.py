@@ -16,14 +16,14 @@ from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
 from runner.job import Job
 from runner.request import ChatRequest, Message, Part, Schema
-from runner.simulate.asked import read_request
+from runner.simulate.asked import read_request, said
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine, read_ledger
 from runner.simulate.model import SimulatedModel
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.task import Task
-from runner.wire import encode_chat
+from runner.wire import Structure, encode_chat
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,7 +49,7 @@ def call(key: str, schema: Schema | None = None) -> Call:
 
 
 def digest(call: Call) -> str:
-    body = encode_chat(call.request, "x", structured=True)
+    body = encode_chat(call.request, "x", structure=Structure.SCHEMA)
     return hashlib.sha256(body).hexdigest()
 
 
@@ -220,7 +220,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_reply_is_booked_as_gone(
                 json='{"type":"string","minLength":30000000}',
             ),
         )
-        body = encode_chat(long, "x", structured=True)
+        body = encode_chat(long, "x", structure=Structure.SCHEMA)
         port = int(server.base_url.split(":")[2].split("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {len(body)}"
@@ -262,7 +262,9 @@ async def test_a_jobs_baseline_answers_and_each_model_spoils_its_own_share() -> 
     for name in ("x", "y", "z"):
         said = []
         for n in range(400):
-            body = encode_chat(call(f"PMC{n}").request, name, structured=True)
+            body = encode_chat(
+                call(f"PMC{n}").request, name, structure=Structure.SCHEMA
+            )
             asked = read_request(body)
             said.append(model.answer(asked, hashlib.sha256(body).hexdigest()))
         kept = [text.startswith("baseline of What of PMC") for text in said]
@@ -273,10 +275,10 @@ async def test_a_jobs_baseline_answers_and_each_model_spoils_its_own_share() -> 
 
 async def test_requests_read_back_as_they_were_written() -> None:
     request = call("PMC1", LETTER).request
-    asked = read_request(encode_chat(request, "x", structured=True))
+    asked = read_request(encode_chat(request, "x", structure=Structure.SCHEMA))
     assert asked.model == "x"
     assert asked.request == request
-    assert "What of PMC1" in asked.text
+    assert "What of PMC1" in said(asked.request)
 
 
 async def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:

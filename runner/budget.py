@@ -1,0 +1,93 @@
+"""What a run may still spend: each call reserves its worst case before it is sent.
+
+Sans-IO, in whole pico-dollars. Three sums are held against the cap: what is known to
+be spent; what may have been billed although no reply arrived or none told its usage,
+at its worst case; and the worst case of the calls in flight. A call is sent only if
+its worst case fits, so spending cannot pass the cap, whatever comes back in which
+order.
+
+How long a prompt is in tokens only the provider knows exactly. Where a call turns out
+to cost more than its worst case, it is counted in full, and all later ones reserve
+more by that factor.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetStatistics:
+    """A budget's sums in pico-dollars."""
+
+    cap_pico: int | None
+    spent_pico: int
+    possible_pico: int
+    reserved_pico: int
+
+
+class Budget:
+    """The money of one run; without a cap it only counts."""
+
+    def __init__(
+        self,
+        cap_pico: int | None = None,
+        *,
+        spent_pico: int = 0,
+        possible_pico: int = 0,
+    ) -> None:
+        """Go on from what earlier processes of the run have spent, and may have."""
+        self._cap = cap_pico
+        self._spent = spent_pico
+        self._possible = possible_pico
+        self._reserved = 0
+        self._factor = 1.0  #: by which worst cases have proved too low
+
+    def has_room(self, worst_pico: int) -> bool:
+        """Whether a call of that worst case may be sent; a free one always may."""
+        if self._cap is None or worst_pico == 0:
+            return True
+        taken = self._spent + self._possible + self._reserved
+        return taken + self._worst(worst_pico) <= self._cap
+
+    def reserve(self, worst_pico: int) -> int:
+        """A call of that worst case is sent; what is reserved for it."""
+        reserved = self._worst(worst_pico)
+        self._reserved += reserved
+        return reserved
+
+    def settle(
+        self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
+    ) -> None:
+        """A call of that worst case has ended.
+
+        Args:
+            worst_pico: what `reserve` was asked for.
+            cost_pico: what it cost; None: unknown, what was reserved stays counted.
+            reserved_pico: what `reserve` said.
+        """
+        self._reserved -= reserved_pico
+        if cost_pico is None:
+            self._possible += reserved_pico
+            return
+        self._spent += cost_pico
+        if worst_pico:
+            self._factor = max(self._factor, cost_pico / worst_pico)
+
+    def _worst(self, pico: int) -> int:
+        return pico if self._factor == 1.0 else math.ceil(pico * self._factor)
+
+    def add(self, pico: int) -> None:
+        """Raise the cap; without one there is nothing to raise."""
+        if self._cap is not None:
+            self._cap += pico
+
+    def statistics(self) -> BudgetStatistics:
+        """The sums as values."""
+        return BudgetStatistics(
+            cap_pico=self._cap,
+            spent_pico=self._spent,
+            possible_pico=self._possible,
+            reserved_pico=self._reserved,
+        )

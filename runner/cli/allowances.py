@@ -1,0 +1,145 @@
+"""Verbs about what a run may use: limits, budget. They show it, or ask to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.choices import C
+from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from runner.cli.asking import Manner
+
+
+def _ceiling(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> float | str | None:
+    """A number, or `none`, which stays as it is."""
+    if value in {None, "none"}:
+        return value
+    try:
+        return float(value or "")
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is neither a number nor 'none'.", ctx, param
+        ) from error
+
+
+def _ceiling_option(name: str, what: str) -> Callable[[C], C]:
+    return click.option(
+        name, callback=_ceiling, metavar="N", help=f"{what}, or none: no limit."
+    )
+
+
+@click.command()
+@choices.run_argument
+@click.option("--model", help="Only this model.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Calls at a time.")
+@_ceiling_option("--rpm", "Requests a minute")
+@_ceiling_option("--tpm", "Tokens a minute")
+@choices.asking
+def limits(
+    *,
+    model: str | None,
+    concurrency: int | None,
+    rpm: float | str | None,
+    tpm: float | str | None,
+    **given: Any,
+) -> int:
+    """Show the limits of RUN, or set ceilings while it goes on.
+
+    Only what is named changes. It holds for later processes of the run too, unless
+    siftlog resume is given limits of its own. What the endpoint tells or shows of
+    itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
+    """
+    from runner.cli.asking import ask, manner, show_dry
+    from runner.forecast import of_open
+    from runner.standing import limits_change
+    from store.views import open_reader
+
+    how = manner(given)
+    named = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
+    values = {k: v for k, v in named.items() if v is not None}
+    if not values:
+        return _show_limits(how, model)
+    payload = {k: None if v == "none" else v for k, v in values.items()}
+    change = limits_change({**payload, "model": model})
+    with open_reader(how.folder.log) as reader:
+        forecast = of_open(reader, model=model)
+    if not how.dry_run:
+        return ask(how, "limits", {**payload, "model": model})
+    return show_dry(
+        how,
+        "limits",
+        forecast,
+        f"{change} would be the most for {forecast.tasks:,} open tasks; "
+        f"{forecast.in_flight:,} calls in flight finish.",
+    )
+
+
+def _show_limits(how: Manner, model: str | None) -> int:
+    """The limits in force, as last observed."""
+    from runner.cli.stand import limits_json, limits_text
+    from runner.effects import check_name
+    from store.views import open_reader, status
+
+    with open_reader(how.folder.log) as reader:
+        seen = status(reader).limits
+    check_name("model", model, [one.model for one in seen])
+    for one in seen:
+        if model not in {None, one.model}:
+            continue
+        if how.as_json:
+            record({"run": how.folder.run_id, **limits_json(one)})
+        else:
+            text(f"{one.model}: {limits_text(one)}")
+    if not how.folder.is_alive():
+        tell("As last observed: the run is not alive.")
+    return DONE
+
+
+@click.command()
+@choices.run_argument
+@click.option(
+    "--add",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Dollars more.",
+)
+@choices.asking
+def budget(*, add: float | None, **given: Any) -> int:
+    """Show what RUN has spent and may spend, or add dollars to its budget."""
+    from runner.cli.asking import ask, manner, show_dry
+    from runner.forecast import of_open
+    from store.spending import dollars
+    from store.views import open_reader
+
+    how = manner(given)
+    if add is not None and not how.dry_run:
+        return ask(how, "budget", {"add_usd": add})
+    with open_reader(how.folder.log) as reader:
+        forecast = of_open(reader)
+    said = "nothing is known to be spent"
+    if forecast.spent_usd is not None:
+        said = f"{dollars(forecast.spent_usd)} spent"
+    if forecast.cap_usd is None or forecast.budget_left_usd is None:
+        said += ", no budget"
+    else:
+        said += (
+            f", {dollars(forecast.budget_left_usd)} left of {dollars(forecast.cap_usd)}"
+        )
+        if add is not None:
+            said += f", {dollars(forecast.budget_left_usd + add)} then"
+    said += f", for {forecast.tasks:,} open tasks"
+    if add is not None:
+        return show_dry(how, "budget", forecast, f"{said}.")
+    if how.as_json:
+        record({"run": how.folder.run_id, **asdict(forecast)})
+    else:
+        text(said)
+    return DONE

@@ -1,0 +1,144 @@
+"""The verb about models: those that are known by name, or those of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from runner.prices import Price
+
+NAME_WIDTH = 36
+"""With the figures beside it, a line of 80 columns."""
+
+HEADING = (
+    f"{'dollars a million tokens':{NAME_WIDTH}} {'in':>7} {'cached':>7} {'out':>7} "
+    f"{'context':>9} client"
+)
+
+
+@click.command()
+@click.argument("run_name", metavar="[RUN]", required=False)
+@click.option("--filter", "words", default="", help="Words that the name must hold.")
+@choices.runs_dir
+@choices.as_json
+def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> int:
+    """List the models of the price table, or those that RUN asks.
+
+    Prices are those that litellm's package ships; a model that is not in the table can
+    be asked all the same. Of a RUN: limits in force, calls and costs too.
+    """
+    rows = _of_table() if run_name is None else _of_run(runs_dir, run_name)
+    wanted = [
+        row
+        for row in rows
+        if all(word in row["model"].lower() for word in words.lower().split())
+    ]
+    if as_json:
+        for row in wanted:
+            record(row)
+        return DONE
+    if not wanted:
+        tell("No model has such a name; siftlog models without --filter lists all.")
+        return DONE
+    text(HEADING)
+    for row in wanted:
+        _show(row)
+    return DONE
+
+
+def _of_table() -> Iterator[dict[str, Any]]:
+    from runner.catalogue import listed
+
+    for found in listed():
+        row = _row(found.model, found.price, found.context_tokens, has_base_url=False)
+        yield {**row, "kind": found.kind}
+
+
+def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
+    from runner.catalogue import context_tokens
+    from runner.cli.session import engine_options
+    from runner.options import read_toml
+    from runner.prices import price_of
+    from store.runs import resolve
+    from store.views import model_calls, open_reader, run_started, status
+
+    folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        first, state = run_started(reader), status(reader)
+        calls = model_calls(reader)
+    options = engine_options(
+        {}, read_toml(folder.config) if folder.config.exists() else {}
+    )
+    limits = {seen.model: seen for seen in state.limits}
+    for model in dict.fromkeys(m for role in first.models.values() for m in role):
+        price, context = price_of(model, options), context_tokens(model)
+        has_base_url = options.of(model).base_url is not None
+        seen = limits.get(model)
+        is_whole = state.cost_usd is not None
+        yield {
+            **_row(model, price, context, has_base_url=has_base_url),
+            "concurrency": seen.concurrency if seen else None,
+            "rpm": seen.rpm if seen else None,
+            "tpm": seen.tpm if seen else None,
+            "calls": calls.get(model, 0),
+            # a sum without the answers of unknown price would look like a price
+            "cost_usd": state.model_cost_usd.get(model, 0.0) if is_whole else None,
+        }
+
+
+def _row(
+    model: str, price: Price | None, context: int | None, *, has_base_url: bool
+) -> dict[str, Any]:
+    from runner.clients.route import route
+
+    return {
+        "model": model,
+        "client": route(model, has_base_url=has_base_url).value,
+        "usd_per_mtok_in": _per_mtok(price.input_usd if price else None),
+        "usd_per_mtok_cached": _per_mtok(price.cached_input_usd if price else None),
+        "usd_per_mtok_out": _per_mtok(price.output_usd if price else None),
+        "context_tokens": context,
+    }
+
+
+def _per_mtok(usd: float | None) -> float | None:
+    """A price for a million tokens, without the noise of the multiplication."""
+    return None if usd is None else float(f"{usd * 1e6:.9g}")
+
+
+def _show(row: dict[str, Any]) -> None:
+    """A model in a line of 80 columns; a long name has a line of its own."""
+    name = row["model"]
+    if len(name) > NAME_WIDTH:
+        text(name)
+        name = ""
+    prices = " ".join(
+        f"{_figure(row[f'usd_per_mtok_{what}']):>7}" for what in ("in", "cached", "out")
+    )
+    context = "?" if row["context_tokens"] is None else f"{row['context_tokens']:,}"
+    text(f"{name:{NAME_WIDTH}} {prices} {context:>9} {row['client']}")
+    if "calls" in row:
+        text(f"  {'; '.join(_course(row))}")
+
+
+def _course(row: dict[str, Any]) -> Iterator[str]:
+    """How it goes in a run: calls and cost, then the limits in force."""
+    cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:,.4f}"
+    yield f"{row['calls']:,} calls, cost {cost}"
+    if row["concurrency"] is not None:
+        yield f"{row['concurrency']:,} at a time"
+    if row["rpm"] is not None:
+        yield f"{row['rpm']:,.0f} requests a minute"
+    if row["tpm"] is not None:
+        yield f"{row['tpm']:,.0f} tokens a minute"
+
+
+def _figure(dollars: float | None) -> str:
+    return "?" if dollars is None else f"{dollars:.4g}"

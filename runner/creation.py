@@ -1,0 +1,83 @@
+"""A new run's folder and log: everything that is fixed once it has begun."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from runner.errors import UsageError
+from runner.options import RunOptions, write_toml
+from runner.roles import assigned
+from runner.work import Work
+from store.clock import Clock
+from store.events import Expected, RunStarted
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+
+
+@asynccontextmanager
+async def create(
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    clock: Clock,
+    *,
+    imported: bool = False,
+    expects: Expected | None = None,
+) -> AsyncIterator[SqliteLog]:
+    """A new run's log with its first event; the folder must not hold a run yet."""
+    if folder.log.exists():
+        raise UsageError(
+            f"There is a run {folder.run_id!r} already; "
+            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
+        )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    # who judged, embedded or ranked elsewhere stands with each task
+    roles = (
+        {"subject": options.model} if imported else assigned(work.job, options).models
+    )
+    settings = work.settings.model_dump(mode="json")
+    write_toml(folder.config, job=work.job.name, options=options, settings=settings)
+    async with await SqliteLog.create(
+        folder.log,
+        run_id=folder.run_id,
+        config_sha256=_config_hash(work, options),
+        clock=clock,
+        owner=owner(),
+    ) as log:
+        await log.append(
+            RunStarted(
+                run_id=folder.run_id,
+                job=work.job.name,
+                job_version=work.job.version,
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                models={role: list(of_role) for role, of_role in roles.items()},
+                replicates=options.replicates,
+                inputs=work.inputs,
+                siftlog_version=version("siftlog"),
+                imported=imported,
+                expected=expects,
+                budget_usd=options.budget,
+            )
+        )
+        yield log
+
+
+def owner() -> str:
+    """Who writes: host and process, for people who meet a busy log."""
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _config_hash(work: Work, options: RunOptions) -> bytes:
+    """Pins what a run is; what merely paces it may change from resume to resume."""
+    pinned = {
+        "job": work.job.name,
+        "models": assigned(work.job, options).models,
+        "replicates": options.replicates,
+    }
+    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()

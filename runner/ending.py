@@ -1,0 +1,99 @@
+"""How a process's work on a run ends: what it writes last, and the sentence it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from runner.cancelling import REASON, cancel_rest
+from runner.driver import Driver, Outcome
+from runner.growth import Growth
+from runner.listen import Listener
+from store.clock import Clock
+from store.events import CommandApplied, RunDrained, RunFinished
+from store.log import Log
+from store.runs import RunFolder
+from store.views import TaskCounts, open_reader, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How the process's work on a run came out."""
+
+    outcome: Outcome | Literal["cancelled"]
+    why: str | None = None  #: one sentence, where the run is not finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The last thing that a process does for a run."""
+
+    folder: RunFolder
+    log: Log
+    clock: Clock
+    growth: Growth
+    driver: Driver
+    listener: Listener
+
+    async def conclude(self, outcome: Outcome) -> Ended:
+        """Write how it ended, and say it in one sentence."""
+        # in turn after a retry that was still being written
+        await self.log.last_seq()
+        with open_reader(self.folder.log) as reader:
+            counts = status(reader).tasks
+        if outcome == "finished" and not counts.open:
+            return await self._finish(counts)
+        if self.listener.cancels:
+            return await self._cancel()
+        return await self._interrupt(outcome, counts.open)
+
+    async def _finish(self, counts: TaskCounts) -> Ended:
+        await self.log.append(
+            RunFinished(
+                completed=counts.completed, failed=counts.failed, skipped=counts.skipped
+            ),
+            *(
+                CommandApplied(command=command.id, effect="the run had finished")
+                for command in self.listener.cancels
+            ),
+        )
+        return Ended(outcome="finished")
+
+    async def _cancel(self) -> Ended:
+        skipped = await cancel_rest(
+            self.folder, self.log, self.growth, self.clock, self.listener.cancels
+        )
+        run = self.folder.run_id
+        return Ended(
+            outcome="cancelled",
+            why=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
+            f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
+            f"--reason {REASON}",
+        )
+
+    async def _interrupt(self, outcome: Outcome, still_open: int) -> Ended:
+        unknown = len(await self.log.in_flight())
+        lost = f"{unknown} calls in flight were given up; " if unknown else ""
+        go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        raise_it = (
+            f"{still_open:,} tasks are open and missing from scores; {go_on} --budget "
+            f"USD (or siftlog budget {self.folder.run_id} --add USD)"
+        )
+        by, why = {
+            "finished": (
+                "operator",
+                f"Tasks were put back into the queue as the run ended; {go_on}",
+            ),
+            "drained": (
+                self.listener.drained_by or "operator",
+                f"Interrupted; {go_on}",
+            ),
+            "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
+            "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
+            "held": (
+                "held",
+                f"Tasks with an unknown call are held; {go_on} --unknown retry",
+            ),
+        }[outcome]
+        await self.log.append(RunDrained(by=by, why=why, open=still_open))
+        return Ended(outcome="drained" if outcome == "finished" else outcome, why=why)

@@ -1,0 +1,37 @@
+"""What replies were like in a job's earlier runs: the best guess for the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from store.errors import StoreError
+from store.runs import list_runs
+from store.views import open_reader, run_started, usage_counts
+
+ENOUGH: Final = 20
+"""Completed tasks that make a mean."""
+NEWEST: Final = 50
+"""Runs that are looked at; each costs some milliseconds."""
+
+
+def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
+    """Mean tokens of a reply by stage and model, from the newest run that knows.
+
+    Runs are taken by name, which begins with the time unless a person chose it; those
+    that cannot be read are passed over.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for folder in reversed(list_runs(runs_dir)[-NEWEST:]):
+        try:
+            with open_reader(folder.log) as reader:
+                if run_started(reader).job != job:
+                    continue
+                counts = usage_counts(reader)
+        except StoreError:
+            continue
+        for use in counts:
+            if use.completed >= ENOUGH and use.tokens_out:
+                mean = use.tokens_out / use.completed
+                found.setdefault((use.stage, use.model), mean)
+    return found

@@ -1,0 +1,101 @@
+"""An estimate from work and options: for the verb, and for a run's first event.
+
+The verb looks at the whole plan and at what earlier runs know. A run that starts looks
+at the beginning of its plan and at no more items than it can try in an instant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from runner.estimate import Estimate, Plan, Span, estimate
+from runner.history import usual_replies
+from runner.options import RunOptions
+from runner.prices import price_of
+from runner.roles import assigned
+from runner.sample import draw
+from runner.tokens import CountTokens, text_tokens
+from runner.work import Work
+from store.clock import Clock
+from store.events import Expected
+
+ITEMS: Final = 64
+"""Items that are tried: two standard errors are then a quarter of their spread."""
+CALLS: Final = 4000
+"""Baseline answers, at most, before a person who waits: papers take 1 ms each."""
+AT_START_S: Final = 0.1
+"""For trying items before a run's first event: some six papers of 60 KB."""
+AMONG_AT_START: Final = 4096
+LARGEST_AT_START: Final = 16
+OFFLINE: Final = ("baseline/", "recorded:")
+"""How names of models begin that no endpoint serves."""
+
+
+def preview(
+    work: Work, options: RunOptions, runs_dir: Path, *, count: CountTokens = text_tokens
+) -> Estimate:
+    """What a run would take, from a sample of its whole plan and from earlier runs."""
+    sample = draw(
+        work.job,
+        work.dataset,
+        items=ITEMS,
+        goes_on=lambda calls: calls < CALLS,
+        model=options.model[0],
+        count=count,
+    )
+    return estimate(_plan(work, options, runs_dir), sample)
+
+
+def expected(
+    work: Work, options: RunOptions, runs_dir: Path, clock: Clock
+) -> Expected | None:
+    """What a run remembers as its estimate; None where nothing that costs is asked.
+
+    How many items it is made of depends on what the machine can try in an instant.
+    """
+    plan = _plan(work, options, runs_dir)
+    if plan.offline.issuperset(plan.limits):
+        return None
+    end = clock.monotonic() + AT_START_S
+    sample = draw(
+        work.job,
+        work.dataset,
+        items=ITEMS,
+        goes_on=lambda _: clock.monotonic() < end,
+        among=AMONG_AT_START,
+        largest=LARGEST_AT_START,
+        model=options.model[0],
+    )
+    if not sample.tried:
+        return None
+    total = estimate(plan, sample).total
+
+    def each(span: Span) -> tuple[float, float, float]:
+        low, middle, high = (
+            float(f"{figure / sample.specs:.4g}")
+            for figure in (span.low, span.expected, span.high)
+        )
+        return low, middle, high
+
+    return Expected(
+        tried=len(sample.tried),
+        first=list(sample.first_calls),
+        calls=each(total.calls),
+        tokens_in=each(total.tokens_in),
+        tokens_out=each(total.tokens_out),
+        cost_usd=None if total.usd is None else each(total.usd),
+    )
+
+
+def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
+    roles = assigned(work.job, options)
+    models = roles.all_models
+    return Plan(
+        job=work.job,
+        roles=roles,
+        limits={model: options.limits_of(model) for model in models},
+        prices={model: price_of(model, options) for model in models},
+        usual_out=usual_replies(runs_dir, work.job.name),
+        offline=frozenset(model for model in models if model.startswith(OFFLINE)),
+    )

@@ -1,0 +1,60 @@
+"""Who is asked in which role: the models of a run, from its job and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from runner.job import Job
+from runner.options import BASELINE, RunOptions
+from runner.plan import Roles
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "subject": "model",
+    "judge": "judge_model",
+    "embed": "embed_model",
+    "rerank": "rerank_model",
+}
+"""From a role to the option that names its models; subjects may be many."""
+
+
+def assigned(job: Job, options: RunOptions) -> Roles:
+    """The models of every role that the job's stages have; of subjects in any case."""
+    named = {"subject", *(stage.role for stage in job.stages)}
+    models: dict[str, tuple[str, ...]] = {}
+    for role, option in OPTIONS.items():
+        if role in named:
+            model = getattr(options, option)
+            models[role] = model if isinstance(model, tuple) else (model,)
+    return Roles(models=models, replicates=options.replicates)
+
+
+def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The options that ask the *models* of a run once more, by its first event."""
+    return {
+        OPTIONS[role]: tuple(of_role) if role == "subject" else of_role[0]
+        for role, of_role in models.items()
+    }
+
+
+def remarks(job: Job, options: RunOptions) -> list[str]:
+    """What people should know of the roles before anything is sent: a sentence each.
+
+    Who is asked, where there are several roles. A role that nobody was named for is
+    served by the offline baseline, and a name that no stage asks for is of no use.
+    """
+    models = assigned(job, options).models
+    named = "; ".join(f"{role} {', '.join(of)}" for role, of in models.items())
+    said = [f"Asked are: {named}."] if len(models) > 1 else []
+    for role, option in OPTIONS.items():
+        stages = [stage.name for stage in job.stages if stage.role == role]
+        is_named = option in options.model_fields_set
+        flag = "--" + option.replace("_", "-")
+        if role != "subject" and stages and not is_named:
+            said.append(
+                f"{', '.join(stages)}: no {role} model was named, so {BASELINE} is "
+                f"asked; name one with {flag}."
+            )
+        if not stages and is_named and getattr(options, option) != BASELINE:
+            said.append(f"{flag}: no stage of {job.name} asks for it.")
+    return said

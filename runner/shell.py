@@ -1,0 +1,36 @@
+"""What surrounds a run at work: clock, environment, and who is told of things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from runner.driver import Driver
+from runner.growth import Growth
+from store.clock import Clock
+from store.views import Status
+
+
+class Watch(Protocol):
+    """Shows how a driver gets on, inside an async context."""
+
+    def __call__(
+        self, driver: Driver, growth: Growth, before: Status
+    ) -> AbstractAsyncContextManager[None]:
+        """The context; *before* is how the run stood when the process began."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """What surrounds a run: clock, environment, and who is told of things."""
+
+    clock: Clock
+    environment: Mapping[str, str]  #: with what .env adds; holds the keys
+    runs_dir: Path
+    tell: Callable[[str], None]  #: a sentence for people
+    launched: Callable[[], None]  #: told once, before the first call
+    watch: Watch  #: shows progress while the driver works

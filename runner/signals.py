@@ -1,0 +1,35 @@
+"""What signals mean to a run: finish the calls in flight, or stop at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from runner.driver import Driver
+
+ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+def obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
+    """Drain at the first signal, stop at the second.
+
+    A terminal that is closed only ever drains: its hang-up comes twice, from the shell
+    and from the kernel, and nobody meant the second. Where a hang-up is ignored
+    (nohup), it stays so.
+    """
+    loop = asyncio.get_running_loop()
+    seen: list[int] = []
+
+    def obey(number: int) -> None:
+        seen.append(number)
+        if len(seen) == 1:
+            tell("Finishing the calls in flight; once more to stop at once.")
+            driver.drain()
+        else:
+            driver.stop()
+
+    for number in ASKING:
+        loop.add_signal_handler(number, obey, number)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, driver.drain)

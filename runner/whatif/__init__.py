@@ -1,0 +1,1 @@
+"""A recorded run played again under other limits, without a call."""

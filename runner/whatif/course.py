@@ -1,0 +1,244 @@
+"""A recorded run as what the simulation plays: items with their attempts.
+
+Read through the store's views, a page of families at a time, in flat memory. What has
+no outcome yet goes like the like that has ended: a task of the same stage and model, or
+a whole item where nothing of it is known.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from runner import errors as e
+from runner.bucket import MINUTE_S
+from runner.prices import Price, cost_pico
+from runner.reply import Usage
+from runner.retry import RULES
+from runner.told import NOTHING, Quota, Told, told
+from runner.whatif.items import Attempt, Ceiling, Item, Trial
+from store.courses import Course, Ended, courses
+from store.events import AttemptAnswered, AttemptFailed
+from store.query import parse_query
+from store.task import TaskState
+from store.views import LimitsSeen, attempts, events, payload, tasks
+
+PAGE: Final = 256
+LENDERS: Final = 256
+"""Ended tasks of a stage and model that open ones take after, in turn."""
+MARGIN: Final = 1.2
+"""Of tokens reserved for a prompt over those that it has (bytes by three: 1.05 for
+papers, 1.4 for prose)."""
+BOUND: Final = 0.98
+"""Of the limit set by hand: what is found above it is that limit itself."""
+REFUSALS: Final = 200
+"""Failures that are looked at for what a refusal is like."""
+
+_ERRORS: Final[Mapping[str, type[e.AttemptError]]] = {
+    error.__name__: error for error in RULES
+}
+_MENDED: Final = (e.AuthFailed, e.Cancelled)
+"""What a person did, or mended since; it would not come again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Census:
+    """What was met while reading; complete once the items are used up."""
+
+    tasks: int = 0
+    taken_after: int = 0  #: tasks without an outcome that go like others
+    left_out: int = 0  #: tasks without an outcome, and none to go by
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedItems:
+    """The items that one model was asked first, as that model or as another."""
+
+    connection: sqlite3.Connection
+    model: str  #: whose first-stage tasks are taken
+    names: Mapping[str, str]  #: what recorded models are called in the what-if
+    stages: Sequence[str]
+    prices: Mapping[str, Price | None]  #: by what they are called
+    max_tokens: Mapping[str, int]  #: of a reply, by stage
+    census: Census
+    drops_refusals: bool  #: a ceiling makes its own
+    _lenders: dict[tuple[str, str], deque[Trial]] = field(default_factory=dict)
+    _whole: deque[Item] = field(default_factory=lambda: deque(maxlen=LENDERS))
+
+    def __iter__(self) -> Iterator[Item]:
+        after = 0
+        while page := courses(self.connection, self.model, after=after, limit=PAGE):
+            after = page[-1][0].row.task
+            for family in page:
+                item = self._item(family)
+                if item is not None:
+                    yield item
+
+    def _item(self, family: tuple[Course, ...]) -> Item | None:
+        first, *later = family
+        if first.row.state is TaskState.SKIPPED:
+            return None
+        self.census.tasks += len(family)
+        if first.row.state.is_open and not later:
+            return self._borrowed_item()
+        trial = self._trial(first)
+        if trial is None:
+            return None
+        item = Item(first=trial, later=tuple(self._later(later)))
+        self._whole.append(item)
+        return item
+
+    def _borrowed_item(self) -> Item | None:
+        if not self._whole:
+            self.census.left_out += 1
+            return None
+        self.census.taken_after += 1
+        self._whole.rotate(-1)
+        return self._whole[-1]
+
+    def _later(self, later: Sequence[Course]) -> list[Trial]:
+        asked = (c for c in later if c.row.state is not TaskState.SKIPPED)
+        trials = [trial for c in asked if (trial := self._trial(c)) is not None]
+        return sorted(trials, key=lambda trial: self.stages.index(trial.stage))
+
+    def _trial(self, course: Course) -> Trial | None:
+        row = course.row
+        lenders = self._lenders.setdefault(
+            (row.stage, row.model), deque(maxlen=LENDERS)
+        )
+        model = self.names[row.model]
+        ended = _attempts(course.attempts, self.prices[model])
+        if self.drops_refusals:
+            ended = tuple(a for a in ended if not isinstance(a.error, e.RateLimited))
+        if row.state.is_open or not ended:
+            if not lenders:
+                self.census.left_out += 1
+                return None
+            self.census.taken_after += 1
+            lenders.rotate(-1)
+            return lenders[-1]
+        tokens = max(attempt.tokens_in for attempt in ended)
+        trial = Trial(
+            stage=row.stage,
+            model=model,
+            attempts=ended,
+            worst_tokens=round(MARGIN * tokens) + self.max_tokens.get(row.stage, 0),
+        )
+        lenders.append(trial)
+        return trial
+
+
+def found_ceiling(
+    connection: sqlite3.Connection, found: LimitsSeen, by_hand: float | None
+) -> Ceiling | None:
+    """The rate that the run found its endpoint to allow; None where it met none.
+
+    Args:
+        connection: a reader of the run.
+        found: what held the model back at the end.
+        by_hand: requests a minute that a person had set.
+    """
+    if found.rpm is None or (by_hand is not None and found.rpm > BOUND * by_hand):
+        return None
+    refused = [
+        row.event
+        for row in events(connection, kinds=["attempt_failed"], limit=REFUSALS)
+        if isinstance(row.event, AttemptFailed) and row.event.error == "RateLimited"
+    ]
+    return Ceiling(
+        found.rpm / MINUTE_S,
+        refused_s=median([event.latency_ms for event in refused] or [0.0]) / 1e3,
+        tells=any(event.retry_after_s is not None for event in refused),
+    )
+
+
+def output_limits(
+    connection: sqlite3.Connection, stages: Sequence[str]
+) -> dict[str, int]:
+    """`max_tokens` of each stage, as the first request of each had it."""
+    found = {}
+    for stage in stages:
+        query = parse_query(f"stage:{stage} attempts>0")
+        for row in tasks(connection, query, limit=1):
+            for attempt in attempts(connection, row.task)[:1]:
+                body = payload(connection, attempt.started_seq or 0)
+                asked = msgspec.json.decode(body or b"{}")
+                found[stage] = int(asked.get("max_tokens") or 0)
+    return found
+
+
+def _attempts(ended: Sequence[Ended], price: Price | None) -> tuple[Attempt, ...]:
+    """The attempts that brought the reply that counts; those of a retried task last."""
+    kept: list[Ended] = []
+    for each in ended:
+        if kept and _is_answer(kept[-1]):
+            kept.clear()
+        kept.append(each)
+    return tuple(
+        _attempt(each, error, price)
+        for each in kept
+        if not isinstance(error := _error(each), _MENDED)
+    )
+
+
+def _is_answer(ended: Ended) -> bool:
+    return isinstance(ended.outcome, AttemptAnswered) and ended.outcome.reask is None
+
+
+def _error(ended: Ended) -> e.AttemptError | None:
+    outcome = ended.outcome
+    if isinstance(outcome, AttemptAnswered):
+        return None
+    error = _ERRORS.get(outcome.error, e.ServerError)
+    return error("as recorded", retry_after_s=outcome.retry_after_s)
+
+
+def _attempt(
+    ended: Ended, error: e.AttemptError | None, price: Price | None
+) -> Attempt:
+    outcome = ended.outcome
+    took_s = (outcome.latency_ms or 0.0) / 1e3
+    if ended.took_us is not None:
+        took_s = ended.took_us / 1e6
+    if not isinstance(outcome, AttemptAnswered):
+        return Attempt(took_s=took_s, error=error)
+    usage = Usage(
+        tokens_in=outcome.tokens_in or 0,
+        tokens_out=outcome.tokens_out or 0,
+        tokens_cached=outcome.tokens_cached or 0,
+        tokens_cache_write=outcome.tokens_cache_write or 0,
+    )
+    return Attempt(
+        took_s=took_s,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        tokens_cached=usage.tokens_cached,
+        cost_pico=_cost_pico(outcome, price, usage),
+        told=_told(outcome.headers),
+    )
+
+
+def _cost_pico(
+    outcome: AttemptAnswered, price: Price | None, usage: Usage
+) -> int | None:
+    if outcome.cached:
+        return 0
+    return None if price is None else cost_pico(price, usage)
+
+
+def _told(headers: Mapping[str, str] | None) -> Told:
+    """The limits told; what was left of them belongs to a moment that is gone."""
+    if not headers:
+        return NOTHING
+    found = told(headers, now_us=0)
+    return Told(requests=_limit(found.requests), tokens=_limit(found.tokens))
+
+
+def _limit(quota: Quota | None) -> Quota | None:
+    return replace(quota, remaining=None) if quota is not None else None

@@ -1,0 +1,94 @@
+"""Endpoints that are away, overwhelmed or silent for a while: the run waits."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+from runner.simulate.fate import Outcome
+from runner.simulate.ledger import read_ledger
+from tests.corpus import write_corpus
+from tests.processes import SIFTLOG, siftlog, simulated, start, status
+
+JOB = "paper-investigation"
+ANSWERED = Outcome.ANSWERED
+
+
+def _free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        return int(listening.getsockname()[1])
+
+
+def _serve(port: int, ledger: Path) -> subprocess.Popen[str]:
+    """An endpoint at *port*, once it listens."""
+    words = ("--port", port, "--job", JOB, "--latency-ms", 100, "--ledger", ledger)
+    server = subprocess.Popen(
+        [SIFTLOG, "simulate", *map(str, words)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    with server.stdout:
+        server.stdout.readline()
+    return server
+
+
+def test_an_endpoint_that_dies_and_comes_back_costs_time_and_no_task(
+    tmp_path: Path,
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 30)
+    port = _free_port()
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    server = _serve(port, before)
+    try:
+        process = start(
+            *("run", JOB, *corpus, "--model=x", "--run-id=r", "--concurrency=12"),
+            f"--base-url=http://127.0.0.1:{port}/v1",
+            cwd=tmp_path,
+        )
+        while before.read_bytes().count(b"\n") < 40:
+            assert process.poll() is None
+            time.sleep(0.01)
+        server.send_signal(signal.SIGKILL)
+        server.wait(10)
+        said = tmp_path / "err.txt"
+        while "sending one probe at a time" not in said.read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        server = _serve(port, after)
+        assert process.wait(60) == 0, said.read_text()
+    finally:
+        server.terminate()
+        server.wait(10)
+    end = status(tmp_path, "r")
+    assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
+    assert end["errors"].keys() == {"ConnectionLost"}
+    answered = [
+        x for x in (*read_ledger(before), *read_ledger(after)) if x.outcome is ANSWERED
+    ]
+    # an answer that was under way when its server died may be in its ledger alone
+    assert 0 <= len(answered) - end["attempts"]["answered"] <= 12
+
+
+def test_a_storm_of_refusals_and_silence_fails_no_task(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 6)
+    ledger = tmp_path / "ledger.jsonl"
+    server = (
+        *("--job", JOB, "--seed", 3, "--latency-ms", 20, "--rps", 40),
+        *("--rate-429", 0.15, "--rate-hang", 0.05, "--ledger", ledger),
+    )
+    with simulated(*server, cwd=tmp_path) as url:
+        siftlog(
+            *("run", JOB, *corpus, "--model=x", "--run-id=r", "--timeout-s=0.5"),
+            f"--base-url={url}",
+            cwd=tmp_path,
+        )
+    end = status(tmp_path, "r")
+    assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
+    assert end["errors"].keys() >= {"RateLimited", "Timeout"}
+    answered = [x.request for x in read_ledger(ledger) if x.outcome is ANSWERED]
+    assert len(answered) == len(set(answered)) == end["attempts"]["answered"]

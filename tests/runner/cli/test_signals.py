@@ -1,0 +1,85 @@
+"""Signals to a real run: the first drains, the second stops, the books agree."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.simulate.ledger import read_ledger
+from store.runs import RunFolder
+from tests.corpus import write_corpus
+from tests.processes import siftlog, simulated, start, status
+
+JOB = "paper-investigation"
+ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+@contextmanager
+def _running(cwd: Path, latency_ms: int) -> Iterator[subprocess.Popen[str]]:
+    """A run with calls in flight."""
+    corpus = write_corpus(cwd / "corpus", 20)
+    server = ("--latency-ms", latency_ms, "--job", JOB, "--ledger", cwd / "ledger")
+    with simulated(*server, cwd=cwd) as url:
+        engine = ("--model=x", f"--base-url={url}", "--concurrency=8", "--run-id=r")
+        process = start("run", JOB, *corpus, *engine, cwd=cwd)
+        folder = RunFolder(cwd / "runs" / "r")
+        for _ in range(400):
+            if folder.is_alive() and status(cwd, "r")["tasks"]["running"] == 8:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the run does not begin")
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(20)
+
+
+@pytest.mark.parametrize("number", ASKING, ids=lambda n: n.name)
+def test_the_first_signal_lets_the_calls_in_flight_finish(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with _running(tmp_path, 500) as process:
+        process.send_signal(number)
+        assert process.wait(30) == 5
+        end = status(tmp_path, "r")
+        served = len(read_ledger(tmp_path / "ledger"))
+    assert end["state"] == "drained"
+    assert end["attempts"]["started"] == end["attempts"]["answered"] == served
+    said = (tmp_path / "err.txt").read_text()
+    assert "once more to stop at once" in said
+    assert "go on with: siftlog resume r" in said
+
+
+@pytest.mark.parametrize("number", ASKING, ids=lambda n: n.name)
+def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with _running(tmp_path, 20_000) as process:
+        process.send_signal(number)
+        time.sleep(0.5)
+        assert process.poll() is None, "the first signal did not wait"
+        began = time.perf_counter()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 5
+        assert time.perf_counter() - began < 5
+        assert "8 calls in flight were given up" in (tmp_path / "err.txt").read_text()
+        assert siftlog("verify", "r", cwd=tmp_path).returncode == 0
+        resumed = start("resume", "r", cwd=tmp_path)
+        for _ in range(200):
+            if status(tmp_path, "r")["attempts"]["unknown"] == 8:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("what was given up is not counted")
+        for _ in range(2):
+            resumed.send_signal(number)
+            time.sleep(0.3)
+        assert resumed.wait(30) == 5

@@ -1,0 +1,217 @@
+"""From a sample to figures: what is exact, what is a span, what holds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from runner.estimate import (
+    BEFORE_S,
+    FOLLOWED,
+    PER_TOKEN_S,
+    TOKENIZERS,
+    Estimate,
+    Plan,
+    Span,
+    estimate,
+    verdict,
+)
+from runner.job import Stage
+from runner.limiter import Limits
+from runner.plan import Roles
+from runner.prices import FREE, Price
+from runner.sample import Grown, Place, Sample, Use
+from runner.testing import ToyJob
+
+FIRST = Place(stage="read", root="read", is_first=True)
+ASKED = Place(stage="ask", root="read", is_first=False)
+DEAR = Price(
+    input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=2e-6
+)
+
+
+def _use(calls: float = 1, tokens: float = 1000, most: float = 50) -> Use:
+    return Use(
+        calls=calls,
+        tokens_in=tokens * calls,
+        tokens_out=10 * calls,
+        most_out=most * calls,
+    )
+
+
+def _sample(items: int, *tried: Grown) -> Sample:
+    return Sample(
+        items=items, specs=items, first_calls=Counter(read=items), tried=tried
+    )
+
+
+def _plan(
+    *,
+    limits: Limits = Limits(concurrency=10),  # noqa: B008 - a value
+    price: Price | None = DEAR,
+    models: tuple[str, ...] = ("m",),
+    replicates: int = 1,
+    usual: Mapping[tuple[str, str], float] | None = None,
+    offline: frozenset[str] = frozenset(),
+) -> Plan:
+    return Plan(
+        job=ToyJob(),
+        roles=Roles(models={"subject": models}, replicates=replicates),
+        limits=dict.fromkeys(models, limits),
+        prices=dict.fromkeys(models, price),
+        usual_out=usual or {},
+        offline=offline,
+    )
+
+
+def _of(sample: Sample, **given: object) -> Estimate:
+    return estimate(_plan(**given), sample)  # type: ignore[arg-type]
+
+
+def test_the_first_stage_is_exact_and_the_rest_is_a_span() -> None:
+    tried = [{FIRST: _use(), ASKED: _use(calls)} for calls in (1, 2, 3)]
+    found = _of(_sample(300, *tried))
+    assert found.stages["read", "m"].calls == Span(low=300, expected=300, high=300)
+    asked = found.stages["ask", "m"].calls
+    assert asked.expected == 600
+    assert 0 < asked.low < 600 * FOLLOWED[0]
+    assert asked.high > 600 * FOLLOWED[2]
+    assert found.total.calls.expected == 900
+
+
+def test_a_plan_that_was_tried_whole_leaves_no_doubt_of_its_prompts() -> None:
+    found = _of(_sample(2, {FIRST: _use(tokens=10)}, {FIRST: _use(tokens=90)}))
+    low, middle, high = TOKENIZERS
+    tokens = found.total.tokens_in
+    assert (tokens.low, tokens.expected, tokens.high) == pytest.approx(
+        (100 * low, 100 * middle, 100 * high)
+    )
+
+
+def test_one_item_of_many_says_little() -> None:
+    tokens = _of(_sample(10, {FIRST: _use(tokens=100)})).total.tokens_in
+    assert tokens.low == pytest.approx(1000 / 2 * TOKENIZERS[0])
+    assert tokens.high == pytest.approx(1000 * 2 * TOKENIZERS[2])
+
+
+def test_an_interval_holds_the_truth_about_nineteen_times_of_twenty() -> None:
+    chance = random.Random(3)
+    sizes = [chance.lognormvariate(6, 1) for _ in range(2_000)]
+    truth, held = sum(sizes), 0
+    for _ in range(200):
+        drawn = chance.sample(sizes, 64)
+        found = _of(_sample(2_000, *({FIRST: _use(tokens=size)} for size in drawn)))
+        tokens = found.total.tokens_in
+        held += tokens.low / TOKENIZERS[0] <= truth <= tokens.high / TOKENIZERS[2]
+    assert held >= 170
+
+
+def test_models_and_replicates_multiply_what_is_asked() -> None:
+    sample = _sample(4, *[{FIRST: _use(), ASKED: _use(2)}] * 4)
+    found = _of(sample, models=("m", "n"), replicates=3)
+    assert found.models["m"].calls.expected == 3 * (4 + 8)
+    assert found.total.calls.expected == 2 * 3 * (4 + 8)
+
+
+def test_a_judge_is_asked_about_every_subject() -> None:
+    job = ToyJob()
+    job.stages = (job.stages[0], Stage(name="ask", parse=job._text, role="judge"))
+    roles = Roles(models={"subject": ("m", "n"), "judge": ("j",)}, replicates=1)
+    plan = Plan(
+        job=job,
+        roles=roles,
+        limits=dict.fromkeys("mnj", Limits(concurrency=1)),
+        prices=dict.fromkeys("mnj", FREE),
+        usual_out={},
+        offline=frozenset(),
+    )
+    found = estimate(plan, _sample(3, *[{FIRST: _use(), ASKED: _use(2)}] * 3))
+    assert found.models["j"].calls.expected == 2 * 3 * 2
+    assert found.models["m"].calls.expected == 3
+
+
+def test_dollars_follow_the_tokens_and_the_worst_is_the_dearest() -> None:
+    found = _of(_sample(10, *[{FIRST: _use()}] * 10))
+    usd = found.total.usd
+    assert usd is not None
+    assert usd.expected == pytest.approx(10 * (1000 * 1e-6 + 10 * 4e-6))
+    assert usd.low < usd.expected
+    # every token of the prompt written to a cache, every reply as long as allowed
+    assert usd.high == pytest.approx(10 * (1250 * 2e-6 + 50 * 4e-6))
+
+
+def test_an_unknown_price_is_unknown_in_the_sum_too() -> None:
+    plan = _plan(models=("m", "n"))
+    plan = Plan(
+        job=plan.job,
+        roles=plan.roles,
+        limits=plan.limits,
+        prices={"m": DEAR, "n": None},
+        usual_out={},
+        offline=frozenset(),
+    )
+    found = estimate(plan, _sample(1, {FIRST: _use()}))
+    assert found.models["m"].usd is not None
+    assert found.total.usd is None
+    assert verdict(found, 1e9)[0] == "unknown"
+
+
+def test_replies_of_earlier_runs_are_believed_before_the_baseline() -> None:
+    sample = _sample(10, *[{FIRST: _use()}] * 10)
+    assert _of(sample).total.tokens_out.expected == 100
+    told = _of(sample, usual={("read", "m"): 30.0}).total.tokens_out
+    assert told.expected == 300
+    assert told.high == 500
+    # longer than this plan allows: never less than what is expected
+    long = _of(sample, usual={("read", "m"): 90.0}).total.tokens_out
+    assert long.low <= long.expected <= long.high
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        (Limits(concurrency=1), 100 * BEFORE_S[1] + 1000 * PER_TOKEN_S[1]),
+        (Limits(concurrency=50), 2 * BEFORE_S[1] + 20 * PER_TOKEN_S[1]),
+        (Limits(concurrency=500), BEFORE_S[1] + 10 * PER_TOKEN_S[1]),
+        (Limits(concurrency=50, rpm=10), 600.0),
+        (Limits(concurrency=50, tpm=10_000), 60 * (100_000 + 1_000) / 10_000),
+    ],
+)
+def test_time_is_the_longest_of_slots_and_limits(
+    limits: Limits, seconds: float
+) -> None:
+    found = _of(_sample(100, *[{FIRST: _use()}] * 100), limits=limits)
+    assert found.whole_s.expected == pytest.approx(seconds)
+    assert found.whole_s.low <= found.whole_s.expected <= found.whole_s.high
+
+
+def test_a_stage_waits_for_the_one_before() -> None:
+    sample = _sample(1, {FIRST: _use(), ASKED: _use()})
+    one_call = BEFORE_S[1] + 10 * PER_TOKEN_S[1]
+    assert _of(sample).whole_s.expected == pytest.approx(2 * one_call)
+
+
+def test_what_is_answered_offline_takes_no_time() -> None:
+    found = _of(_sample(1, {FIRST: _use()}), offline=frozenset({"m"}), price=FREE)
+    assert found.whole_s.high == 0
+    assert found.total.usd == Span(low=0, expected=0, high=0)
+
+
+def test_a_plan_without_calls_comes_to_nothing() -> None:
+    found = _of(_sample(0))
+    assert found.total.calls.high == 0
+    assert found.whole_s.high == 0
+
+
+def test_a_budget_holds_may_hold_or_does_not() -> None:
+    found = _of(_sample(10, *[{FIRST: _use()}] * 10))
+    usd = found.total.usd
+    assert usd is not None
+    assert verdict(found, usd.high)[0] == "holds"
+    assert verdict(found, usd.low / 2)[0] == "does not hold"
+    word, said = verdict(found, (usd.expected + usd.high) / 2)
+    assert (word, "is likely to hold" in said) == ("may not hold", True)
+    assert "is not likely" in verdict(found, (usd.low + usd.expected) / 2)[1]

@@ -1,0 +1,75 @@
+"""What a request would come to, before anybody asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.forecast import of_open, of_retry
+from runner.standing import Refused
+from store.errors import QueryError
+from store.events import TaskFailed
+from store.views import open_reader
+from tests.store.samples import (
+    RUN_STARTED,
+    completed,
+    failed,
+    plan,
+    reply,
+    started,
+    task,
+)
+from tests.store.test_views import written
+
+COURSE = (
+    [RUN_STARTED],
+    [plan([task(1), task(2), task(3), task(4, model="m-small"), task(5)])],
+    [started(1), reply(1, b"one", cost_usd=0.25), completed(1)],
+    [started(2), reply(2, b"two", cost_usd=0.75), completed(2, unparsed="truncated")],
+    [started(3), failed(3, retry_in_s=None)],
+    [TaskFailed(task=3, attempt=1, error="Overloaded")],
+    [started(4)],
+)
+
+
+def test_open_tasks_and_calls_in_flight_are_counted_by_stage_and_model(
+    tmp_path: Path,
+) -> None:
+    with open_reader(written(tmp_path / "log.db", *COURSE)) as reader:
+        whole = of_open(reader)
+        large = of_open(reader, "ask", "m-large")
+        with pytest.raises(Refused, match="there is no stage 'judge' here: use ask"):
+            of_open(reader, stage="judge")
+        with pytest.raises(Refused, match="use m-large, m-small"):
+            of_open(reader, model="m")
+    assert (whole.tasks, whole.in_flight, whole.spent_usd) == (2, 1, 1.0)
+    assert (large.tasks, large.in_flight) == (1, 0)
+
+
+def test_a_retry_is_priced_at_what_such_tasks_have_cost(tmp_path: Path) -> None:
+    with open_reader(written(tmp_path / "log.db", *COURSE)) as reader:
+        plain = of_retry(reader, "")
+        every = of_retry(reader, "state:completed")
+        unread = of_retry(reader, "reason:truncated")
+        still_open = of_retry(reader, "state:open")
+        with pytest.raises(QueryError):
+            of_retry(reader, "nonsense:1")
+    assert (plain.tasks, plain.usd) == (1, 0.5)
+    assert (every.tasks, every.usd) == (2, 1.0)
+    assert (unread.tasks, unread.usd) == (1, 0.5)
+    assert (still_open.tasks, still_open.usd) == (0, 0.0), "only final tasks"
+
+
+def test_without_a_price_no_cost_is_told(tmp_path: Path) -> None:
+    unpriced = started(5), reply(5, b"five", cost_usd=None), completed(5)
+    with open_reader(written(tmp_path / "log.db", *COURSE, unpriced)) as reader:
+        assert of_retry(reader, "state:completed").usd is None
+        assert of_open(reader).spent_usd is None
+
+
+def test_a_model_that_completed_nothing_makes_the_cost_unknown(tmp_path: Path) -> None:
+    lost = [failed(4, retry_in_s=None), TaskFailed(task=4, attempt=1, error="Timeout")]
+    with open_reader(written(tmp_path / "log.db", *COURSE, lost)) as reader:
+        assert of_retry(reader, "state:failed").usd is None
+        assert of_retry(reader, "state:failed model:m-large").usd == 0.5

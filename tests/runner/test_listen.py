@@ -1,0 +1,316 @@
+"""Requests to a live run, on a virtual clock: answered, carried out, and repeatable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.budget import Budget
+from runner.clients.client import Call
+from runner.driver import Driver, Outcome
+from runner.limiter import Limits
+from runner.listen import POLL_S, Listener
+from runner.reply import Reply
+from runner.testing import LoopClock, ToySettings, run_virtual
+from store.commands import Command, write
+from store.events import (
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    LimitObserved,
+    RunPaused,
+)
+from store.runs import RunFolder
+from store.task import pico
+from tests.runner.test_driver import Bench, _honest
+
+WITHIN_S = 1.0
+"""What was asked is seen to take effect within this time."""
+
+
+async def _slow(call: Call) -> Reply:
+    await asyncio.sleep(2.0)
+    return _honest(call)
+
+
+class Live:
+    """A toy run with somebody who asks things of it at set times."""
+
+    def __init__(self, folder: Path, *, items: int = 40) -> None:
+        self.folder = RunFolder(folder)
+        self.bench = Bench(_slow, ToySettings(items=items))
+        self.asked: dict[str, float] = {}
+        self.listener: Listener | None = None
+
+    def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
+        now = asyncio.get_running_loop().time()
+        name = f"{kind}-{len(self.asked)}"
+        self.asked[name] = now
+        write(
+            self.folder,
+            Command(
+                id=name,
+                author="ops",
+                host="h",
+                at_us=1,
+                kind=kind,
+                payload=payload,
+                expected_state=if_state,
+            ),
+        )
+
+    async def run(
+        self,
+        plot: Callable[[Live, Driver], Any],
+        *,
+        own: tuple[str, ...] = (),
+        found: str | None = None,
+    ) -> Outcome:
+        driver = await self.bench.driver()
+        self.listener = Listener(
+            folder=self.folder,
+            log=self.bench.log,
+            driver=driver,
+            clock=LoopClock(),
+            stages=("read", "ask", "sum"),
+            models=("m",),
+            own=own,
+            found=found,
+        )
+        async with self.listener.listening(), asyncio.TaskGroup() as group:
+            group.create_task(plot(self, driver))
+            return await driver.run()
+
+    async def answers(self) -> list[object]:
+        kinds = ["command_accepted", "command_rejected", "command_applied"]
+        return [r.event for r in await self.bench.log.events(limit=10_000, kinds=kinds)]
+
+
+async def _nothing(live: Live, driver: Driver) -> None:
+    del live, driver
+
+
+def test_a_pause_holds_and_a_resume_lifts_it_and_both_within_a_second(
+    tmp_path: Path,
+) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        await asyncio.sleep(3.3)
+        live.ask("pause")
+        await asyncio.sleep(WITHIN_S)
+        started = driver.statistics().started
+        assert [str(p) for p in driver.statistics().pauses] == ["the run (by ops)"]
+        await asyncio.sleep(500)
+        assert driver.statistics().started == started
+        assert driver.statistics().in_flight == 0
+        live.ask("resume")
+        await asyncio.sleep(WITHIN_S)
+        assert driver.statistics().started > started
+        assert driver.statistics().pauses == ()
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        assert await live.run(plot) == "finished"
+        paused, lifted = (
+            r.event for r in await live.bench.log.events(kinds=["run_paused"], limit=9)
+        )
+        assert paused == RunPaused(by="ops", paused=True)
+        assert lifted == RunPaused(by="ops", paused=False)
+
+    run_virtual(main())
+
+
+def test_every_request_is_accepted_and_then_applied_or_else_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    asked = (
+        ("pause", {"stage": "nowhere"}, "use read, ask, sum"),
+        ("pause", {"model": "n"}, "there is no model 'n' here: use m"),
+        ("resume", {}, "the run is not paused"),
+        ("limits", {"model": "n", "rpm": 5}, "use m"),
+        ("limits", {}, "no limit was named"),
+        ("limits", {"rpm": 0}, "rpm must be above 0"),
+        ("limits", {"concurrency": None}, "concurrency must be above 0"),
+        ("limits", {"concurrency": 1.5}, "whole number"),
+        ("budget", {"add_usd": 5}, "the run has no budget"),
+        ("budget", {"add_usd": -5}, "more than 0"),
+        ("dance", {}, "this siftlog cannot dance"),
+        ("pause", {"stage": "sum"}, None),
+        ("resume", {"stage": "read"}, "not what is paused: stage sum (by ops)"),
+        ("resume", {"stage": "sum"}, None),
+        ("limits", {"rpm": 5000}, None),
+    )
+
+    async def plot(live: Live, driver: Driver) -> None:
+        del driver
+        for kind, payload, _ in asked:
+            live.ask(kind, **payload)
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        await live.run(plot)
+        answers = await live.answers()
+        for number, (kind, _, reason) in enumerate(asked):
+            mine = [a for a in answers if a.command == f"{kind}-{number}"]
+            if reason is None:
+                assert [type(a) for a in mine] == [CommandAccepted, CommandApplied]
+            else:
+                (refused,) = mine
+                assert isinstance(refused, CommandRejected)
+                assert reason in refused.reason
+
+    run_virtual(main())
+
+
+def test_limits_change_while_calls_are_made_and_hold_for_the_next_process(
+    tmp_path: Path,
+) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        await asyncio.sleep(2.5)
+        live.ask("limits", model="m", concurrency=1, rpm=30)
+        live.ask("limits", tpm=100_000)
+        await asyncio.sleep(WITHIN_S + 2)
+        assert driver.statistics().in_flight <= 1
+        driver.drain()
+
+    def same(limits: Limits) -> Callable[[Live, Driver], Any]:
+        async def plot(live: Live, driver: Driver) -> None:
+            del live
+            assert driver.limits("m") == limits
+
+        return plot
+
+    async def main() -> None:
+        live = Live(tmp_path, items=20)
+        await live.run(plot)
+        rows = await live.bench.log.events(kinds=["limit_observed"], limit=99)
+        observed = [r.event for r in rows if isinstance(r.event, LimitObserved)]
+        assert (observed[-1].concurrency, observed[-1].rpm) == (1, 30)
+        await live.run(
+            same(Limits(concurrency=4, tpm=100_000)), own=("concurrency", "rpm")
+        )
+
+    run_virtual(main())
+
+
+def test_the_limits_of_an_earlier_request_hold_for_a_process_without_its_own(
+    tmp_path: Path,
+) -> None:
+    seen: list[Limits] = []
+
+    async def look(live: Live, driver: Driver) -> None:
+        live.ask("limits", concurrency=2, rpm=600)
+        await asyncio.sleep(WITHIN_S)
+        live.ask("limits", rpm=None)
+        await asyncio.sleep(WITHIN_S)
+        seen.append(driver.limits("m"))
+        driver.drain()
+
+    async def look_again(live: Live, driver: Driver) -> None:
+        del live
+        seen.append(driver.limits("m"))
+
+    async def main() -> None:
+        live = Live(tmp_path, items=10)
+        await live.run(look)
+        await live.run(look_again)
+        assert seen == [Limits(concurrency=2)] * 2
+
+    run_virtual(main())
+
+
+def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        del driver
+        live.ask("budget", add_usd=2.5)
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        live.bench.budget = Budget(pico(10))
+        await live.run(plot)
+        assert live.bench.budget.statistics().cap_pico == pico(12.5)
+        (applied,) = [a for a in await live.answers() if isinstance(a, CommandApplied)]
+        assert applied.effect == "$2.50 added to the budget"
+
+    run_virtual(main())
+
+
+def test_a_request_that_was_accepted_and_not_applied_is_carried_out_by_the_next(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)
+        live.ask("limits", rpm=7000)
+        await live.bench.log.append(
+            CommandAccepted(
+                command="limits-0", kind="limits", author="ops", payload='{"rpm": 7000}'
+            )
+        )
+        await live.run(_nothing)
+        await live.run(_nothing)
+        applied = [a for a in await live.answers() if isinstance(a, CommandApplied)]
+        assert [a.command for a in applied] == ["limits-0"]
+
+    run_virtual(main())
+
+
+def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)
+        live.ask("limits", if_state="lost", rpm=7000)
+        live.ask("limits", if_state="drained", rpm=8000)
+        await live.run(_nothing, found="drained")
+        refused, accepted, applied = await live.answers()
+        assert isinstance(refused, CommandRejected)
+        assert refused.reason == "the run is now drained, not lost"
+        assert accepted.command == applied.command == "limits-1"
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("kind", ["pause", "drain", "resume"])
+def test_what_was_said_to_one_process_is_not_meant_for_the_next(
+    tmp_path: Path, kind: str
+) -> None:
+    async def main() -> None:
+        live = Live(tmp_path, items=2)
+        live.ask(kind)
+        assert await live.run(_nothing) == "finished"
+        (refused,) = await live.answers()
+        assert isinstance(refused, CommandRejected)
+        assert refused.reason == f"the process that was to {kind} had ended"
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_cancel_starts_nothing_more_and_is_left_to_the_end_of_the_process(
+    tmp_path: Path, *, now: bool
+) -> None:
+    ended: list[float] = []
+
+    async def plot(live: Live, driver: Driver) -> None:
+        await asyncio.sleep(2.6)
+        live.ask("cancel", now=now)
+        await asyncio.sleep(POLL_S)
+        started = driver.statistics().started
+        await asyncio.sleep(3)
+        assert driver.statistics().started == started
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        assert await live.run(plot) == "drained"
+        ended.append(asyncio.get_running_loop().time())
+        assert live.listener is not None
+        (command,) = live.listener.cancels
+        assert command.author == "ops"
+        assert len(await live.bench.log.in_flight()) == (4 if now else 0)
+        (accepted,) = await live.answers()
+        assert isinstance(accepted, CommandAccepted)
+
+    run_virtual(main())

@@ -1,0 +1,107 @@
+"""Estimates from work and options, and what earlier runs know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.history import usual_replies
+from runner.options import RunOptions, options_from
+from runner.preview import AT_START_S, expected, preview
+from runner.testing import ToyJob, ToySettings
+from runner.work import load_work
+from store.clock import SystemClock
+from store.events import Entry, Event
+from store.sqlite import SqliteLog
+from store.testing import FakeClock
+from tests.store.samples import RUN_STARTED, completed, plan, started, task
+from tests.store.samples import reply as answer
+
+PRICED = options_from({"model": ["openai/m"], "price": "1,4"})
+
+
+class Slow(ToyJob):
+    """A job whose baseline takes a second of a clock for each answer."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def baseline(self, request: object) -> str:
+        self.clock.advance(1.0)
+        return super().baseline(request)  # type: ignore[arg-type]
+
+
+def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
+    work = load_work(ToyJob(), ToySettings(items=1000))
+    found = expected(work, PRICED, tmp_path, SystemClock())
+    whole = preview(work, PRICED, tmp_path)
+    assert found is not None
+    assert found.first == ["read"]
+    assert found.calls[1] == 4.0
+    assert whole.total.calls.expected == 4000
+    assert found.tokens_in[1] == pytest.approx(
+        whole.total.tokens_in.expected / 1000, 0.1
+    )
+    assert found.cost_usd is not None
+    assert whole.total.usd is not None
+    assert found.cost_usd[1] == pytest.approx(whole.total.usd.expected / 1000, 0.1)
+
+
+def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None:
+    clock = FakeClock()
+    work = load_work(Slow(clock), ToySettings(items=1000))
+    found = expected(work, PRICED, tmp_path, clock)
+    assert found is not None
+    assert found.tried == 1
+    assert clock.monotonic() == 4 > AT_START_S
+
+
+@pytest.mark.parametrize("model", ["baseline/lexical", "recorded:answers.jsonl"])
+def test_what_costs_nothing_is_not_foretold(tmp_path: Path, model: str) -> None:
+    work = load_work(ToyJob(), ToySettings(items=3))
+    options = RunOptions(model=(model,))
+    assert expected(work, options, tmp_path, SystemClock()) is None
+
+
+def test_an_empty_plan_is_not_foretold(tmp_path: Path) -> None:
+    work = load_work(ToyJob(), ToySettings(items=0))
+    assert expected(work, PRICED, tmp_path, SystemClock()) is None
+
+
+def _run(path: Path, tasks: int, tokens_out: int) -> None:
+    async def write() -> None:
+        path.parent.mkdir(parents=True)
+        async with await SqliteLog.create(
+            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
+        ) as log:
+            events: Sequence[Entry | Event] = [
+                RUN_STARTED,
+                plan([task(n) for n in range(1, tasks + 1)]),
+                *(
+                    event
+                    for n in range(1, tasks + 1)
+                    for event in (
+                        started(n),
+                        answer(n, b"x", tokens_out=tokens_out),
+                        completed(n),
+                    )
+                ),
+            ]
+            await log.append(*events)
+
+    asyncio.run(write())
+
+
+def test_the_newest_run_with_enough_answers_is_believed(tmp_path: Path) -> None:
+    _run(tmp_path / "2026-01" / "log.db", 30, 10)
+    _run(tmp_path / "2026-02" / "log.db", 30, 20)
+    _run(tmp_path / "2026-03" / "log.db", 5, 99)
+    (tmp_path / "2026-04").mkdir()
+    (tmp_path / "2026-04" / "log.db").write_text("no log")
+    assert usual_replies(tmp_path, "sample-job") == {("ask", "m-large"): 20.0}
+    assert usual_replies(tmp_path, "another-job") == {}
+    assert usual_replies(tmp_path / "nowhere", "sample-job") == {}

@@ -1,0 +1,181 @@
+"""Prices: what a person says, then the packaged table; unknown is never zero."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import UsageError
+from runner.options import RunOptions, options_from
+from runner.prices import (
+    FREE,
+    Price,
+    cost_pico,
+    price_of,
+    prices_of,
+    worst_pico,
+)
+from runner.reply import Usage
+
+PLAIN = Price(
+    input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=1.25e-6
+)
+LONG = Price(
+    input_usd=2e-6, output_usd=6e-6, cached_input_usd=2e-7, cache_write_usd=2.5e-6
+)
+
+
+def _prices(options: RunOptions) -> dict[str, Price | None]:
+    return prices_of(options.model, options)
+
+
+def _listed(model: str) -> Price | None:
+    return price_of(model, options_from({"model": [model]}))
+
+
+def test_the_table_is_read_without_importing_litellm() -> None:
+    program = (
+        "import sys; from runner.options import options_from as o; "
+        "from runner.prices import price_of; "
+        "print(price_of('gpt-4o-mini', o({})).output_usd, 'litellm' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["6e-07", "False"]
+
+
+def test_a_model_is_found_with_and_without_its_provider() -> None:
+    price = _listed("gpt-4o-mini")
+    assert price is not None
+    assert (price.input_usd, price.cached_input_usd) == (1.5e-07, 7.5e-08)
+    assert _listed("openai/gpt-4o-mini") == price
+    claude = _listed("anthropic/claude-sonnet-4-5")
+    assert claude is not None
+    assert claude.cache_write_usd > claude.input_usd > claude.cached_input_usd
+
+
+def test_a_model_of_another_provider_is_not_taken_for_it() -> None:
+    assert _listed("groq/gpt-4o-mini") is None
+
+
+def test_embeddings_have_no_output_to_pay_for() -> None:
+    price = _listed("openai/text-embedding-3-small")
+    assert price is not None
+    assert (price.input_usd, price.output_usd) == (2e-08, 0.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "a-model-of-mine",
+        "ollama/llama3",  # zeros in the table: nobody filled them in
+        "cohere/rerank-english-v3.0",  # priced by the search
+        "perplexity/sonar-small-online",  # and by the request
+        "sample_spec",  # the table's own legend
+    ],
+)
+def test_what_tokens_do_not_tell_is_unknown_and_never_zero(model: str) -> None:
+    assert _listed(model) is None
+
+
+def test_longer_prompts_have_their_own_price() -> None:
+    price = _listed("gemini/gemini-2.5-pro")
+    assert price is not None
+    short = cost_pico(price, Usage(tokens_in=200_000, tokens_out=0))
+    longer = cost_pico(price, Usage(tokens_in=200_001, tokens_out=0))
+    assert longer == pytest.approx(2 * short, rel=0.001)
+
+
+def test_what_a_person_says_wins_over_the_table() -> None:
+    options = options_from(
+        {
+            "model": ["gpt-4o-mini", "gpt-4o", "baseline/lexical"],
+            "price": "1,2,0.5",
+            "models": {"gpt-4o": {"usd_per_mtok_in": 3, "usd_per_mtok_out": 4}},
+        }
+    )
+    prices = _prices(options)
+    mini, own = prices["gpt-4o-mini"], prices["gpt-4o"]
+    assert mini is not None
+    assert own is not None
+    assert (mini.input_usd, mini.output_usd, mini.cached_input_usd) == (
+        1e-6,
+        2e-6,
+        5e-7,
+    )
+    assert cost_pico(own, Usage(tokens_in=10, tokens_out=1)) == 34_000_000
+    # cached tokens without a price of their own cost what others do
+    assert own.cached_input_usd == own.input_usd
+    assert prices["baseline/lexical"] == FREE
+
+
+def test_recordings_and_baselines_are_free() -> None:
+    assert _listed("baseline/lexical") == FREE
+    assert _listed("recorded:answers.jsonl#openai/gpt-4o") == FREE
+    assert FREE.is_free
+    assert not PLAIN.is_free
+
+
+def test_cached_tokens_are_priced_as_such() -> None:
+    usage = Usage(tokens_in=100, tokens_out=10, tokens_cached=60, tokens_cache_write=30)
+    assert cost_pico(PLAIN, usage) == 10_000_000 + 6_000_000 + 37_500_000 + 40_000_000
+
+
+def test_an_unknown_price_is_refused_by_name_with_both_ways_out() -> None:
+    with pytest.raises(UsageError, match=r"of mine is unknown") as refused:
+        _prices(options_from({"model": ["gpt-4o", "mine"]}))
+    assert "--price" in str(refused.value)
+    assert "--allow-unknown-price" in str(refused.value)
+    allowed = options_from({"model": ["mine"], "allow_unknown_price": True})
+    assert _prices(allowed) == {"mine": None}
+
+
+def test_a_budget_is_refused_where_nobody_could_keep_it() -> None:
+    options = {"model": ["mine"], "allow_unknown_price": True, "budget": 5}
+    with pytest.raises(UsageError, match="No budget can be kept for mine"):
+        _prices(options_from(options))
+    assert _prices(options_from({**options, "price": [0, 0]}))["mine"] == FREE
+
+
+@pytest.mark.parametrize("price", ["1", "1,2,3,4", "a,b", "-1,2", "nan,1", 5, [1, "x"]])
+def test_a_price_that_is_none_is_refused(price: object) -> None:
+    with pytest.raises(
+        UsageError, match=r"^Option price: write IN,OUT or IN,OUT,CACHED"
+    ):
+        options_from({"price": price})
+
+
+def test_half_a_price_in_a_models_table_is_refused() -> None:
+    with pytest.raises(UsageError, match="usd_per_mtok_in and usd_per_mtok_out"):
+        options_from({"model": ["m"], "models": {"m": {"usd_per_mtok_in": 1}}})
+
+
+@given(
+    worst_in=st.integers(1, 400_000),
+    worst_out=st.integers(0, 10_000),
+    data=st.data(),
+)
+def test_no_usage_within_the_bounds_costs_more_than_the_worst_case(
+    worst_in: int, worst_out: int, data: st.DataObject
+) -> None:
+    price = Price(
+        input_usd=PLAIN.input_usd,
+        output_usd=PLAIN.output_usd,
+        cached_input_usd=PLAIN.cached_input_usd,
+        cache_write_usd=PLAIN.cache_write_usd,
+        longer=((100_000, LONG), (300_000, PLAIN)),
+    )
+    tokens_in = data.draw(st.integers(0, worst_in))
+    cached = data.draw(st.integers(0, tokens_in))
+    usage = Usage(
+        tokens_in=tokens_in,
+        tokens_out=data.draw(st.integers(0, worst_out)),
+        tokens_cached=cached,
+        tokens_cache_write=data.draw(st.integers(0, tokens_in - cached)),
+    )
+    assert cost_pico(price, usage) <= worst_pico(price, worst_in, worst_out)

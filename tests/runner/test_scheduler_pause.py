@@ -1,0 +1,148 @@
+"""Pauses and live limits in the scheduler, on a clock that is a number."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import errors as e
+from runner.lane import Work
+from runner.limiter import Endpoint, Limits
+from runner.scheduler import Scheduler, Scope, is_within
+
+STAGES = ("first", "second")
+MODELS = ("a", "b")
+LANES = [(stage, model) for stage in STAGES for model in MODELS]
+NOW = float("-inf")
+
+
+def _scheduler(concurrency: int = 8, tasks: int = 1, **limits: float) -> Scheduler:
+    """Every stage of every model with so many tasks that are ready."""
+    own = Limits(concurrency=concurrency, **limits)
+    scheduler = Scheduler(
+        [(model, STAGES, own, Endpoint(model)) for model in MODELS], deadline_s=100
+    )
+    for load in scheduler.step(0.0).load:
+        first = 1 + LANES.index((load.stage, load.model)) * 1000
+        numbers = range(first, first + tasks)
+        works = [
+            (Work(number=n, stage=load.stage, model=load.model, tries=0), NOW)
+            for n in numbers
+        ]
+        scheduler.loaded(load, works, last=numbers[-1])
+    return scheduler
+
+
+def _started(scheduler: Scheduler, now: float = 0.0) -> list[tuple[str, str]]:
+    return sorted((w.stage, w.model) for w in scheduler.step(now).start)
+
+
+scopes = st.tuples(st.sampled_from([None, *STAGES]), st.sampled_from([None, *MODELS]))
+
+
+@given(pauses=st.lists(scopes, max_size=4), lifts=st.lists(scopes, max_size=3))
+def test_what_is_started_is_what_no_pause_names(
+    pauses: list[Scope], lifts: list[Scope]
+) -> None:
+    scheduler = _scheduler()
+    for pause in pauses:
+        scheduler.pause(*pause)
+    for lift in lifts:
+        scheduler.lift(*lift)
+    left = [p for p in pauses if not any(is_within(p, lift) for lift in lifts)]
+    assert scheduler.is_paused == bool(left)
+    free = [
+        (stage, model)
+        for stage, model in LANES
+        if not any(s in {None, stage} and m in {None, model} for s, m in left)
+    ]
+    assert _started(scheduler) == sorted(free)
+    scheduler.lift(None, None)
+    assert _started(scheduler) == sorted(set(LANES) - set(free))
+
+
+def test_a_paused_run_waits_for_a_person_and_not_for_a_time() -> None:
+    scheduler = _scheduler()
+    scheduler.pause(None, None)
+    step = scheduler.step(0.0)
+    assert (step.start, step.wake_at) == ((), None)
+    assert not scheduler.is_idle, "the process would end"
+
+
+def test_calls_in_flight_come_back_to_a_paused_run_and_it_can_be_drained() -> None:
+    scheduler = _scheduler()
+    works = scheduler.step(0.0).start
+    scheduler.pause(None, None)
+    for work in works:
+        scheduler.received(work, 1.0, used=None)
+        scheduler.settled(work)
+    scheduler.drain()
+    assert scheduler.is_idle
+
+
+def test_a_retry_that_falls_due_in_a_pause_waits_for_its_end() -> None:
+    scheduler = _scheduler()
+    scheduler.pause("second", None)
+    scheduler.pause(None, "b")
+    (work,) = scheduler.step(0.0).start
+    scheduler.pause(None, None)
+    decision, _ = scheduler.failed(work, e.ServerError("500"), 1.0, 0.5)
+    assert decision.retry_in_s is not None
+    scheduler.settled(work, retry_at=1.0 + decision.retry_in_s)
+    assert scheduler.step(50.0).start == ()
+    scheduler.lift(None, None)
+    assert work in scheduler.step(50.0).start
+
+
+def test_the_time_of_a_pause_is_not_the_task_s_own() -> None:
+    scheduler = _scheduler()
+    scheduler.pause("second", None)
+    scheduler.pause(None, "b")
+    (work,) = scheduler.step(0.0).start
+    scheduler.failed(work, e.ServerError("500"), 1.0, 0.5)
+    scheduler.settled(work, retry_at=2.0)
+    scheduler.pause("first", None)
+    assert scheduler.step(10_000.0).start == ()
+    scheduler.lift("first", None)
+    assert scheduler.step(10_000.0).start == (work,)
+    decision, _ = scheduler.failed(work, e.ServerError("500"), 10_001.0, 0.5)
+    assert decision.retry_in_s is not None, "its deadline of 100 s passed in the pause"
+
+
+def test_a_lower_ceiling_waits_for_the_calls_above_it_and_a_higher_one_is_used() -> (
+    None
+):
+    scheduler = _scheduler(concurrency=4, tasks=40)
+    works = [w for w in scheduler.step(0.0).start if w.model == "a"]
+    assert len(works) == 4
+    scheduler.set_limits("a", Limits(concurrency=2), 1.0)
+    assert scheduler.limits("a") == Limits(concurrency=2)
+    assert scheduler.limits("b") == Limits(concurrency=4)
+    in_flight: list[Work] = []
+    for done, work in enumerate(works, 1):
+        scheduler.received(work, 1.0, used=None)
+        scheduler.settled(work)
+        started = [w for w in scheduler.step(1.0).start if w.model == "a"]
+        assert len(started) == (done > 2), "above the new ceiling"
+        in_flight += started
+    scheduler.set_limits("a", Limits(concurrency=64), 2.0)
+    most, now = 0, 2.0
+    for _ in range(40):
+        in_flight += [w for w in scheduler.step(now).start if w.model == "a"]
+        most = max(most, len(in_flight))
+        now += 1.0
+        while in_flight:
+            work = in_flight.pop()
+            scheduler.received(work, now, used=None)
+            scheduler.settled(work)
+    assert most > 4, "the old ceiling still held"
+
+
+def test_a_rate_can_be_set_and_lifted_while_the_run_goes_on() -> None:
+    scheduler = _scheduler(concurrency=8, tasks=40)
+    scheduler.pause(None, "b")
+    scheduler.set_limits("a", Limits(concurrency=8, rpm=60), 0.0)
+    assert len(scheduler.step(0.0).start) == 1
+    assert scheduler.step(0.5).start == ()
+    scheduler.set_limits("a", Limits(concurrency=8), 0.5)
+    assert len(scheduler.step(0.5).start) == 7

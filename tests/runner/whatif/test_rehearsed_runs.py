@@ -1,0 +1,76 @@
+"""What-ifs against real runs: recorded once, played again otherwise, then run so.
+
+The real command against the real loopback endpoint; SIFTLOG_PROVE makes the runs long
+enough (some 20 s each) for a tolerance of a tenth on a busy machine, and adds cases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from store.runs import RunFolder
+from store.views import events, last_seq, open_reader, status
+from tests.corpus import write_corpus
+from tests.processes import siftlog, simulated
+
+JOB = "paper-investigation"
+PROVE = "SIFTLOG_PROVE" in os.environ
+PAPERS = 130 if PROVE else 20
+TOLERANCE = 0.1 if PROVE else 0.2
+PACE = 1 if PROVE else 0.75
+"""Rates of the short runs, so that they last some seconds too."""
+
+LATENCIES = ("--latency-ms=500", "--jitter-ms=400")
+RATE = ("--latency-ms=100", "--jitter-ms=100", f"--rps={50 * PACE}")
+
+#: What the server does, how the run is recorded, and what is tried instead.
+CASES = {
+    "more calls at a time": (LATENCIES, ("--concurrency=16",), ("--concurrency=32",)),
+    "a limit by hand": (
+        LATENCIES,
+        ("--concurrency=16",),
+        ("--concurrency=128", f"--rpm={2400 * PACE}"),
+    ),
+    "a server that refuses": (RATE, ("--concurrency=12",), ("--concurrency=48",)),
+}
+MORE = {
+    "fewer calls at a time": (LATENCIES, ("--concurrency=64",), ("--concurrency=24",)),
+    "below what it refuses": (
+        RATE,
+        ("--concurrency=32",),
+        ("--concurrency=32", f"--rpm={2400 * PACE}"),
+    ),
+}
+if PROVE:
+    CASES |= MORE
+
+
+def _seconds(folder: RunFolder) -> float:
+    """From the first call to the last event that is about a task."""
+    with open_reader(folder.log) as reader:
+        (first,) = events(reader, kinds=["attempt_started"], limit=1)
+        last = events(reader, after=last_seq(reader) - 200, kinds=["task_completed"])
+    return (last[-1].ts_us - first.ts_us) / 1e6
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("case", CASES)
+def test_the_duration_of_a_run_is_foretold(tmp_path: Path, case: str) -> None:
+    server, recorded, tried = CASES[case]
+    words = [*write_corpus(tmp_path / "corpus", PAPERS), "--model=openai/m"]
+    words += ["--price=0,0"]
+    with simulated("--job", JOB, *server, cwd=tmp_path) as url:
+        words.append(f"--base-url={url}")
+        siftlog("generate", JOB, *words, *recorded, "--run-id=then", cwd=tmp_path)
+        shown = siftlog("estimate", "--from=then", *tried, "--json", cwd=tmp_path)
+        siftlog("generate", JOB, *words, *tried, "--run-id=now", cwd=tmp_path)
+    foretold = json.loads(shown.stdout)
+    now = RunFolder(tmp_path / "runs" / "now")
+    with open_reader(now.log) as reader:
+        attempts = status(reader).attempts
+    assert foretold["seconds"] == pytest.approx(_seconds(now), rel=TOLERANCE)
+    assert foretold["models"]["openai/m"]["answered"] == attempts.answered

@@ -1,0 +1,167 @@
+"""What holds for every form, and for requests of every kind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import MalformedReply
+from runner.reply import AnyReply, Ranked, Ranking, Reply, Usage, Vectors
+from runner.request import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Part,
+    Request,
+    RerankRequest,
+    Schema,
+)
+from runner.wire import (
+    FORMS,
+    MOST_TOKENS,
+    OPENAI_CHAT,
+    OPENAI_EMBEDDINGS,
+    decode_reply,
+    encode_answer,
+    skeleton,
+)
+from runner.wire import RERANK as RERANK_FORM
+
+texts = st.text(st.characters(codec="utf-8"))
+usages = st.none() | st.builds(
+    Usage, tokens_in=st.integers(0, 10**7), tokens_out=st.just(0)
+)
+replies = (
+    st.builds(Reply, text=texts, usage=usages)
+    | st.builds(
+        Vectors.of, st.lists(st.lists(st.floats(width=32, allow_nan=False))), usages
+    )
+    | st.builds(
+        Ranking,
+        results=st.lists(
+            st.builds(
+                Ranked,
+                index=st.integers(0, 99),
+                score=st.floats(allow_nan=False, allow_infinity=False),
+            )
+        ).map(tuple),
+        usage=usages,
+    )
+)
+
+
+@given(replies)
+def test_a_reply_of_any_kind_that_is_written_here_reads_back_the_same(
+    reply: AnyReply,
+) -> None:
+    form, body = encode_answer(reply)
+    assert decode_reply(form, body) == reply
+
+
+@given(st.binary() | texts.map(str.encode))
+def test_no_body_raises_anything_but_a_malformed_reply(body: bytes) -> None:
+    for form in FORMS:
+        try:
+            decode_reply(form, body)
+        except MalformedReply as error:
+            assert error.body == body  # noqa: PT017 - most bodies fail, some may not
+
+
+def test_an_unknown_form_says_what_to_do() -> None:
+    with pytest.raises(MalformedReply, match="upgrade"):
+        decode_reply("carrier.pigeon", b"{}")
+
+
+EMBED = EmbedRequest(texts=("a", "b", "a"))
+RERANK = RerankRequest(query="q", documents=("a", "b"))
+CHAT = ChatRequest(
+    messages=(Message(role="user", parts=(Part(text="a"), Part(text="b"))),),
+    max_tokens=10,
+    schema=Schema(name="s", json="{}"),
+)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        CHAT,
+        EMBED,
+        replace(EMBED, texts=("a", "b")),
+        replace(EMBED, texts=("b", "a", "a")),
+        replace(EMBED, dimensions=8),
+        replace(EMBED, purpose="query"),
+        RERANK,
+        replace(RERANK, query="a"),
+        replace(RERANK, documents=("b", "a")),
+        replace(RERANK, top_n=1),
+    ],
+)
+def test_the_hash_of_a_request_is_its_own_among_all_kinds(request_: Request) -> None:
+    others = [CHAT, EMBED, RERANK]
+    mine = skeleton(request_, "m")
+    assert mine == skeleton(replace(request_), "m")
+    assert mine.sha256 != skeleton(request_, "n").sha256
+    for other in others:
+        assert (skeleton(other, "m").sha256 == mine.sha256) == (other == request_)
+
+
+@pytest.mark.parametrize("request_", [EMBED, RERANK])
+def test_a_skeleton_of_texts_holds_each_once_and_by_its_hash(
+    request_: EmbedRequest | RerankRequest,
+) -> None:
+    body, blobs, _ = skeleton(request_, "m")
+    stored = {blob.sha256.hex(): blob.data.decode() for blob in blobs}
+    assert len(stored) == len(blobs)
+    for name, text in stored.items():
+        assert hashlib.sha256(text.encode()).hexdigest() == name
+    kept = json.loads(body)
+    named = kept.get("texts") or [kept["query"], *kept["documents"]]
+    asked = (
+        request_.texts
+        if isinstance(request_, EmbedRequest)
+        else (request_.query, *request_.documents)
+    )
+    assert tuple(stored[name] for name in named) == asked
+
+
+def test_the_hash_of_a_chat_is_what_it_was_when_chats_were_all_there_was() -> None:
+    # a resumed run compares it with what an older siftlog stored
+    assert skeleton(CHAT, "m").sha256 == (
+        "c022949135e64c24d4c7806bb5a1f4c8ba605a2cca5251cca195d73be5f932a6"
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        (OPENAI_CHAT, '{"choices":[{"message":{"content":"a"}}],"usage":%s}'),
+        (OPENAI_EMBEDDINGS, '{"data":[],"usage":%s}'),
+        (RERANK_FORM, '{"results":[],"usage":%s}'),
+    ],
+)
+@pytest.mark.parametrize("count", [-1, MOST_TOKENS + 1])
+def test_counts_of_tokens_that_can_be_none_are_unknown(
+    form: str, body: str, count: int
+) -> None:
+    said = json.dumps({"prompt_tokens": count, "total_tokens": count})
+    assert decode_reply(form, (body % said).encode()).usage is None
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_brackets_in_brackets_without_end_are_no_reply(form: str) -> None:
+    with pytest.raises(MalformedReply):
+        decode_reply(form, b'{"x":' + b"[" * 100_000)
+
+
+def test_half_an_emoji_is_no_reason_to_lose_what_was_paid_for() -> None:
+    body = (
+        rb'{"choices":[{"message":{"content":"cut \ud83d"},"finish_reason":"length"}]}'
+    )
+    assert decode_reply(OPENAI_CHAT, body) == Reply(
+        text="cut ?", finish_reason="length"
+    )

@@ -1,0 +1,96 @@
+"""Who holds a run back: as a whole, or lane by lane."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from store.estimates import liveness
+from store.events import RunPaused
+from store.pauses import Pause, paused_by
+from store.sqlite import SqliteLog
+from store.testing import START_US, FakeClock
+from store.views import open_reader, status
+from tests.store.samples import RUN_STARTED, plan, started, task
+from tests.store.test_views import written
+
+LANES = (("ask", "m-large"), ("judge", "m-large"), ("ask", "m-small"))
+
+
+def _pause(stage: str | None = None, model: str | None = None) -> Pause:
+    return Pause(stage=stage, model=model, by=f"{stage}/{model}")
+
+
+@pytest.mark.parametrize(
+    ("held", "lanes", "by"),
+    [
+        ((), LANES, None),
+        ((_pause(),), LANES, "None/None"),
+        ((_pause(),), (), "None/None"),
+        ((_pause("ask"),), LANES, None),
+        ((_pause("ask"), _pause("judge")), LANES, "ask/None"),
+        ((_pause(model="m-large"), _pause("ask", "m-small")), LANES, "None/m-large"),
+        ((_pause("ask"),), LANES[:1], "ask/None"),
+        # nothing is open, so nothing is held back by a part of a pause
+        ((_pause("ask"),), (), None),
+        ((_pause("judge"), _pause()), LANES, "None/None"),
+    ],
+)
+def test_a_run_is_paused_where_no_open_task_may_start(
+    held: tuple[Pause, ...], lanes: tuple[tuple[str, str], ...], by: str | None
+) -> None:
+    assert paused_by(held, lanes) == by
+
+
+def test_a_pause_says_what_it_holds_and_by_whom() -> None:
+    ops = {"by": "ops"}
+    assert str(Pause(stage=None, model=None, **ops)) == "the run (by ops)"
+    assert str(Pause(stage="ask", model=None, **ops)) == "stage ask (by ops)"
+    assert str(Pause(stage="ask", model="m", **ops)) == "stage ask of model m (by ops)"
+
+
+@pytest.mark.parametrize("model", ["m-large", None])
+def test_pauses_are_read_from_the_log_until_they_are_lifted(
+    tmp_path: Path, model: str | None
+) -> None:
+    pause = RunPaused(by="ops", paused=True, model=model)
+    lift = RunPaused(by="root", paused=False, model=model)
+    begun = ([RUN_STARTED], [plan([task(1)])], [pause])
+    with open_reader(written(tmp_path / "held.db", *begun)) as reader:
+        held = status(reader)
+    assert held.pauses == (Pause(stage=None, model=model, by="ops"),)
+    assert liveness(held.signs, held.created_us, is_alive=True) == "paused"
+    with open_reader(written(tmp_path / "lifted.db", *begun, [lift])) as reader:
+        lifted = status(reader)
+    assert lifted.pauses == ()
+    assert liveness(lifted.signs, lifted.created_us, is_alive=True) == "live"
+
+
+def test_after_a_long_pause_a_run_is_not_called_stalled(tmp_path: Path) -> None:
+    hour_us = 3_600_000_000
+    clock = FakeClock()
+
+    async def write() -> None:
+        async with await SqliteLog.create(
+            tmp_path / "log.db",
+            run_id="r1",
+            config_sha256=b"",
+            clock=clock,
+            owner="tester",
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            await log.append(RunPaused(by="ops", paused=True))
+            clock.advance(hour_us / 1e6)
+            await log.append(RunPaused(by="ops", paused=False), started(1))
+            await log.heartbeat()
+
+    asyncio.run(write())
+    with open_reader(tmp_path / "log.db") as reader:
+        signs = status(reader).signs
+    now_us = START_US + hour_us
+    assert liveness(signs, now_us, is_alive=True) == "live"
+    later = replace(signs, heartbeat_us=now_us + 121_000_000)
+    assert liveness(later, now_us + 121_000_000, is_alive=True) == "stalled"

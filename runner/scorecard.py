@@ -22,6 +22,7 @@ class Metric:
     path: str  #: such as "avg_paper_score" or "pipeline.mcq_drug.accuracy"
     value: float | int | None  #: None: undefined (0/0, a mean over nothing)
     n: int  #: how many items it speaks about
+    subset: str = ""  #: which items, such as "has_evidence"; empty: all
     n_defined: int | None = None  #: items that had a value, where that can differ
     lo: float | None = None  #: interval ends, 12 significant digits
     hi: float | None = None

@@ -131,6 +131,15 @@ class Resamples:
         is_small = self._b * len(keys) <= MATRIX_BYTES
         self._kept = tuple(self._drawn()) if is_small else None
 
+    @classmethod
+    def of_rows(
+        cls, n: int, b: int = 2000, seed: int = 20260118, *, level: float = 0.95
+    ) -> Resamples:
+        """Draws of single rows in file order, as if they were independent."""
+        width = len(str(n))
+        keys = [f"{row:0{width}}" for row in range(n)]
+        return cls(keys, b, seed, level=level, cluster="row")
+
     @property
     def definition(self) -> str:
         """How the intervals were made, for a metric's definition."""
@@ -172,6 +181,16 @@ class Resamples:
                 row[start:end] = value_of(counts)
             start = end
         return tuple(map(self._interval, values))
+
+    def interval_of(self, value_of: Callable[[Counts], Floats]) -> Interval:
+        """The interval of a statistic that is no ratio of sums.
+
+        Args:
+            value_of: its value under each row of a block of `multiplicities`; NaN
+                where it has none.
+        """
+        values = [value_of(block) for block in self.multiplicities()]
+        return self._interval(np.concatenate(values) if values else np.empty(0))
 
     def multiplicities(self) -> Iterator[Counts]:
         """How often each cluster was drawn, in blocks of replicates x clusters.

@@ -1,0 +1,284 @@
+"""Ranked lists against gold: recall, precision, MAP, MRR, nDCG and their relatives.
+
+The given list is the ranking; scores are not looked at. Where only scores exist,
+`order` makes a list of them. `hits` compares lists with gold once, `evaluate` computes
+everything else from its matrix, a query a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from jobs.metrics.columns import Bools, Floats, Ints, quotient
+
+Grades: TypeAlias = Mapping[str, float]
+"""Judged items of one query with their grade; 0 is judged and not relevant."""
+
+Gold: TypeAlias = Collection[str] | Grades
+"""What a query wants: relevant ids, or grades by id."""
+
+INFAP_EPSILON = 0.00001
+"""As trec_eval has it (Yilmaz and Aslam, 2006)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    """Lists compared with gold: a query a row, a rank a column, padded to the right."""
+
+    gains: Floats  #: (Q, D) grade of the item at each rank; 0 where not relevant
+    judged: Bools  #: (Q, D) whether its grade is known
+    lengths: Ints  #: (Q,) items in the list
+    relevant: Ints  #: (Q,) relevant items, retrieved or not
+    irrelevant: Ints  #: (Q,) items judged not relevant, retrieved or not
+    ideal: Floats  #: (Q, G) grades of the relevant items, falling, padded with 0
+
+    @property
+    def is_hit(self) -> Bools:
+        """(Q, D) whether the item at each rank is relevant."""
+        return self.gains > 0
+
+
+def hits(
+    gold: Sequence[Gold],
+    ranked: Sequence[Sequence[str]],
+    *,
+    names: Sequence[str] | None = None,
+    dedupe: Literal["error", "first"] = "error",
+) -> Hits:
+    """Compare each list with the gold of its query.
+
+    Args:
+        gold: for each query the relevant ids, or grades by id. Doubles collapse.
+        ranked: for each query the retrieved ids, best first.
+        names: the queries' names, for errors.
+        dedupe: what to do with an id that stands in a list twice; `first` keeps its
+            first place.
+
+    Raises:
+        ValueError: for a double, or where the lengths differ.
+    """
+    if len(gold) != len(ranked):
+        raise ValueError(f"gold has {len(gold)} queries and ranked has {len(ranked)}.")
+    lists = _without_doubles(ranked, names, dedupe)
+    grades: list[Grades] = [
+        wanted if isinstance(wanted, Mapping) else dict.fromkeys(wanted, 1.0)
+        for wanted in gold
+    ]
+    lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    depth = int(lengths.max(initial=0))
+    inside = np.arange(depth) < lengths[:, None]
+    gains = np.zeros(inside.shape)
+    judged = np.zeros(inside.shape, dtype=np.bool_)
+    found = [
+        of.get(item) for of, items in zip(grades, lists, strict=True) for item in items
+    ]
+    judged[inside] = [grade is not None for grade in found]
+    gains[inside] = [max(0.0, grade or 0.0) for grade in found]
+    relevant = [
+        sorted((g for g in of.values() if g > 0), reverse=True) for of in grades
+    ]
+    wanted = np.array([len(own) for own in relevant], dtype=np.int64)
+    ideal = np.zeros((len(lists), int(wanted.max(initial=0))))
+    ideal[np.arange(ideal.shape[1]) < wanted[:, None]] = [
+        grade for own in relevant for grade in own
+    ]
+    return Hits(
+        gains=gains,
+        judged=judged,
+        lengths=lengths,
+        relevant=wanted,
+        irrelevant=np.array([len(of) for of in grades], dtype=np.int64) - wanted,
+        ideal=ideal,
+    )
+
+
+def _without_doubles(
+    ranked: Sequence[Sequence[str]],
+    names: Sequence[str] | None,
+    dedupe: Literal["error", "first"],
+) -> list[Sequence[str]]:
+    lists: list[Sequence[str]] = []
+    for query, items in enumerate(ranked):
+        if len(set(items)) == len(items):
+            lists.append(items)
+        elif dedupe == "first":
+            lists.append(tuple(dict.fromkeys(items)))
+        else:
+            double = Counter(items).most_common(1)[0][0]
+            name = names[query] if names is not None else f"query {query}"
+            raise ValueError(f"{name} lists {double!r} twice.")
+    return lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Choices between definitions that carry one name elsewhere."""
+
+    empty: Literal["undefined", "zero"] = "undefined"  #: a query without gold
+    precision_over: Literal["k", "k_eff"] = "k"  #: `k_eff`: min(K, length of the list)
+    ap_over: Literal["gold", "min", "found"] = "gold"
+    """What average precision is divided by: all gold, min(gold, K), or the hits found.
+    """
+    gain: Literal["linear", "exp"] = "linear"  #: `exp`: 2^grade - 1
+
+    @property
+    def definition(self) -> str:
+        """The choices, for a metric's definition."""
+        return (
+            f"empty={self.empty}, precision over {self.precision_over}, "
+            f"ap over {self.ap_over}, gain={self.gain}"
+        )
+
+
+SIFTLOG = Rules()
+
+
+def evaluate(
+    found: Hits, ks: Sequence[int], rules: Rules = SIFTLOG, *, persistence: float = 0.8
+) -> dict[str, Floats]:
+    """Every measure of every query: name -> (Q,), NaN where undefined.
+
+    Per K: recall, precision, hit, mrr, map, ndcg, judged. Over the whole list: mrr, ap,
+    rprec, bpref, infap, rbp and rbp_residual. A query whose gold was not retrieved has
+    0, one without gold is undefined or 0 as the rules say.
+    """
+    depth = found.gains.shape[1]
+    hit, rank = found.is_hit, np.arange(1, depth + 1)
+    so_far = _running(hit)
+    precision_sums = _running(np.where(hit, so_far[:, 1:] / rank, 0.0))
+    first = np.where(so_far[:, -1] > 0, (so_far == 0).sum(axis=1), 0)
+    reciprocal = np.nan_to_num(quotient(1.0, first))
+    gains, ideal = (_gain(column, rules) for column in (found.gains, found.ideal))
+    dcg, best = (_running(g * _discounts(g.shape[1])) for g in (gains, ideal))
+    judged = _running(found.judged)
+    measures: dict[str, Floats] = {}
+    for k in ks:
+        at = min(k, depth)
+        top = so_far[:, at]
+        seen = np.minimum(k, found.lengths)
+        measures[f"recall@{k}"] = quotient(top, found.relevant)
+        measures[f"precision@{k}"] = (
+            top / k
+            if rules.precision_over == "k"
+            else np.nan_to_num(quotient(top, seen))
+        )
+        measures[f"hit@{k}"] = (top > 0).astype(np.float64)
+        measures[f"mrr@{k}"] = np.where((first > 0) & (first <= k), reciprocal, 0.0)
+        measures[f"map@{k}"] = _average_precision(
+            precision_sums[:, at], top, np.minimum(found.relevant, k), found, rules
+        )
+        measures[f"ndcg@{k}"] = quotient(dcg[:, at], best[:, min(k, ideal.shape[1])])
+        measures[f"judged@{k}"] = np.nan_to_num(quotient(judged[:, at], seen))
+    measures["mrr"] = reciprocal
+    measures["ap"] = _average_precision(
+        precision_sums[:, depth], so_far[:, depth], found.relevant, found, rules
+    )
+    measures |= _whole_list(found, so_far, judged)
+    measures |= _rbp(found, persistence)
+    empty = found.relevant == 0
+    if empty.any():
+        for name, column in measures.items():
+            if not name.startswith(("judged@", "rbp_residual")):
+                column[empty] = np.nan if rules.empty == "undefined" else 0.0
+    return measures
+
+
+def _running(columns: Floats | Bools) -> Floats:
+    """Running totals along the ranks, that of nothing in front."""
+    totals = np.zeros((columns.shape[0], columns.shape[1] + 1))
+    np.cumsum(columns, axis=1, out=totals[:, 1:])
+    return totals
+
+
+def _gain(grades: Floats, rules: Rules) -> Floats:
+    return grades if rules.gain == "linear" else np.exp2(grades) - 1
+
+
+def _discounts(depth: int) -> Floats:
+    """1 / log2(rank + 1), from one table made with `math.log2`."""
+    return np.array([1 / math.log2(rank + 1) for rank in range(1, depth + 1)])
+
+
+def _average_precision(
+    sums: Floats, top: Floats, least: Ints, found: Hits, rules: Rules
+) -> Floats:
+    below = {"gold": found.relevant, "min": least, "found": top}[rules.ap_over]
+    return np.where(found.relevant > 0, np.nan_to_num(quotient(sums, below)), np.nan)
+
+
+def _whole_list(found: Hits, so_far: Floats, judged: Floats) -> dict[str, Floats]:
+    """trec_eval's measures of the whole list."""
+    hit, depth = found.is_hit, found.gains.shape[1]
+    at = np.minimum(found.relevant, depth)
+    r_hits = so_far[np.arange(len(hit)), at] if len(hit) else np.empty(0)
+    # what stands above each rank
+    relevant_above = so_far[:, :-1]
+    refused_above = (judged - so_far)[:, :-1]
+    bound = np.minimum(found.relevant, found.irrelevant)[:, None]
+    penalty = np.minimum(refused_above, found.relevant[:, None])
+    preferred = 1 - np.nan_to_num(quotient(penalty, bound))
+    above = np.arange(depth)
+    inferred = (relevant_above + INFAP_EPSILON) / (
+        relevant_above + refused_above + 2 * INFAP_EPSILON
+    )
+    expected = (1 + (relevant_above + refused_above) * inferred) / (above + 1)
+    return {
+        "rprec": quotient(r_hits, found.relevant),
+        "bpref": quotient(np.where(hit, preferred, 0.0).sum(axis=1), found.relevant),
+        "infap": quotient(np.where(hit, expected, 0.0).sum(axis=1), found.relevant),
+    }
+
+
+def _rbp(found: Hits, persistence: float) -> dict[str, Floats]:
+    """Rank-biased precision (Moffat and Zobel, 2008).
+
+    The residual is what unjudged items and those below the list could add.
+    """
+    depth = found.gains.shape[1]
+    load = (1 - persistence) * persistence ** np.arange(depth)
+    inside = np.arange(depth) < found.lengths[:, None]
+    unjudged = np.where(inside & ~found.judged, load, 0.0).sum(axis=1)
+    return {
+        "rbp": np.where(found.is_hit, load, 0.0).sum(axis=1),
+        "rbp_residual": unjudged + persistence**found.lengths,
+    }
+
+
+Ties: TypeAlias = Literal["position", "id_asc", "trec"]
+
+
+def order(
+    score: Sequence[float], ids: Sequence[str], ties: Ties = "position"
+) -> list[str]:
+    """The ids by falling score.
+
+    Ties stay in the order given (`position`), or go by id (`id_asc`). `trec`: scores
+    are rounded to single precision and ties go by falling id, as trec_eval reads a run.
+    """
+    column = np.asarray(score, dtype=np.float32 if ties == "trec" else np.float64)
+    numbers = column.tolist()
+    places = range(len(numbers))
+    if ties == "position":
+        return [ids[i] for i in sorted(places, key=lambda i: -numbers[i])]
+    by_id = sorted(places, key=lambda i: ids[i], reverse=ties == "trec")
+    return [ids[i] for i in sorted(by_id, key=lambda i: -numbers[i])]
+
+
+def fuse_rrf(rankings: Sequence[Sequence[str]], k: int = 60) -> list[str]:
+    """Reciprocal rank fusion: by falling sum of 1 / (k + rank).
+
+    Cormack and others, 2009. Ties keep the order in which the ids first appear, list by
+    list. Not to be mistaken for `recall_at_share`, which some screening tools call RRF.
+    """
+    parts: dict[str, list[float]] = {}
+    for items in rankings:
+        for rank, item in enumerate(items, start=1):
+            parts.setdefault(item, []).append(1 / (k + rank))
+    total = {item: math.fsum(own) for item, own in parts.items()}
+    return sorted(total, key=lambda item: -total[item])

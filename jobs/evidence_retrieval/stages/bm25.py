@@ -44,7 +44,7 @@ class Bm25:
 
 
 class Idf:
-    """How telling a word is: ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N have it."""
+    """How telling a word is that n of N texts have: ln(1 + (N-n+0.5) / (n+0.5))."""
 
     def __init__(self, texts: Sequence[Sequence[str]]) -> None:
         self._n = len(texts)

@@ -7,11 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jobs.metrics import agreement as ag
 from jobs.metrics import calibration as ca
 from jobs.metrics import classification as cl
 from jobs.metrics import screening as sc
 from jobs.metrics import selective as se
+from jobs.metrics.agreement import (
+    agreement,
+    alpha,
+    flip_rate,
+    pass_at_k,
+    pass_hat_k,
+    replicate_agreement,
+)
 from jobs.metrics.delong import delong, delong_paired
 from jobs.metrics.extraction import Counts, prf, set_recall
 from jobs.metrics.gate import assign, gate_metrics, share
@@ -126,22 +133,22 @@ def test_the_best_order_has_no_excess() -> None:
 
 
 def test_agreement_of_one_category_has_no_kappa() -> None:
-    found = ag.agreement([0, 0], [0, 0], [0, 1])
+    found = agreement([0, 0], [0, 0], [0, 1])
     assert (found.percent, found.kappa) == (1.0, None)
-    assert ag.agreement([], [], [0, 1]).percent is None
-    assert ag.alpha([[0, 0], [0]], [0, 1]) is None
-    assert ag.replicate_agreement([["a"]]).mean_pairwise is None
-    assert ag.flip_rate([]) is None
+    assert agreement([], [], [0, 1]).percent is None
+    assert alpha([[0, 0], [0]], [0, 1]) is None
+    assert replicate_agreement([["a"]]).mean_pairwise is None
+    assert flip_rate([]) is None
 
 
 def test_replicates_of_unequal_number() -> None:
-    found = ag.replicate_agreement([["a", "a", "b"], ["c", "c"], ["d"]])
+    found = replicate_agreement([["a", "a", "b"], ["c", "c"], ["d"]])
     assert found.items == 2
     assert found.mean_pairwise == pytest.approx((1 / 3 + 1) / 2)
     assert found.all_equal == 0.5
-    assert ag.pass_at_k(5, 2, 3) == pytest.approx(1 - 1 / 10)
-    assert ag.pass_hat_k(5, 3, 3) == pytest.approx(1 / 10)
-    assert ag.pass_at_k(2, 1, 3) is None
+    assert pass_at_k(5, 2, 3) == pytest.approx(1 - 1 / 10)
+    assert pass_hat_k(5, 3, 3) == pytest.approx(1 / 10)
+    assert pass_at_k(2, 1, 3) is None
 
 
 def test_a_query_without_gold_is_undefined_or_zero_as_asked() -> None:
@@ -231,7 +238,7 @@ REFUSED = {
     ),
     "text": (lambda: cl.auroc(["a", "b"], [0.1, 0.2]), "y must hold numbers"),
     "no category": (
-        lambda: ag.agreement([0, 5], [0, 0], [0, 1]),
+        lambda: agreement([0, 5], [0, 0], [0, 1]),
         "a holds 5 at index 1",
     ),
     "no label": (

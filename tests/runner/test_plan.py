@@ -11,7 +11,7 @@ from runner.plan import BLOCK, Roles, first_stage, follow_ups, numbered
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
 from store.events import PlannedTask
-from store.task import TaskRow, TaskState
+from tests.runner.rows import task_row
 
 
 class Endless(ToyJob):
@@ -75,30 +75,6 @@ def test_first_stage_tasks_are_their_own_roots() -> None:
     assert [task.root for task in tasks] == [41, 42, 43]
 
 
-def _row(number: int, task: PlannedTask) -> TaskRow:
-    return TaskRow(
-        task=number,
-        stage=task.stage,
-        key=task.key,
-        model=task.model,
-        replicate=task.replicate,
-        root=task.root,
-        state=TaskState.QUEUED,
-        attempts=0,
-        abandoned=0,
-        tries=0,
-        reply_seq=None,
-        not_before_us=None,
-        error=None,
-        reason=None,
-        latency_ms=None,
-        cost_usd=None,
-        context=None,
-        group=task.group,
-        updated_seq=1,
-    )
-
-
 def test_follow_ups_inherit_model_and_replicate_and_are_planned_once() -> None:
     leader = Answer(
         task=Task(number=5, stage="read", key="i5", model="m1", replicate=2)
@@ -110,6 +86,6 @@ def test_follow_ups_inherit_model_and_replicate_and_are_planned_once() -> None:
         ("i5/a", "m1", 2, 5),
         ("i5/b", "m1", 2, 5),
     ]
-    there = [_row(9, first[0])]
+    there = [task_row(9, first[0])]
     second = follow_ups(ToyJob(), specs, (leader,), roles, root=5, existing=there)
     assert [task.key for task in second] == ["i5/b"]

@@ -14,7 +14,8 @@ from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob
 from runner.testing_roles import PanelJob
 from store.events import PlannedTask
-from store.task import TaskRow, TaskState
+from store.task import TaskRow
+from tests.runner.rows import task_row
 
 ROLES = Roles(
     models={
@@ -27,28 +28,11 @@ ROLES = Roles(
 )
 
 
-def _row(task: int, stage: str, model: str) -> TaskRow:
-    return TaskRow(
-        task=task,
-        stage=stage,
-        key="i0",
-        model=model,
-        replicate=1,
-        root=1,
-        state=TaskState.COMPLETED,
-        attempts=1,
-        abandoned=0,
-        tries=1,
-        reply_seq=1,
-        not_before_us=None,
-        error=None,
-        reason=None,
-        latency_ms=None,
-        cost_usd=None,
-        context=None,
-        group="i0",
-        updated_seq=1,
+def _row(number: int, stage: str, model: str) -> TaskRow:
+    planned = PlannedTask(
+        stage=stage, key="i0", model=model, replicate=1, root=1, group="i0"
     )
+    return task_row(number, planned, completed=True)
 
 
 def _following(

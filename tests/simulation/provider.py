@@ -10,11 +10,12 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runner import errors as e
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
+from runner.clients.tally import Tally
 from runner.engine.retry import RULES
 from runner.money.prices import cost_pico
 from runner.reply import Reply, Usage
@@ -290,16 +291,18 @@ class SimulatedClient:
     endpoint: str
     process: int
     disk: Disk
+    tally: Tally = field(default_factory=Tally)
 
     async def call(self, call: Call) -> Received:
         """Send one attempt."""
-        return await self.provider.serve(
-            call, self.endpoint, self.process, self.disk.seq
-        )
+        with self.tally.attempt():
+            return await self.provider.serve(
+                call, self.endpoint, self.process, self.disk.seq
+            )
 
     def statistics(self) -> ClientStatistics:
-        """Nobody asks."""
-        raise NotImplementedError
+        """The client's figures."""
+        return self.tally.statistics()
 
     async def close(self) -> None:
         """Nothing to release."""

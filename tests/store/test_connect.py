@@ -10,8 +10,8 @@ import pytest
 
 from store.errors import CorruptLog, StoreError
 from store.views import open_reader
+from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
-from tests.store.test_views import written
 
 
 def test_with_too_many_files_open_no_log_is_called_damaged(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from store.pauses import Pause, paused_by
 from store.sqlite import SqliteLog
 from store.testing import START_US, FakeClock
 from store.views import open_reader, status
+from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, plan, started, task
-from tests.store.test_views import written
 
 LANES = (("ask", "m-large"), ("judge", "m-large"), ("ask", "m-small"))
 

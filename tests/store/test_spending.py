@@ -36,11 +36,6 @@ from tests.store.samples import (
 CAPPED = replace(RUN_STARTED, budget_usd=2.0)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
-
-
 def _resumed(budget_usd: float | None) -> RunResumed:
     return RunResumed(code_sha256="c", settings="{}", unknown=0, budget_usd=budget_usd)
 

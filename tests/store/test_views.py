@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from store import connect
-from store.errors import NoSuchRun, NotALog, StoreError
+from store.errors import NotALog
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
     Entry,
-    Event,
     LimitObserved,
-    PlannedTask,
-    RunDrained,
     RunFinished,
-    TaskFailed,
     TasksPlanned,
     TasksReopened,
 )
-from store.query import parse_query
 from store.sqlite import SqliteLog
-from store.statements import SQL
 from store.task import TaskState
 from store.testing import FakeClock
 from store.views import (
@@ -48,8 +36,8 @@ from store.views import (
     task_events,
     tasks,
 )
+from tests.store.logs import COURSE, written
 from tests.store.samples import (
-    ASIDE,
     RUN_STARTED,
     completed,
     failed,
@@ -58,44 +46,6 @@ from tests.store.samples import (
     task,
 )
 from tests.store.samples import reply as answer
-
-
-def written(path: Path, *units: Sequence[Entry | Event]) -> Path:
-    """A closed log with *units* in it."""
-
-    async def write() -> None:
-        async with await SqliteLog.create(
-            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
-        ) as log:
-            for unit in units:
-                await log.append(*unit)
-            await log.heartbeat()
-
-    asyncio.run(write())
-    return path
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
-
-
-def _judge(number: int, root: int) -> PlannedTask:
-    return task(number, stage="judge", root=root)
-
-
-COURSE: tuple[Sequence[Entry | Event], ...] = (
-    [RUN_STARTED],
-    [plan([task(1), task(2), task(3, model="m-small"), task(4, skip="no text")])],
-    [started(1), answer(1, b"one", cost_usd=0.25), completed(1)],
-    [started(2), failed(2), started(2, 2), failed(2, 2, retry_in_s=None)],
-    [TaskFailed(task=2, attempt=2, error="Overloaded")],
-    [started(3), answer(3, b"three", cost_usd=0.5, reask="no_list")],
-    [plan([task(5, stage="judge", root=1)], first=5), started(5)],
-    [started(3, 2), answer(3, b"better", 2, cost_usd=0.125)],
-    [completed(3, 2, unparsed="truncated"), *ASIDE[-4:]],
-    [plan([], first=6), RunDrained(by="operator", why="drained on request", open=1)],
-)
 
 
 def test_status_says_how_the_run_stands(path: Path) -> None:
@@ -294,225 +244,6 @@ def test_families_up_to_an_event_do_not_move_when_the_run_goes_on(path: Path) ->
     assert [row.state for row, _ in after[1:]] == [TaskState.RUNNING] * 2
     assert [stored for _, stored in after[1:]] == [None, None]
     assert [row.task for row, _ in now] == [1, 5, 2, 3, 4]
-
-
-def test_a_log_that_is_not_there_yet_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchRun, match="siftlog runs"):
-        open_reader(tmp_path / "log.db")
-
-
-def test_a_reader_cannot_write(path: Path) -> None:
-    with (
-        open_reader(written(path, *COURSE)) as reader,
-        pytest.raises(sqlite3.OperationalError, match="readonly"),
-    ):
-        reader.execute("DELETE FROM counts")
-
-
-def test_a_reader_is_closed_by_its_block(path: Path) -> None:
-    with open_reader(written(path, *COURSE)) as reader:
-        pass
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        status(reader)
-
-
-def test_a_log_left_by_a_crash_is_read_with_its_last_events(
-    path: Path, tmp_path: Path
-) -> None:
-    crashed = tmp_path / "crashed"
-    crashed.mkdir()
-
-    async def work() -> None:
-        async with await SqliteLog.create(
-            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
-        ) as log:
-            await log.append(RUN_STARTED, plan([task(1)]))
-            for name in ("log.db", "log.db-wal"):  # and no -shm
-                shutil.copy(tmp_path / name, crashed / name)
-
-    asyncio.run(work())
-    with open_reader(crashed / "log.db") as reader:
-        assert last_seq(reader) == 2
-
-
-def _as_nobody(act: Callable[[], None]) -> int:
-    """Run *act* without root's right to write everywhere; its exit code."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            if os.getuid() == 0:
-                os.setuid(65534)
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _open_to_others(folder: Path) -> None:
-    """Let everybody into what pytest keeps to itself."""
-    for above in folder.parents:
-        if above == Path(tempfile.gettempdir()):
-            return
-        above.chmod(0o755)
-
-
-@pytest.mark.parametrize("is_clean", [True, False])
-def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
-    tmp_path_factory: pytest.TempPathFactory, *, is_clean: bool
-) -> None:
-    source = tmp_path_factory.mktemp("source")
-    folder = tmp_path_factory.mktemp("locked")
-
-    async def work() -> None:
-        async with await SqliteLog.create(
-            source / "log.db",
-            run_id="r1",
-            config_sha256=b"",
-            clock=FakeClock(),
-            owner="tester",
-        ) as log:
-            await log.append(RUN_STARTED, plan([task(1)]))
-            if not is_clean:
-                for name in ("log.db", "log.db-wal"):
-                    shutil.copy(source / name, folder / name)
-
-    asyncio.run(work())
-    if is_clean:
-        shutil.copy(source / "log.db", folder / "log.db")
-    _open_to_others(folder)
-    folder.chmod(0o555)
-    before = sorted(folder.iterdir())
-
-    def look() -> None:
-        with open_reader(folder / "log.db") as reader:
-            if last_seq(reader) != 2 or reader.copied_to is None:
-                raise AssertionError
-            copy = Path(reader.copied_to.name)
-        if copy.exists():
-            raise AssertionError
-
-    def look_at_a_large_one() -> None:
-        connect.COPY_BYTES = 10
-        with pytest.raises(StoreError, match="too large"):
-            open_reader(folder / "log.db")
-
-    try:
-        assert _as_nobody(look) == 0
-        assert _as_nobody(look_at_a_large_one) == 0
-        assert sorted(folder.iterdir()) == before
-    finally:
-        folder.chmod(0o755)
-
-
-def test_a_folder_that_can_keep_a_log_has_no_problem(tmp_path: Path) -> None:
-    assert connect.wal_problem(tmp_path) is None
-    assert list(tmp_path.iterdir()) == []
-    problem = connect.wal_problem(tmp_path / "nowhere")
-    assert problem is not None
-    assert "another folder" in problem
-
-
-#: Queries of `status`, `tasks` and the log, each with parameters of the right number.
-PLANNED: dict[str, tuple[object, ...]] = {
-    "first_event": (),
-    "run_header": (),
-    "run_state": (),
-    "heartbeat": (),
-    "counters": (),
-    "ended_in_minutes": (0, 5),
-    "counts": (),
-    "lane_costs": (),
-    "error_classes": (),
-    "reasons": (),
-    "latencies": (),
-    "marked": ("scoring_recorded", 0, -1),
-    "planned_upto": (9,),
-    "task_events": (1,),
-    "roots": (0, 99, 10),
-    "descendants": (1, 9, 99),
-    "roots_of_model": ("m-large", 0, 10),
-    "descendants_of": ("[1, 2]",),
-    "attempts_of": ("[1, 2]",),
-    "replies": ("[1]",),
-    "drafts": ("[1, 2]",),
-    "open_tasks": ("ask", "m-large", 0, 10),
-    "final_tasks": ("ask", "m-large", 0, 10),
-    "count_open": ("ask", "m-large"),
-    "family": (1,),
-    "group": ("ask", "m-large", 1, "g"),
-    "unread_answers": (0, 10),
-    "sent_attempts": (),
-    "sent_starts": (),
-    "reply": (1,),
-    "started": (1,),
-    "events": (0, 10),
-    "payload": (1,),
-    "last_seq": (),
-    "part": (b"",),
-}
-
-
-@pytest.fixture(scope="module")
-def large() -> Iterator[sqlite3.Connection]:
-    """Tables that are large enough for an index to matter, without their content."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
-        from store.statements import script  # noqa: PLC0415 - the schema, for one test
-
-        for name in ("schema", "projections", "indexes"):
-            for statement in script(name):
-                conn.execute(statement)
-        yield conn
-
-
-def _plan(conn: sqlite3.Connection, sql: str, parameters: Sequence[object]) -> str:
-    rows = conn.execute(f"EXPLAIN QUERY PLAN {sql}", parameters).fetchall()
-    return "\n".join(row[3] for row in rows)
-
-
-@pytest.mark.parametrize("name", sorted(PLANNED))
-def test_no_view_reads_all_events_or_all_tasks(
-    large: sqlite3.Connection, name: str
-) -> None:
-    plan_ = _plan(large, SQL[name], PLANNED[name])
-    for table in ("event", "e", "task", "t", "body", "b", "mark", "m", "blob"):
-        for line in plan_.splitlines():
-            is_scan = line.startswith(f"SCAN {table}") and (
-                len(line) == len(f"SCAN {table}") or line[len(f"SCAN {table}")] == " "
-            )
-            assert not is_scan, plan_
-
-
-def test_open_tasks_are_one_read_by_key_in_order(large: sqlite3.Connection) -> None:
-    found = _plan(large, SQL["open_tasks"], PLANNED["open_tasks"])
-    assert "task_open (stage=? AND model=? AND task>?)" in found
-    assert "TEMP B-TREE" not in found
-
-
-def test_attempts_under_way_are_found_without_looking_at_others(
-    large: sqlite3.Connection,
-) -> None:
-    for name in ("sent_attempts", "unread_answers"):
-        found = _plan(large, SQL[name], PLANNED[name])
-        assert "task_state (state=?" in found
-        assert "TEMP B-TREE" not in found
-    found = _plan(large, "SELECT * FROM in_flight", ())
-    assert "task_state (state=?" in found
-
-
-@pytest.mark.parametrize(
-    "expression",
-    ["", "state:failed", "err:Timeout", "stage:judge model:m", "item:x", "cost>1"],
-)
-def test_a_page_of_tasks_goes_on_by_key(
-    large: sqlite3.Connection, expression: str
-) -> None:
-    query = parse_query(expression)
-    sql = SQL["tasks_page"].format(query.condition())
-    found = _plan(large, sql, (0, *query.parameters(), 10))
-    assert "SEARCH t USING" in found
-    assert "TEMP B-TREE" not in found
 
 
 @pytest.mark.parametrize("kind", ["drain", "cancel"])

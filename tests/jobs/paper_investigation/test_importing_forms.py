@@ -15,8 +15,7 @@ from jobs.paper_investigation.scoring import score
 from jobs.paper_investigation.settings import Settings
 from jobs.testing import MemoryAnswers, tabulated
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.scorecard import Metric, Scorecard
+from tests.jobs.paper_investigation.imports import CHOICE, metrics, read, scored, write
 
 RECORD = {
     "pmcid": "PMC1",
@@ -58,19 +57,6 @@ VARIANTS = {
     "model": "lab/one",
     "recall": 1.0,
 }
-CHOICE = {
-    "question_id": 7,
-    "pmcid": "PMC1",
-    "blanked_sentence": "______ was studied.",
-    "option_a": "w",
-    "option_b": "x",
-    "option_c": "y",
-    "option_d": "z",
-    "correct_answer": "B ",
-    "response": "b",
-    "model": "lab/one",
-    "correct": True,
-}
 STUDY = {
     "question_id": 7,
     "pmcid": "PMC1",
@@ -81,28 +67,6 @@ STUDY = {
     "model": "lab/one",
     "both_correct": True,
 }
-
-
-def write(path: Path, *rows: Mapping[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def read(*files: Path, **options: Any) -> list[ImportedAnswer]:
-    settings = options.pop("settings", Settings())
-    chosen = {"model": None, "form": None, "replicates": {}, **options}
-    return list(importer.read(files, settings, **chosen))
-
-
-def scored(*files: Path, settings: Settings | None = None) -> Scorecard:
-    settings = settings or Settings()
-    answers = MemoryAnswers.of_import(read(*files, settings=settings))
-    return score(load(settings), answers)
-
-
-def metrics(card: Scorecard) -> dict[str, Metric]:
-    (found,) = card.models.values()
-    return {metric.path: metric for metric in found}
 
 
 def test_investigation_record_becomes_a_list_and_its_answers(tmp_path: Path) -> None:
@@ -375,109 +339,3 @@ def test_format_can_be_forced_and_must_exist(tmp_path: Path) -> None:
 
 
 # flat replies
-
-
-@pytest.fixture
-def inputs(tmp_path: Path) -> Settings:
-    bench = write(
-        tmp_path / "bench.jsonl",
-        {"pmcid": "PMC1", "variants": ["rs1", "rs2"]},
-        {"pmcid": "PMC2", "variants": ["rs1"]},
-    )
-    unanswered = {k: v for k, v in CHOICE.items() if k not in {"response", "model"}}
-    questions = write(
-        tmp_path / "drug.jsonl",
-        {**unanswered, "variant": "rs1"},
-        {**unanswered, "variant": "rs2", "question_id": 8},
-    )
-    return Settings(bench=bench, mcq_drug=questions)
-
-
-def flat(tmp_path: Path, *rows: Mapping[str, Any]) -> Path:
-    return write(tmp_path / "r.jsonl", *({"model": "lab/one", **row} for row in rows))
-
-
-EXTRACT = {"kind": "extract", "pmcid": "PMC1", "response": '["rs1"]'}
-ASKED = {"kind": "question", "source_pipeline": "mcq_drug", "response": "b"}
-
-
-def test_flat_replies_are_gathered_by_paper_whatever_their_order(
-    tmp_path: Path, inputs: Settings
-) -> None:
-    path = flat(
-        tmp_path,
-        {**ASKED, "question_id": 7},
-        {**EXTRACT, "pmcid": "PMC2"},
-        EXTRACT,
-    )
-    answers = read(path, settings=inputs)
-    assert [(a.spec.key, a.descends) for a in answers] == [
-        ("PMC1", False),
-        ("PMC1/mcq_drug:7", True),
-        ("PMC2", False),
-    ]
-    card = scored(path, settings=inputs)
-    assert metrics(card)["pipeline.mcq_drug.correct"].value == 1
-    assert metrics(card)["avg_variant_recall"].value == 0.75
-
-
-def test_flat_reply_nobody_asked_for_is_kept_and_counted_unused(
-    tmp_path: Path, inputs: Settings
-) -> None:
-    rows = [EXTRACT, {**ASKED, "question_id": 7}, {**ASKED, "question_id": 8}]
-    card = scored(flat(tmp_path, *rows), settings=inputs)
-    (found,) = (f for f in card.findings if f.code == "unused")
-    assert found.n == 1
-    assert card.stale == 1
-
-
-def test_flat_replies_may_be_cut_or_have_failed(
-    tmp_path: Path, inputs: Settings
-) -> None:
-    rows = [
-        {**EXTRACT, "response": '["rs1", "rs2"]'},
-        {**ASKED, "question_id": 7, "response": "", "finish_reason": "length"},
-        {**ASKED, "question_id": 8, "response": None, "error": "Timeout"},
-    ]
-    card = scored(flat(tmp_path, *rows), settings=inputs)
-    found = metrics(card)
-    assert found["replies.cut"].value == 1
-    assert found["replies.question.unparsed.truncated"].value == 1
-    assert found["pipeline.mcq_drug.missing.Timeout"].value == 1
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([EXTRACT, {**ASKED, "question_id": 9}], r"question mcq_drug:9 is unknown"),
-        ([{**EXTRACT, "pmcid": "PMC9"}], r"PMC9 is not in the bench"),
-        ([EXTRACT, EXTRACT], r"line 2: lab/one answers about PMC1 on line 1 already"),
-        ([{**ASKED, "question_id": 7}], r"has no extract line for PMC1"),
-        ([{**EXTRACT, "kind": "guess"}], r"kind is 'guess' \(extract or question\)"),
-        (
-            [EXTRACT, {**ASKED, "question_id": 7}, {**ASKED, "question_id": 7}],
-            r"answers PMC1/mcq_drug:7 already",
-        ),
-    ],
-)
-def test_faults_of_flat_replies(
-    tmp_path: Path, inputs: Settings, rows: list[dict[str, Any]], message: str
-) -> None:
-    with pytest.raises(DatasetError, match=message):
-        read(flat(tmp_path, *rows), settings=inputs)
-
-
-def test_flat_replies_need_the_bench_they_answer(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--bench"):
-        read(flat(tmp_path, EXTRACT))
-
-
-def test_flat_answers_to_questions_alone_need_no_bench(
-    tmp_path: Path, inputs: Settings
-) -> None:
-    alone = inputs.model_copy(update={"mode": "questions", "bench": None})
-    path = flat(tmp_path, {**ASKED, "question_id": 7})
-    (answer,) = read(path, settings=alone)
-    assert not answer.descends
-    card = scored(path, settings=alone)
-    assert metrics(card)["pipeline.TOTAL.accuracy"].value == 1.0

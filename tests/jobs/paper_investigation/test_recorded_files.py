@@ -7,6 +7,7 @@ it, not some function. Where the recorded programs printed a file, ours is that 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,10 @@ JUDGED = ("recalled_variants", "variant_recall", "paper_score")
 def test_response_files_hold_the_recorded_lists_and_accuracies(
     recorded: Recorded, run: str, count: int
 ) -> None:
-    there = sorted(recorded.source.glob(RUNS[run][0]))
-    assert len(there) == count
-    for path in there:
-        ours = rows(recorded.profile(run).folder / path.name)
-        for made, stored in zip(ours, rows(path), strict=True):
-            for name in (*INVESTIGATED, *JUDGED):
-                assert made[name] == stored[name], (path.name, name)
-            assert accuracies(made) == accuracies(stored)
+    for made, stored in made_and_stored(recorded, run, count):
+        for name in (*INVESTIGATED, *JUDGED):
+            assert made[name] == stored[name], (made["pmcid"], name)
+        assert accuracies(made) == accuracies(stored)
 
 
 def accuracies(row: dict[str, Any]) -> dict[str, float | None]:
@@ -99,15 +96,22 @@ def accuracies(row: dict[str, Any]) -> dict[str, float | None]:
 def test_stand_alone_files_hold_every_recorded_field(
     recorded: Recorded, run: str, count: int
 ) -> None:
+    for made, stored in made_and_stored(recorded, run, count):
+        if "question_id" in stored:
+            # an id is text here, whatever JSON wrote it as
+            stored["question_id"] = str(stored["question_id"])
+        assert {name: made.get(name) for name in stored} == stored
+
+
+def made_and_stored(
+    recorded: Recorded, run: str, count: int
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each row of our files beside that of the *count* recorded ones."""
     there = sorted(recorded.source.glob(RUNS[run][0]))
     assert len(there) == count
     for path in there:
         ours = rows(recorded.profile(run).folder / path.name)
-        for made, stored in zip(ours, rows(path), strict=True):
-            if "question_id" in stored:
-                # an id is text here, whatever JSON wrote it as
-                stored["question_id"] = str(stored["question_id"])
-            assert {name: made.get(name) for name in stored} == stored, path.name
+        yield from zip(ours, rows(path), strict=True)
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from store.events import LimitObserved
 from store.runs import RunFolder
 from store.testing import FakeClock
 from store.views import open_reader, status
+from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
-from tests.store.test_views import written
 
 
 def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from runner import errors as e
-from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
+from runner.clients import ClientOptions, ModelClient, Secret, open_client
 from runner.reply import Ranked, Ranking, Usage, Vectors
 from runner.request import (
     ChatRequest,
@@ -21,7 +20,7 @@ from runner.request import (
     RerankRequest,
     Schema,
 )
-from runner.task import Task
+from tests.runner.clients.litellm_provider import KEY, call
 from tests.wire_forms import (
     ANTHROPIC,
     DEEPSEEK,
@@ -35,25 +34,12 @@ from tests.wire_forms import (
 )
 from tests.wire_server import Said, WireServer, saying
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("bare_environment")]
 
-KEY = "sk-canary/0123456789"
 TEXTS = EmbedRequest(texts=("a", "b"))
 DOCUMENTS = RerankRequest(query="q", documents=("a", "b"), top_n=2)
 ROWS = ([0.5, 1.0], [0.25, 2.0])
 BEST_FIRST = (Ranked(index=1, score=0.75), Ranked(index=0, score=0.25))
-
-
-def call(request: Request) -> Call:
-    task = Task(number=1, stage="s", key="k", model="m", replicate=1)
-    return Call(task=task, request=request)
-
-
-@pytest.fixture(autouse=True)
-def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key or address of the machine's, and none left behind."""
-    kept = {n: v for n, v in os.environ.items() if "_API_" not in n}
-    monkeypatch.setattr(os, "environ", kept)
 
 
 @asynccontextmanager

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.control import effects
-from runner.engine.driver import Driver
-from runner.engine.growth import Growth
 from runner.errors import UsageError
 from runner.wire import OPENAI_CHAT, encode_reply
 from store.clock import SystemClock
@@ -29,7 +26,8 @@ from store.events import (
     TasksReopened,
 )
 from store.sqlite import SqliteLog
-from store.views import Status, events, open_reader
+from store.views import events, open_reader
+from tests.runner.launching.late import late
 from tests.runner.launching.test_launch import Run
 from tests.runner.launching.test_whole_runs import _ask
 
@@ -85,17 +83,11 @@ def test_a_cancel_that_comes_as_a_run_finishes_leaves_it_finished(
 ) -> None:
     run = Run(tmp_path)
 
-    @asynccontextmanager
-    async def late(
-        driver: Driver, growth: Growth, before: Status
-    ) -> AsyncIterator[None]:
-        del driver, growth, before
-        yield
-        _ask(run, "cancel")
-        while not _events(run, "command_accepted"):  # noqa: ASYNC110 - a log is awaited
-            await asyncio.sleep(0.01)
-
-    run.shell = replace(run.shell, watch=late)
+    watch = late(
+        lambda: _ask(run, "cancel"),
+        is_seen=lambda: bool(_events(run, "command_accepted")),
+    )
+    run.shell = replace(run.shell, watch=watch)
     assert run.start().outcome == "finished"
     (applied,) = _events(run, "command_applied")
     assert applied.event == CommandApplied(

@@ -12,6 +12,7 @@ from runner.control.standing import Refused
 from store.errors import QueryError
 from store.events import TaskFailed
 from store.views import open_reader
+from tests.store.logs import written
 from tests.store.samples import (
     RUN_STARTED,
     completed,
@@ -21,7 +22,6 @@ from tests.store.samples import (
     started,
     task,
 )
-from tests.store.test_views import written
 
 COURSE = (
     [RUN_STARTED],

@@ -27,7 +27,7 @@ from store.events import (
 )
 from store.runs import RunFolder
 from store.task import pico
-from tests.runner.engine.test_driver import Bench, _honest
+from tests.runner.engine.bench import Bench, honest
 
 WITHIN_S = 1.0
 """What was asked is seen to take effect within this time."""
@@ -35,7 +35,7 @@ WITHIN_S = 1.0
 
 async def _slow(call: Call) -> Reply:
     await asyncio.sleep(2.0)
-    return _honest(call)
+    return honest(call)
 
 
 class Live:

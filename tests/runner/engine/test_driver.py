@@ -11,95 +11,14 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import Answerer, FunctionClient
-from runner.engine.attempts import Parts
-from runner.engine.driver import Driver, Outcome
-from runner.engine.growth import Growth, Start
-from runner.engine.scheduler import Scheduler
-from runner.limits.limiter import Endpoint, Limits
-from runner.money.budget import Budget
-from runner.plan import Roles
 from runner.reply import Reply
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import (
     AttemptsAbandoned,
-    AttemptStarted,
     LimitObserved,
     TasksReopened,
 )
-from store.testing import MemoryLog
-
-
-def _honest(call: Call) -> Reply:
-    return Reply(text=ToyJob().baseline(call.request))
-
-
-class Bench:
-    """A run's parts around one log, so that a second process can take over."""
-
-    def __init__(
-        self,
-        answer: Answerer = _honest,
-        settings: ToySettings | None = None,
-        *,
-        concurrency: int = 4,
-        grace_s: float = 30.0,
-    ) -> None:
-        self.log = MemoryLog(LoopClock())
-        self.job = ToyJob()
-        self.settings = settings or ToySettings()
-        self.answer = answer
-        self.concurrency = concurrency
-        self.grace_s = grace_s
-        self.budget = Budget()
-        self.told: list[str] = []
-
-    async def driver(self, *, must_catch_up: bool = False) -> Driver:
-        stages = [stage.name for stage in self.job.stages]
-        limits = Limits(concurrency=self.concurrency)
-        return Driver(
-            Parts(
-                job=self.job,
-                dataset=self.settings,
-                log=self.log,
-                clock=LoopClock(),
-                clients={"m": FunctionClient(self.answer)},
-                scheduler=Scheduler(
-                    [("m", stages, limits, Endpoint("x"))],
-                    deadline_s=3600,
-                    budget=self.budget,
-                ),
-                growth=Growth(
-                    job=self.job,
-                    dataset=self.settings,
-                    log=self.log,
-                    roles=Roles(models={"subject": ("m",)}, replicates=1),
-                    start=Start(
-                        planning=await self.log.planning(), must_catch_up=must_catch_up
-                    ),
-                ),
-                tell=self.told.append,
-                seed=1,
-                reask=self.settings.reask,
-                grace_s=self.grace_s,
-            )
-        )
-
-    async def run(self, **options: bool) -> Outcome:
-        return await (await self.driver(**options)).run()
-
-    async def states(self) -> Counter[str]:
-        planning = await self.log.planning()
-        rows = await self.log.tasks(range(1, planning.tasks + 1))
-        return Counter(f"{row.stage} {row.state.name}" for row in rows)
-
-    async def sent(self) -> Counter[tuple[int, int]]:
-        recorded = await self.log.events(limit=100_000, kinds=["attempt_started"])
-        return Counter(
-            (r.event.task, r.event.attempt)
-            for r in recorded
-            if isinstance(r.event, AttemptStarted)
-        )
+from tests.runner.engine.bench import Bench, honest
 
 
 def test_a_plan_grows_by_follow_ups_and_by_gathered_groups_to_its_end() -> None:
@@ -121,7 +40,7 @@ def test_an_attempt_is_durable_before_it_is_sent() -> None:
 
         async def answer(call: Call) -> Reply:
             seen.append(await bench.log.started(call.task.number))
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer)
         await bench.run()
@@ -142,7 +61,7 @@ def test_failures_are_retried_and_what_never_works_is_failed_and_the_rest_goes_o
                 raise e.BadRequest("cannot")
             if chance.random() < 0.3:
                 raise e.ServerError("hiccup")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=6))
         assert await bench.run() == "finished"
@@ -159,7 +78,7 @@ def test_a_failed_question_still_lets_its_group_be_summed() -> None:
         def answer(call: Call) -> Reply:
             if call.task.key == "i0/a":
                 raise e.ContentFiltered("no")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=1))
         await bench.run()
@@ -176,7 +95,7 @@ def test_a_drain_finishes_what_is_in_flight_and_a_second_process_does_the_rest()
     async def main() -> None:
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(5)
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=20))
         driver = await bench.driver()
@@ -195,7 +114,7 @@ def test_a_stop_leaves_attempts_unknown_and_only_those_are_sent_again() -> None:
     async def main() -> None:
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(5)
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=20))
         driver = await bench.driver()
@@ -219,7 +138,7 @@ def test_held_attempts_wait_for_a_person() -> None:
         async def never(call: Call) -> Reply:
             if call.task.number == 2:
                 await asyncio.sleep(1e6)
-            return _honest(call)
+            return honest(call)
 
         bench.answer = never
         driver = await bench.driver()
@@ -227,7 +146,7 @@ def test_held_attempts_wait_for_a_person() -> None:
         await driver.run()
         unknown = await bench.log.in_flight()
         await bench.log.append(AttemptsAbandoned(attempts=unknown, hold=True))
-        bench.answer = _honest
+        bench.answer = honest
         assert await bench.run() == "held"
         assert (await bench.states())["read WAITING"] == 1
 
@@ -326,7 +245,7 @@ def test_an_outage_delays_tasks_and_fails_none() -> None:
             await asyncio.sleep(0.2)
             if 10 < loop.time() < 600:
                 raise e.ConnectionLost("refused")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=300))
         assert await bench.run() == "finished"
@@ -350,7 +269,7 @@ def _crashing(seed: int) -> Callable[[], object]:
                 raise chance.choice(
                     [e.RateLimited("429", retry_after_s=2.0), e.MalformedReply("x")]
                 )
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=12), concurrency=8)
         for _ in range(100):
@@ -387,7 +306,7 @@ def test_a_limit_that_a_refusal_tells_is_kept_and_shown() -> None:
                 refused.append(call.task.number)
                 headers = {"x-ratelimit-limit-requests": "120"}
                 raise e.RateLimited("slower", status=429, headers=headers)
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=20))
         assert await bench.run() == "finished"

@@ -25,7 +25,7 @@ from store.events import (
 )
 from store.manifest import manifest_bytes
 from store.task import TaskState
-from tests.runner.engine.test_driver import Bench, _honest
+from tests.runner.engine.bench import Bench, honest
 
 
 def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -> None:
@@ -36,7 +36,7 @@ def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -
             if call.task.stage == "read":
                 dialogues.append(len(call.request.messages))
                 return Reply(text="")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=1, reask=2))
         await bench.run()
@@ -55,7 +55,7 @@ def _reluctant(dialogues: list[int]) -> Answerer:
         if call.task.stage == "read":
             dialogues.append(len(call.request.messages))
             return Reply(text="a b" if len(call.request.messages) == 5 else "")
-        return _honest(call)
+        return honest(call)
 
     return answer
 
@@ -99,7 +99,7 @@ def test_a_failed_re_ask_stands_in_the_log_before_its_slot_is_used_again() -> No
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(1)
             if call.task.stage != "read":
-                return _honest(call)
+                return honest(call)
             if len(call.request.messages) > 1:
                 raise e.BadRequest("too long by now", status=400)
             return Reply(text="")

@@ -23,7 +23,7 @@ from store.errors import LogBehind
 from store.events import Entry, Event, LimitObserved, TaskCompleted, TasksPlanned
 from store.task import TaskState
 from store.testing import MemoryLog
-from tests.runner.engine.test_driver import Bench, _honest
+from tests.runner.engine.bench import Bench, honest
 
 
 def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:
@@ -50,7 +50,7 @@ def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:
 
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(0.4)
-            return _honest(call)
+            return honest(call)
 
         bench.answer = answer
         assert await bench.run() == "finished"
@@ -86,7 +86,7 @@ def test_a_reply_that_was_paid_for_counts_though_asking_again_failed() -> None:
     async def main() -> None:
         def answer(call: Call) -> Reply:
             if call.task.stage != "read":
-                return _honest(call)
+                return honest(call)
             if len(call.request.messages) > 1:
                 raise e.ContextTooLong("the dialogue does not fit")
             return Reply(text="")
@@ -112,7 +112,7 @@ def test_papers_that_are_too_long_say_nothing_against_the_endpoint() -> None:
         def answer(call: Call) -> Reply:
             if call.task.stage == "read" and 5 <= call.task.number <= 5 + 2 * ALIKE:
                 raise e.ContextTooLong("too long")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=100, words=0))
         assert await bench.run() == "finished"
@@ -130,7 +130,7 @@ def test_a_task_that_is_always_refused_is_not_the_only_probe() -> None:
         def answer(call: Call) -> Reply:
             if 5 <= call.task.number < 5 + ALIKE:
                 raise e.BadRequest("the endpoint dislikes this one")
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer, ToySettings(items=100, words=0))
         assert await bench.run() == "finished"
@@ -169,7 +169,7 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
                 clock=LoopClock(),
                 clients={
                     "bad": FunctionClient(refuse),
-                    "good": FunctionClient(_honest),
+                    "good": FunctionClient(honest),
                 },
                 scheduler=Scheduler(
                     [
@@ -208,7 +208,7 @@ def test_what_limits_a_run_is_shown_later_where_the_log_is_behind() -> None:
     async def main() -> None:
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(5)
-            return _honest(call)
+            return honest(call)
 
         bench = Bench(answer)
         bench.log = Behind(LoopClock())

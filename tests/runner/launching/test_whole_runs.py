@@ -6,17 +6,13 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.cli.speech import record, tell
-from runner.engine.driver import Driver
-from runner.engine.growth import Growth
 from runner.errors import UsageError
 from runner.job import ImportedAnswer
 from runner.launching.creation import create
@@ -30,8 +26,9 @@ from store.clock import SystemClock
 from store.commands import Command, write
 from store.events import AttemptStarted, CommandRejected, TasksReopened
 from store.sqlite import SqliteLog
-from store.views import Status, events, open_reader, scorings
+from store.views import events, open_reader, scorings
 from tests.processes import siftlog
+from tests.runner.launching.late import late
 from tests.runner.launching.test_launch import Run, _unwatched
 
 
@@ -111,17 +108,11 @@ def test_a_run_that_was_given_more_to_do_as_it_ended_is_not_called_finished(
 ) -> None:
     run = Run(tmp_path)
 
-    @asynccontextmanager
-    async def late(
-        driver: Driver, growth: Growth, before: Status
-    ) -> AsyncIterator[None]:
-        del driver, growth, before
-        yield
-        _ask(run, "retry", {"filter": "stage:sum"})
-        while not run.status().tasks.open:  # noqa: ASYNC110 - a log, not a task, is awaited
-            await asyncio.sleep(0.01)
-
-    run.shell = replace(run.shell, watch=late)
+    watch = late(
+        lambda: _ask(run, "retry", {"filter": "stage:sum"}),
+        is_seen=lambda: bool(run.status().tasks.open),
+    )
+    run.shell = replace(run.shell, watch=watch)
     ended = run.start()
     assert ended.outcome == "drained"
     assert "siftlog resume r1" in (ended.why or "")

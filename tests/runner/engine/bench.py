@@ -1,0 +1,93 @@
+"""A run of the toy job on a log in memory, driven from a test."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from runner.clients.client import Call
+from runner.clients.function import Answerer, FunctionClient
+from runner.engine.attempts import Parts
+from runner.engine.driver import Driver, Outcome
+from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.money.budget import Budget
+from runner.plan import Roles
+from runner.reply import Reply
+from runner.testing import LoopClock, ToyJob, ToySettings
+from store.events import (
+    AttemptStarted,
+)
+from store.testing import MemoryLog
+
+
+def honest(call: Call) -> Reply:
+    return Reply(text=ToyJob().baseline(call.request))
+
+
+class Bench:
+    """A run's parts around one log, so that a second process can take over."""
+
+    def __init__(
+        self,
+        answer: Answerer = honest,
+        settings: ToySettings | None = None,
+        *,
+        concurrency: int = 4,
+        grace_s: float = 30.0,
+    ) -> None:
+        self.log = MemoryLog(LoopClock())
+        self.job = ToyJob()
+        self.settings = settings or ToySettings()
+        self.answer = answer
+        self.concurrency = concurrency
+        self.grace_s = grace_s
+        self.budget = Budget()
+        self.told: list[str] = []
+
+    async def driver(self, *, must_catch_up: bool = False) -> Driver:
+        stages = [stage.name for stage in self.job.stages]
+        limits = Limits(concurrency=self.concurrency)
+        return Driver(
+            Parts(
+                job=self.job,
+                dataset=self.settings,
+                log=self.log,
+                clock=LoopClock(),
+                clients={"m": FunctionClient(self.answer)},
+                scheduler=Scheduler(
+                    [("m", stages, limits, Endpoint("x"))],
+                    deadline_s=3600,
+                    budget=self.budget,
+                ),
+                growth=Growth(
+                    job=self.job,
+                    dataset=self.settings,
+                    log=self.log,
+                    roles=Roles(models={"subject": ("m",)}, replicates=1),
+                    start=Start(
+                        planning=await self.log.planning(), must_catch_up=must_catch_up
+                    ),
+                ),
+                tell=self.told.append,
+                seed=1,
+                reask=self.settings.reask,
+                grace_s=self.grace_s,
+            )
+        )
+
+    async def run(self, **options: bool) -> Outcome:
+        return await (await self.driver(**options)).run()
+
+    async def states(self) -> Counter[str]:
+        planning = await self.log.planning()
+        rows = await self.log.tasks(range(1, planning.tasks + 1))
+        return Counter(f"{row.stage} {row.state.name}" for row in rows)
+
+    async def sent(self) -> Counter[tuple[int, int]]:
+        recorded = await self.log.events(limit=100_000, kinds=["attempt_started"])
+        return Counter(
+            (r.event.task, r.event.attempt)
+            for r in recorded
+            if isinstance(r.event, AttemptStarted)
+        )

@@ -1,0 +1,147 @@
+"""Readers, and the places where a log is hard to read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store import connect
+from store.errors import NoSuchRun, StoreError
+from store.sqlite import SqliteLog
+from store.testing import FakeClock
+from store.views import (
+    last_seq,
+    open_reader,
+    status,
+)
+from tests.store.logs import COURSE, written
+from tests.store.samples import (
+    RUN_STARTED,
+    plan,
+    task,
+)
+
+
+def test_a_log_that_is_not_there_yet_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchRun, match="siftlog runs"):
+        open_reader(tmp_path / "log.db")
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    with (
+        open_reader(written(path, *COURSE)) as reader,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        reader.execute("DELETE FROM counts")
+
+
+def test_a_reader_is_closed_by_its_block(path: Path) -> None:
+    with open_reader(written(path, *COURSE)) as reader:
+        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        status(reader)
+
+
+def test_a_log_left_by_a_crash_is_read_with_its_last_events(
+    path: Path, tmp_path: Path
+) -> None:
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+
+    async def work() -> None:
+        async with await SqliteLog.create(
+            path, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            for name in ("log.db", "log.db-wal"):  # and no -shm
+                shutil.copy(tmp_path / name, crashed / name)
+
+    asyncio.run(work())
+    with open_reader(crashed / "log.db") as reader:
+        assert last_seq(reader) == 2
+
+
+def _as_nobody(act: Callable[[], None]) -> int:
+    """Run *act* without root's right to write everywhere; its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.getuid() == 0:
+                os.setuid(65534)
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _open_to_others(folder: Path) -> None:
+    """Let everybody into what pytest keeps to itself."""
+    for above in folder.parents:
+        if above == Path(tempfile.gettempdir()):
+            return
+        above.chmod(0o755)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
+    tmp_path_factory: pytest.TempPathFactory, *, is_clean: bool
+) -> None:
+    source = tmp_path_factory.mktemp("source")
+    folder = tmp_path_factory.mktemp("locked")
+
+    async def work() -> None:
+        async with await SqliteLog.create(
+            source / "log.db",
+            run_id="r1",
+            config_sha256=b"",
+            clock=FakeClock(),
+            owner="tester",
+        ) as log:
+            await log.append(RUN_STARTED, plan([task(1)]))
+            if not is_clean:
+                for name in ("log.db", "log.db-wal"):
+                    shutil.copy(source / name, folder / name)
+
+    asyncio.run(work())
+    if is_clean:
+        shutil.copy(source / "log.db", folder / "log.db")
+    _open_to_others(folder)
+    folder.chmod(0o555)
+    before = sorted(folder.iterdir())
+
+    def look() -> None:
+        with open_reader(folder / "log.db") as reader:
+            if last_seq(reader) != 2 or reader.copied_to is None:
+                raise AssertionError
+            copy = Path(reader.copied_to.name)
+        if copy.exists():
+            raise AssertionError
+
+    def look_at_a_large_one() -> None:
+        connect.COPY_BYTES = 10
+        with pytest.raises(StoreError, match="too large"):
+            open_reader(folder / "log.db")
+
+    try:
+        assert _as_nobody(look) == 0
+        assert _as_nobody(look_at_a_large_one) == 0
+        assert sorted(folder.iterdir()) == before
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_folder_that_can_keep_a_log_has_no_problem(tmp_path: Path) -> None:
+    assert connect.wal_problem(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+    problem = connect.wal_problem(tmp_path / "nowhere")
+    assert problem is not None
+    assert "another folder" in problem

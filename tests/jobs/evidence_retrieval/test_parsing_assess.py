@@ -32,24 +32,23 @@ def relevance(sentences: str, probability: str = "90") -> Mapping[int, int]:
     return found.relevance
 
 
+ANSWER = '{"evidence_probability": 80, "sentences": [{"n": 2, "relevance": 70}]}'
+OTHER = '{"evidence_probability": 1, "sentences": []}'
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        '{"evidence_probability": 80, "sentences": [{"n": 2, "relevance": 70}]}',
-        '\ufeff\n {"evidence_probability": 80, "sentences": [{"n": 2, '
-        '"relevance": 70}]} \n',
-        'Sure.\n```json\n{"evidence_probability": "80%", "sentences": [{"n": "S2", '
-        '"relevance": "70"}]}\n```\nDone.',
-        'In prose: {"evidence_probability": 80, "sentences": [{"n": 2, '
-        '"relevance": 70, "why": "a \\" and a } in it"}]} as asked.',
-        '{not json {"evidence_probability": 80, "sentences": [{"n": 2, '
-        '"relevance": 70}]}',
-        '{"reply": {"evidence_probability": 80, "sentences": [{"n": 2, '
-        '"relevance": 70}]}}',
-        '{"other": 1} {"evidence_probability": 80, "sentences": [{"n": 2, '
-        '"relevance": 70}]} {"evidence_probability": 1, "sentences": []}',
-        '{"evidence_probability": 1, "sentences": []} is the form:\n```\n'
-        '{"evidence_probability": 80, "sentences": [{"n": 2, "relevance": 70}]}\n```',
+        ANSWER,
+        f"\ufeff\n {ANSWER} \n",
+        f"Sure.\n```json\n{ANSWER}\n```\nDone.",
+        f'In prose: {{"why": "a \\" and a }} in it", {ANSWER[1:]} as asked.',
+        f"{{not json {ANSWER}}}",
+        f'{{"reply": {ANSWER}}}',
+        f'{{"other": 1}} {ANSWER} {OTHER}',
+        f"{OTHER} is the form:\n```\n{ANSWER}\n```",
+        f"```\n{OTHER[:20]}\n```\n{ANSWER}",
+        ANSWER.replace("80", '"80%"').replace("2", '"S2"').replace("70", '"70"'),
         "Evidence_probability aside.\nProbability: 80%\nSentences: 2 (70)",
         "- **probability:** 80\n- **EVIDENCE:** [2] (70).",
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_windows_cover_the_pool_and_overlap(
     stride = data.draw(st.integers(min_value=1, max_value=size))
     found = spans(n, size, stride)
     assert {place for span in found for place in span} == set(range(n))
-    for later, sooner in zip(found, found[1:], strict=False):
+    for later, sooner in pairwise(found):
         assert sooner.start < later.start <= sooner.start + stride
 
 

@@ -171,7 +171,7 @@ def test_whatever_the_crashes_the_windows_end_as_if_there_were_none(
         expected = await whole.tasks()
         for seed in range(4):
             killed = Run(seed, **settings)
-            assert await killed.through_kills(most=4) > 2
+            assert await killed.through_kills(most=1) > 2
             assert await killed.tasks() == expected
 
     run_virtual(main())

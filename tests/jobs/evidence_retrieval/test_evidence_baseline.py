@@ -67,7 +67,13 @@ def test_a_denied_word_counts_half() -> None:
     alone = Bm25(["sleep well", "sleep well", "own big sleep"]).scores("sleep")
     assert denied == alone[1] / 2 == plain / 2
     assert far == alone[2]
-    assert denied_share(tokens("no sleep and good sleep at last"), "sleep") == 0.5
+    for text, share in (
+        ("no sleep and good sleep at last", 0.5),
+        ("never in my sleep", 1),
+        ("never in my own sleep", 0),
+        ("sleep is not there", 0),
+    ):
+        assert denied_share(tokens(text), "sleep") == share
 
 
 def test_a_batch_is_answered_criterion_by_criterion() -> None:

@@ -219,6 +219,12 @@ def test_a_rerank_on_the_order_of_an_assessment_follows_it() -> None:
     assert (skipped.key, skipped.skip) == ("b/A.1#0", "unparsed_parent")
 
 
+def test_a_single_sentence_needs_no_parent() -> None:
+    dataset = data({"a": ("One.",)}, tasks=("rerank",), first_stage="assess")
+    (skipped,) = follow(dataset, task("assess", "a/A.1"), FAILURE)
+    assert (skipped.key, skipped.skip) == ("a/A.1#0", "single_sentence")
+
+
 def test_after_a_batch_each_criterion_that_was_read_is_reranked() -> None:
     dataset = data({"b": SLEEP}, tasks=("rerank",), first_stage="assess", batch="post")
     batch = PostAssessment(criteria={"A.2": assessed(s3=90)})

@@ -109,6 +109,17 @@ def test_the_first_replicate_has_the_set_order_and_later_ones_are_shuffled() -> 
     assert {tuple(sorted(each)) for each in orders.values()} == {tuple(range(20))}
 
 
+def test_the_same_candidates_are_shuffled_the_same_way_whatever_the_first_stage() -> (
+    None
+):
+    asked = task("rerank", "b/A.1#0", replicate=2)
+    lexical, in_post = (
+        listing(data({"b": SLEEP}, first_stage=stage), asked).places
+        for stage in ("bm25", "document")
+    )
+    assert lexical == in_post
+
+
 def test_a_later_window_is_listed_as_the_one_before_left_it() -> None:
     dataset = windowed(order="shuffled")
     answers = walk(dataset, task("rerank", "p/A#0", replicate=2))

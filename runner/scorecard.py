@@ -30,7 +30,7 @@ class Target:
 
     def is_met(self, value: float) -> bool:
         """Whether *value* is on the right side of the bound."""
-        return _SENSES[self.sense](value, self.bound)
+        return bool(_SENSES[self.sense](value, self.bound))
 
 
 _SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}

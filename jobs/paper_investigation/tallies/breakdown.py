@@ -25,6 +25,8 @@ from jobs.paper_investigation.tallies.measure import (
 TOTAL = "TOTAL"
 """Stands behind the pipelines for all of them together."""
 
+MEANING = "How many of the questions that were answered were answered right."
+
 TypeOf: TypeAlias = Literal["question_type", "table_type"]
 TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
 
@@ -98,6 +100,7 @@ class Breakdown:
                 group.answered,
                 "right / answered, each question once",
                 self._ratio(name, papers),
+                meaning=MEANING if name == TOTAL else "",
             )
             yield wilson_rate(
                 f"{path}.accuracy",

@@ -28,6 +28,7 @@ class Measure:
     statistic: Ratio | None = None  #: columns over the model's papers, ascending
     interval: Interval | None = None  #: one that is known already
     note: str | None = None
+    meaning: str = ""
 
 
 def count(path: str, value: int, definition: str) -> Measure:
@@ -36,7 +37,13 @@ def count(path: str, value: int, definition: str) -> Measure:
 
 
 def rate(
-    path: str, k: int, n: int, definition: str, statistic: Ratio | None = None
+    path: str,
+    k: int,
+    n: int,
+    definition: str,
+    statistic: Ratio | None = None,
+    *,
+    meaning: str = "",
 ) -> Measure:
     """A share of *n* things; undefined where there are none."""
     return Measure(
@@ -45,6 +52,7 @@ def rate(
         n=n,
         definition=f"ratio@1({definition})",
         statistic=statistic,
+        meaning=meaning,
     )
 
 
@@ -92,6 +100,7 @@ def plain(measure: Measure) -> Metric:
         hi=_end(interval.hi) if interval else None,
         definition=measure.definition,
         note=measure.note,
+        meaning=measure.meaning,
     )
 
 

@@ -16,11 +16,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
 from jobs.report.lettering import words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
-from runner.figure import Axis, Bars, Figure, Panel
+from runner.figure import Axis, Bars, Figure, Histogram, Panel
 
 SQUARE_IN = 4.6
 """Width of a figure whose only column is square panels."""
@@ -97,6 +98,8 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
     axes.set_ylabel(words(panel.y.label))
     axes.set_xscale(panel.x.scale)
     axes.set_yscale(panel.y.scale)
+    if any(isinstance(mark, Histogram) for mark in panel.marks):
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     if panel.x.names:
         names = list(map(words, panel.x.names))
         is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, assert_never
 
 from matplotlib.axes import Axes
@@ -194,13 +195,15 @@ class Pen:
 
     def _histogram(self, mark: Histogram) -> None:
         drawn = look(mark.series)
-        self.axes.stairs(
+        widths = [high - low for low, high in pairwise(mark.edges)]
+        self.axes.bar(
+            mark.edges[:-1],
             mark.counts,
-            mark.edges,
-            fill=True,
+            width=widths,
+            align="edge",
             facecolor=f"{drawn.color}55",
             edgecolor=drawn.color,
-            linewidth=1.1,
+            linewidth=1.0,
             hatch=drawn.hatch,
             label=label(mark.label),
         )

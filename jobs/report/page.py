@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable
 from importlib.resources import files
 from itertools import chain
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from jobs.report import sections
 from jobs.report.markup import Child, Element, element
-from runner.records.reporting import REPORT, Reported
+from runner.records.reporting import OPERATIONS, REPORT, Reported
 
 FIGURES = "figures"
 
@@ -32,12 +33,13 @@ def write(folder: Path, reported: Reported) -> None:
 
 def page(folder: Path, reported: Reported) -> str:
     """The text of the page; *folder* holds all other files of the scoring."""
+    course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
         "Results": sections.headlines(reported),
         "Figures": sections.figures(reported, folder / FIGURES),
         "Findings": sections.findings(reported),
         "Tables": sections.tables(reported, folder),
-        "Coverage": sections.coverage(folder),
+        "Coverage": sections.coverage(course),
         "All metrics": sections.metrics(reported),
         "Settings": sections.settings(reported),
     }
@@ -51,7 +53,7 @@ def page(folder: Path, reported: Reported) -> str:
             _facts(reported),
             (
                 element("p", text, class_="notice")
-                for text in sections.notices(reported)
+                for text in sections.notices(reported, course)
             ),
             element(
                 "nav",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobs.report.grid import FIRST_ROWS, Column, Sheet, grid, scrolling
 from jobs.report.markup import Child, Element, element
@@ -20,10 +20,15 @@ MOST_METRICS = 300
 SEVERITIES = ("error", "warn", "info")
 
 
-def notices(reported: Reported) -> Iterator[str]:
+Course: TypeAlias = Mapping[str, Any]
+"""What `operations.json` says: how far the run had come, and what it had cost."""
+
+
+def notices(reported: Reported, course: Course) -> Iterator[str]:
     """What a reader must know before the first number."""
     card = reported.scorecard
-    if reported.is_partial:
+    # folders of earlier versions do not say it
+    if course.get("partial"):
         yield "Partial: the run was unfinished when it was scored."
     if reported.changed_inputs:
         names = ", ".join(reported.changed_inputs)
@@ -197,20 +202,19 @@ def tables(reported: Reported, folder: Path) -> Iterator[Element]:
             )
 
 
-def coverage(folder: Path) -> Iterator[Element]:
+def coverage(course: Course) -> Iterator[Element]:
     """How far the run had come, what failed, and what it cost."""
-    operations = json.loads((folder / "operations.json").read_text(encoding="utf-8"))
     rows: list[tuple[str, str]] = [
         (f"{kind}: {name}", number(n))
         for kind in ("tasks", "attempts")
-        for name, n in operations[kind].items()
+        for name, n in course[kind].items()
     ]
-    rows += [(f"errors: {name}", number(n)) for name, n in operations["errors"].items()]
+    rows += [(f"errors: {name}", number(n)) for name, n in course["errors"].items()]
     rows += [
-        ("tokens in", number(operations["tokens_in"])),
-        ("tokens in, cached", number(operations["tokens_cached"])),
-        ("tokens out", number(operations["tokens_out"])),
-        ("cost in US dollars", _dollars(operations["cost_usd"])),
+        ("tokens in", number(course["tokens_in"])),
+        ("tokens in, cached", number(course["tokens_cached"])),
+        ("tokens out", number(course["tokens_out"])),
+        ("cost in US dollars", _dollars(course["cost_usd"])),
     ]
     yield grid(
         "The run's course, when it was scored. Answers and scores do not depend on it.",

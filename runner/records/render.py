@@ -66,6 +66,7 @@ def operations_json(state: Status) -> bytes:
     """`operations.json`: what depends on the run's course, outside the digest."""
     content = {
         "run": state.run_id,
+        "partial": state.tasks.open > 0 or not state.planning_exhausted,
         "tasks": {
             "planned": state.tasks.planned,
             "completed": state.tasks.completed,

@@ -25,12 +25,16 @@ GROUP = "siftlog.reports"
 REPORT = "report.html"
 """The file that a person is told to open."""
 
+OPERATIONS = "operations.json"
+"""How far the run had come and what it had cost, when it was scored."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
     """What a report is made of, beside the files that lie in the scoring's folder.
 
-    Neither clock nor path is in it: the same scoring gives the same report.
+    Neither clock nor path is in it: the same scoring gives the same report. How far the
+    run had come, `operations.json` says.
     """
 
     job: str
@@ -42,7 +46,6 @@ class Reported:
     changes: Mapping[str, tuple[Cell | list[str], Cell | list[str]]]
     """Settings that bear on the scores and are not the default: what is set, and what
     the default is."""
-    is_partial: bool  #: the run is unfinished
     is_imported: bool  #: the answers were made elsewhere
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
 

@@ -24,7 +24,7 @@ from runner.job import Job
 from runner.launching.creation import owner
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
-from runner.records.reporting import Reported, changes, write_reports
+from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
 from runner.scorecard import Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
@@ -127,28 +127,17 @@ async def score(
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
-        first = run_started(reader)
         upto = last_seq(reader)
-        state = status(reader)
-        dataset = job.load(settings)
-        card = job.score(dataset, answers(reader, first, upto))
-        result = Scoring(
-            number=None,
-            job=job.name,
-            scorecard=card,
-            content=scorecard_json(job, card),
-            artifacts=(),
-            folder=None,
-            is_partial=state.tasks.open > 0 or not state.planning_exhausted,
-            changed_inputs=_changed(first.inputs, inputs),
-        )
+        result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
+        operations = operations_json(status(reader))
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            write_files(draft, card, result.content, operations_json(state))
+            write_files(draft, result.scorecard, result.content, operations)
             if report:
+                first = run_started(reader)
                 write_reports(draft, reported(job, first, settings, result, inputs))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
@@ -170,6 +159,34 @@ async def score(
                     )
                 )
     return replace(result, number=number, artifacts=names(target), folder=target)
+
+
+def replayed(
+    job: Job,
+    reader: sqlite3.Connection,
+    settings: BaseModel,
+    inputs: list[Input],
+    *,
+    upto: int,
+) -> Scoring:
+    """What a run's answers up to one event come to; nothing is written.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+    """
+    first = run_started(reader)
+    state = status(reader)
+    card = job.score(job.load(settings), answers(reader, first, upto))
+    return Scoring(
+        number=None,
+        job=job.name,
+        scorecard=card,
+        content=scorecard_json(job, card),
+        artifacts=(),
+        folder=None,
+        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        changed_inputs=_changed(first.inputs, inputs),
+    )
 
 
 def names(folder: Path) -> tuple[str, ...]:
@@ -194,7 +211,6 @@ def reported(
         digest=made.digest,
         inputs=tuple(inputs),
         changes=changes(job, settings, tuple(made.scorecard.settings)),
-        is_partial=made.is_partial,
         is_imported=first.imported,
         changed_inputs=made.changed_inputs,
     )
@@ -211,7 +227,7 @@ def write_files(
     """Write all files of a scoring but its reports into a new folder."""
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
-    (draft / "operations.json").write_bytes(operations)
+    (draft / OPERATIONS).write_bytes(operations)
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 

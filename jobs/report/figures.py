@@ -7,7 +7,6 @@ own: neither a window system nor a person's matplotlibrc can change a picture.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,8 +34,8 @@ FRAME_IN = 0.75
 ROOM = 62
 """Characters that names side by side along a full width may take together."""
 
-PER_ROW = 3
-"""Entries of a legend beside one another."""
+KEY = 7
+"""Characters that the key before an entry of a legend takes."""
 
 
 def write(figures: Sequence[Figure], folder: Path) -> None:
@@ -78,7 +77,7 @@ def drawn(figure: Figure) -> Canvas:
     for y, row in enumerate(rows):
         for x, panel in enumerate(row):
             _panel(canvas.add_subplot(grid[y, x]), panel, WIDTH_IN / columns)
-    _legend(canvas, 2 if is_narrow else PER_ROW)
+    _legend(canvas, int(1.5 * ROOM * width / WIDTH_IN))
     return canvas
 
 
@@ -135,8 +134,8 @@ def _longest(name: str) -> int:
     return max(map(len, name.split("\n")))
 
 
-def _legend(canvas: Canvas, per_row: int) -> None:
-    """One for all panels, below them, where it hides nothing."""
+def _legend(canvas: Canvas, room: int) -> None:
+    """One for all panels, below them, where it hides nothing; *room* is characters."""
     entries: dict[str, Artist] = {}
     for axes in canvas.axes:
         handles, names = axes.get_legend_handles_labels()
@@ -147,6 +146,6 @@ def _legend(canvas: Canvas, per_row: int) -> None:
             list(entries.values()),
             list(entries),
             loc="outside lower center",
-            ncols=min(per_row, math.ceil(len(entries))),
+            ncols=min(len(entries), max(1, room // (max(map(len, entries)) + KEY))),
             handlelength=2.8,
         )

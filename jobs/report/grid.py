@@ -46,7 +46,7 @@ def grid(
     return scrolling(
         element(
             "table",
-            element("caption", caption),
+            element("caption", element("span", caption)),
             element("thead", element("tr", head)),
             element("tbody", body),
         ),

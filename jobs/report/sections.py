@@ -121,7 +121,9 @@ def _headline(
             )
             for name, is_number, text in shown
         )
-        yield element("tr", head if place == 0 else "", element("td", model), cells)
+        yield element(
+            "tr", head if place == 0 else "", element("th", model, scope="row"), cells
+        )
 
 
 def figures(reported: Reported, folder: Path) -> Iterator[Element]:

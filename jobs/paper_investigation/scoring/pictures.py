@@ -57,12 +57,13 @@ def figures(survey: Survey, metrics: Mapping[str, ByPath]) -> Iterator[Figure]:
     if AVERAGES[survey.mode]:
         yield _averages(shown, survey.mode, more)
         yield _papers(survey, list(shown), more)
+    tallies = [survey.tallies[model] for model in shown]
     asked = [
         name
         for name in (*PIPELINES, TOTAL)
-        if any(own[f"pipeline.{name}.questions"].value for own in shown.values())
+        if any(tally.breakdown.pipelines[name].answered for tally in tallies)
     ]
-    if asked and survey.mode != "extract":
+    if asked:
         yield _pipelines(shown, asked, more)
         yield _outcomes(survey, list(shown), more)
     if any("study_param.both.accuracy" in own for own in shown.values()):
@@ -112,6 +113,11 @@ def _side_by_side(
 def _papers(survey: Survey, models: Sequence[str], more: str) -> Figure:
     average = RECALL if survey.mode == "extract" else SCORE
     word = WORDS[average.path]
+    counts = {
+        model: _counts(survey.tallies[model].papers.values(average.value))
+        for model in models
+    }
+    most = max(map(max, counts.values()))
     return Figure(
         name="papers",
         title=f"Papers by {word}",
@@ -120,21 +126,13 @@ def _papers(survey: Survey, models: Sequence[str], more: str) -> Figure:
         columns=2,
         panels=tuple(
             Panel(
+                title=model,
                 x=Axis(label=word, lo=0, hi=1),
-                y=Axis(label="papers", lo=0),
+                y=Axis(label="papers", lo=0, hi=most),
                 height=0.8,
-                marks=(
-                    Histogram(
-                        edges=BINS,
-                        counts=_counts(
-                            survey.tallies[model].papers.values(average.value)
-                        ),
-                        label=model,
-                        series=series,
-                    ),
-                ),
+                marks=(Histogram(edges=BINS, counts=own, series=series),),
             )
-            for series, model in enumerate(models)
+            for series, (model, own) in enumerate(counts.items())
         ),
     )
 

@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from jobs.report.lettering import words
+from jobs.report.lettering import NAME, words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
 from runner.figure import Axis, Bars, Figure, Histogram, Panel
@@ -92,7 +92,7 @@ def _height(panel: Panel) -> float:
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
     Pen(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(words(panel.title))
+        axes.set_title(words(panel.title, int(ROOM * width / WIDTH_IN)))
     axes.set_xlabel(words(panel.x.label))
     axes.set_ylabel(words(panel.y.label))
     axes.set_xscale(panel.x.scale)
@@ -100,7 +100,7 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
     if any(isinstance(mark, Histogram) for mark in panel.marks):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     if panel.x.names:
-        names = list(map(words, panel.x.names))
+        names = [words(name, NAME) for name in panel.x.names]
         is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
         axes.set_xticks(range(len(names)), names)
         if is_long:
@@ -111,7 +111,8 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
         axes.grid(visible=False, axis="x")
         axes.set_xlim(-0.6, len(names) - 0.4)
     if panel.y.names:
-        axes.set_yticks(range(len(panel.y.names)), list(map(words, panel.y.names)))
+        names = [words(name, NAME) for name in panel.y.names]
+        axes.set_yticks(range(len(names)), names)
         axes.grid(visible=False, axis="y")
         axes.set_ylim(len(panel.y.names) - 0.4, -0.6)
     if not panel.x.names:

@@ -10,26 +10,32 @@ from matplotlib.ft2font import FT2Font
 
 from store.printable import printable
 
+LINE = 60
+"""Characters of a line of text; more would leave the picture no room."""
+
+NAME = 36
+"""Characters of a name at an axis."""
+
 LABEL = 44
 """Characters of a series' name in a legend."""
 
 MISSING = "\N{REPLACEMENT CHARACTER}"
 
 
-def words(text: str) -> str:
-    """*text* as a picture can show it: what the font has no glyph for is replaced."""
+def words(text: str, most: int = LINE) -> str:
+    """*text* as a picture can show it, with *most* characters in a line.
+
+    What the font has no glyph for is replaced.
+    """
     known = _glyphs()
-    safe = printable(text)
+    safe = printable(text, line=most)
     return "".join(c if c == "\n" or ord(c) in known else MISSING for c in safe)
 
 
 def label(text: str) -> str | None:
-    """The name of a series for a legend, cut where it is too long; None without one."""
+    """The name of a series for a legend; None without one."""
     # matplotlib keeps what begins with an underscore out of its legends
-    safe = words(text).replace("\n", " ").lstrip("_")
-    if not safe:
-        return None
-    return safe if len(safe) <= LABEL else f"{safe[: LABEL - 1]}…"
+    return words(text.replace("\n", " ").lstrip("_"), LABEL) or None
 
 
 @cache

@@ -19,7 +19,7 @@ _VOID = frozenset({"img", "meta"})
 
 
 class Element(str):
-    """Text that is HTML already."""
+    """Text that is HTML already, as content or as the value of an attribute."""
 
     __slots__ = ()
 
@@ -38,13 +38,17 @@ def element(name: str, /, *children: Child, **attributes: str | None) -> Element
             leaves an attribute out.
     """
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_quoted(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
         return Element(f"<{name}{given}>")
     return Element(f"<{name}{given}>{''.join(map(_rendered, children))}</{name}>")
+
+
+def _quoted(value: str) -> str:
+    return value if isinstance(value, Element) else html.escape(printable(value))
 
 
 def _rendered(child: Child) -> str:

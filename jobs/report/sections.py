@@ -135,7 +135,7 @@ def figures(reported: Reported, folder: Path) -> Iterator[Element]:
             "figure",
             element(
                 "img",
-                src=f"data:image/svg+xml;base64,{source}",
+                src=Element(f"data:image/svg+xml;base64,{source}"),
                 alt=f"{figure.title}. {figure.caption}",
             ),
             element(

@@ -6,7 +6,6 @@ own: neither a window system nor a person's matplotlibrc can change a picture.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +33,9 @@ FRAME_IN = 0.75
 ROOM = 62
 """Characters that names side by side along a full width may take together."""
 
+TITLE = 76
+"""Characters of a title over a full width."""
+
 KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
@@ -41,8 +43,6 @@ KEY = 7
 def write(figures: Sequence[Figure], folder: Path) -> None:
     """Draw all *figures* into *folder*, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    # about its own cache of fonts it would speak to the terminal
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
@@ -92,7 +92,7 @@ def _height(panel: Panel) -> float:
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
     Pen(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(words(panel.title, int(ROOM * width / WIDTH_IN)))
+        axes.set_title(words(panel.title, int(TITLE * width / WIDTH_IN)))
     axes.set_xlabel(words(panel.x.label))
     axes.set_ylabel(words(panel.y.label))
     axes.set_xscale(panel.x.scale)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 from collections.abc import Iterable
 from importlib.resources import files
 from itertools import chain
@@ -24,7 +25,9 @@ FIGURES = "figures"
 def write(folder: Path, reported: Reported) -> None:
     """Write `report.html`, and `figures/` where there are some, into *folder*."""
     if reported.scorecard.figures:
-        # matplotlib takes half a second to load
+        # about its cache of fonts it would speak to the terminal, from its import on
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        # which takes half a second
         from jobs.report import figures  # noqa: PLC0415
 
         figures.write(reported.scorecard.figures, folder / FIGURES)
@@ -40,7 +43,7 @@ def page(folder: Path, reported: Reported) -> str:
         "Findings": sections.findings(reported),
         "Tables": sections.tables(reported, folder),
         "Coverage": sections.coverage(course),
-        "All metrics": sections.metrics(reported),
+        "All metrics and definitions": sections.metrics(reported),
         "Settings": sections.settings(reported),
     }
     filled = {title: inside for title, each in parts.items() if (inside := tuple(each))}

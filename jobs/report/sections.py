@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from jobs.report.grid import FIRST_ROWS, Column, Sheet, grid, scrolling
 from jobs.report.markup import Child, Element, element
-from jobs.report.wording import UNDEFINED, counted, interval, number, spread
+from jobs.report.wording import counted, interval, number, spread, target
 from runner.records.reporting import Reported
 from runner.scorecard import Finding, Metric
 
@@ -83,21 +83,23 @@ def headlines(reported: Reported) -> Iterator[Element]:
     )
 
 
-_HEADLINE = (
+_Shown: TypeAlias = tuple[str, bool, Callable[[Metric], str]]
+
+_HEADLINE: tuple[_Shown, ...] = (
     ("value", True, lambda m: number(m.value)),
     ("mean ± std", True, spread),
     ("interval", True, interval),
     ("n", True, counted),
     ("subset", False, lambda m: m.subset),
-    ("target", False, lambda m: m.target and f"{m.target} {m.verdict or UNDEFINED}"),
+    ("target", False, target),
     ("note", False, lambda m: m.note or ""),
 )
 """Columns of the headlines: name, whether of numbers, and what a metric has there."""
 
 
 def _headline(
-    rows: Sequence[tuple[str, Metric]], shown: Sequence[Any]
-) -> Iterator[Child]:
+    rows: Sequence[tuple[str, Metric]], shown: Sequence[_Shown]
+) -> Iterator[Element]:
     """The rows of one metric; its name, meaning and definition stand at the first."""
     _, first = rows[0]
     head = element(
@@ -109,21 +111,24 @@ def _headline(
         rowspan=str(len(rows)),
     )
     for place, (model, metric) in enumerate(rows):
-        cells = (
-            element(
-                "td",
-                text(metric) or "",
-                class_="n"
-                if is_number
-                else metric.verdict
-                if name == "target"
-                else None,
-            )
-            for name, is_number, text in shown
-        )
+        # such as an interval of fewer replicates
+        is_own = metric.definition != first.definition
+        own = element("span", metric.definition, class_="definition") if is_own else ""
         yield element(
-            "tr", head if place == 0 else "", element("th", model, scope="row"), cells
+            "tr",
+            "" if place else head,
+            element("th", model, own, scope="row"),
+            (
+                element("td", text(metric), class_=_class(name, metric, is_number))
+                for name, is_number, text in shown
+            ),
         )
+
+
+def _class(name: str, metric: Metric, is_number: bool) -> str | None:
+    if name == "target":
+        return metric.verdict
+    return "n" if is_number else None
 
 
 def figures(reported: Reported, folder: Path) -> Iterator[Element]:

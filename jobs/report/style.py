@@ -50,7 +50,7 @@ RC: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 9.5,
+    "axes.titlesize": 8.5,
     "axes.titleweight": "bold",
     "axes.unicode_minus": True,
     "figure.constrained_layout.h_pad": 0.07,

@@ -45,6 +45,13 @@ def counted(metric: Metric) -> str:
     return f"{metric.n_defined:,} of {metric.n:,}"
 
 
+def target(metric: Metric) -> str:
+    """The bound and how the metric stands to it; empty where it has none."""
+    if metric.target is None:
+        return ""
+    return f"{metric.target} {metric.verdict or UNDEFINED}"
+
+
 def is_numeric(text: str) -> bool:
     """Whether a cell of a CSV file holds a number."""
     try:

@@ -16,6 +16,7 @@ from runner.figure import Axis, Figure, Line, Panel
 from tests.jobs.report.reported import FIGURES
 
 ROOT = Path(__file__).resolve().parents[3]
+PATH = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -56,9 +57,7 @@ def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) 
         env={
             **os.environ,
             "PYTHONHASHSEED": seed,
-            "PYTHONPATH": os.pathsep.join(
-                [str(ROOT), os.environ.get("PYTHONPATH", "")]
-            ),
+            "PYTHONPATH": PATH,
             "LC_ALL": "C.UTF-8",
             "TZ": "Asia/Tokyo",
         },
@@ -67,6 +66,28 @@ def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) 
     )
     write(FIGURES, tmp_path / "here")
     assert _files(tmp_path / "there") == _files(tmp_path / "here")
+
+
+def test_a_machine_without_a_place_for_fonts_is_not_told_of_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    script = (
+        "import sys; from pathlib import Path; "
+        "from tests.jobs.report.reported import written; written(Path(sys.argv[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "scoring"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "MPLCONFIGDIR": str(tmp_path / "file" / "under"),
+            "PYTHONPATH": PATH,
+        },
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == b""
+    assert (tmp_path / "scoring" / "figures" / "roc.png").exists()
 
 
 def test_the_vector_picture_holds_no_date(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from runner.scorecard import Finding, Metric, Scorecard, Table
 from tests.jobs.report.reported import CARD, Page, written
 
 HOSTILE = (
-    "</td></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"
+    "--></td></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"
     "<a href='https://example.org/x'>\"' onload=alert(1) \x1b]0;title\x07 \u202e"
 )
 
@@ -141,7 +141,9 @@ def test_hostile_text_stays_text_wherever_it_stands(tmp_path: Path) -> None:
     assert "\u202e" not in text
     picture = (tmp_path / "figures" / "f.svg").read_text()
     assert "<script" not in picture
-    assert "onerror" not in picture
+    assert "<img" not in picture
+    # the only comments are those that name a text
+    assert picture.count("-->") == picture.count("<!--")
 
 
 @given(st.text(), st.text())
@@ -161,6 +163,18 @@ def test_a_headline_says_what_it_is_what_it_means_and_where_it_stands(
         "f1 Both in one. f1@1 lab/m n/a",
     ):
         assert words in page.text
+
+
+def test_a_definition_of_its_own_stands_beside_the_model_that_has_it(
+    tmp_path: Path,
+) -> None:
+    first, second = CARD.models["lab/m"][0], CARD.models["lab/k"][0]
+    other = replace(second, definition="auroc@1; B_used=1999")
+    models = {"lab/m": (first,), "lab/k": (other,)}
+    page = Page(written(tmp_path, replace(CARD, models=models, figures=())))
+    results, _ = page.text.split("Findings What a reader", 1)
+    assert "lab/k auroc@1; B_used=1999 0.900" in results
+    assert "lab/m 0.811" in results
 
 
 def test_a_metric_without_a_meaning_stands_among_the_details_only(page: Page) -> None:

@@ -50,7 +50,7 @@ def test_every_figure_of_the_run_is_there_twice(ran: tuple[Path, str]) -> None:
 
 def test_the_verb_says_where_the_report_lies(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
-    done = siftlog("report", "r", "--json", cwd=cwd)
+    done = siftlog("report", "r", "--scoring=1", "--json", cwd=cwd)
     assert json.loads(done.stdout) == {
         "run": "r",
         "scoring": 1,
@@ -63,13 +63,14 @@ def test_a_report_drawn_again_is_the_same_bytes(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
     before = _files(_scoring(cwd))
     for seed in ("1", "77"):
-        siftlog("report", "r", "--rebuild", cwd=cwd, env={"PYTHONHASHSEED": seed})
+        words = ("--scoring=1", "--rebuild")
+        siftlog("report", "r", *words, cwd=cwd, env={"PYTHONHASHSEED": seed})
         assert _files(_scoring(cwd)) == before
 
 
 def test_a_copy_elsewhere_is_the_whole_report(ran: tuple[Path, str]) -> None:
     cwd, _ = ran
-    siftlog("report", "r", "--out", cwd / "copy.html", cwd=cwd)
+    siftlog("report", "r", "--scoring=1", "--out", cwd / "copy.html", cwd=cwd)
     there = (_scoring(cwd) / "report.html").read_bytes()
     assert (cwd / "copy.html").read_bytes() == there
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -72,7 +74,7 @@ class Sheet:
     @classmethod
     def of(cls, path: Path) -> Sheet:
         """Read the beginning of a file, and count the rest."""
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file, _cells_of_any_size():
             reader = csv.reader(file)
             columns = tuple(next(reader))
             rows = tuple(map(tuple, islice(reader, FIRST_ROWS)))
@@ -97,3 +99,13 @@ class Sheet:
             for row in self.rows
         ]
         return grid(caption, columns, rows)
+
+
+@contextmanager
+def _cells_of_any_size() -> Iterator[None]:
+    """A reply in a cell may be longer than the 131,072 characters that csv allows."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

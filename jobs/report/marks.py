@@ -229,9 +229,9 @@ class Pen:
         self.axes.grid(visible=False)
         low, high = image.get_clim()
         middle = (low or 0.0) + LIGHT * ((high or 0.0) - (low or 0.0))
-        for y, row in enumerate(rows):
+        for y, row in enumerate(mark.rows):
             for x, value in enumerate(row):
-                is_dark = value < middle
+                is_dark = value is not None and value < middle
                 self.axes.text(
                     x,
                     y,

@@ -175,6 +175,14 @@ def written(folder: Path, card: Scorecard = CARD, long: int = 50) -> str:
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "header", "nav", "main"),
+    *("section", "footer", "h1", "h2", "h3", "p", "a", "ul", "li", "dl", "dt", "dd"),
+    *("div", "span", "strong", "code", "table", "caption", "thead", "tbody", "tr"),
+    *("th", "td", "figure", "figcaption", "img", "details", "summary"),
+}
+
+
 class Page(HTMLParser):
     """What a browser would find in a page."""
 
@@ -205,3 +213,13 @@ class Page(HTMLParser):
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
+
+    def assert_closed(self) -> None:
+        """Nothing runs, nothing is fetched, nothing leaves."""
+        assert {tag for tag, _ in self.tags} <= ALLOWED
+        for _, attributes in self.tags:
+            assert not [name for name in attributes if name.startswith("on")]
+            assert "style" not in attributes
+            assert (attributes.get("href") or "#").startswith("#")
+            source = attributes.get("src") or "data:image/svg+xml;base64,"
+            assert source.startswith("data:image/svg+xml;base64,")

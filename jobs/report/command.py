@@ -1,22 +1,20 @@
 """The verb `siftlog report`: where the report of a scoring lies, drawn if it must be.
 
-It knows no job and draws nothing itself, so that it says in a moment where to look.
+It is imported for the help of all verbs too, and so imports almost nothing itself.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import choices
-from runner.cli.speech import DONE, record, text
-from runner.errors import UsageError
-from store.events import ScoringRecorded
-from store.runs import RunFolder, resolve
-from store.views import open_reader, scorings
+
+if TYPE_CHECKING:
+    from store.events import ScoringRecorded
 
 
 @click.command()
@@ -44,11 +42,16 @@ def report(
     scoring had read, under its settings, and only if that gives the same numbers again.
     No model is called.
     """
+    import shutil
+
+    from runner.cli.speech import DONE, record, text
     from runner.records.reporting import REPORT
+    from store.runs import resolve
+    from store.views import open_reader, scorings
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
-        chosen = _chosen(folder, scorings(reader), scoring)
+        chosen = _chosen(folder.run_id, scorings(reader), scoring)
     path = folder.scores / str(chosen.number) / REPORT
     is_drawn = rebuild or not path.exists()
     if is_drawn:
@@ -72,18 +75,19 @@ def report(
 
 
 def _chosen(
-    folder: RunFolder, made: Sequence[ScoringRecorded], number: int | None
+    run_id: str, made: Sequence[ScoringRecorded], number: int | None
 ) -> ScoringRecorded:
+    from runner.errors import UsageError
+
     if not made:
         raise UsageError(
-            f"Run {folder.run_id} has no scoring; make one with: "
-            f"siftlog score {folder.run_id}"
+            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
         )
     by_number = {each.number: each for each in made}
     if number is None:
         return made[-1]
     if number not in by_number:
         raise UsageError(
-            f"Run {folder.run_id} has no scoring {number}; its newest is {len(made)}."
+            f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
         )
     return by_number[number]

@@ -58,11 +58,12 @@ _SIDES = 2
 @choices.runs_dir
 @choices.as_json
 def compare(words: tuple[str, ...], csv_file: Path | None, **given: Any) -> int:
-    """Compare two models on the items that both have: B minus A, with intervals.
+    """Compare models on the items both have.
 
-    A and B are RUN or RUN:MODEL. Two runs are compared model by model; A alone, its
-    models with each other. Runs are scored from their logs, under their own settings or
-    changed ones; no model is called and nothing is written into them.
+    Every metric is given as B minus A with an interval. A and B are RUN or RUN:MODEL.
+    Two runs are compared model by model; A alone, its models with each other. Runs are
+    scored from their logs, under their own settings or changed ones; no model is called
+    and nothing is written into them.
     """
     from jobs.comparison import matching, rendering, replaying
     from jobs.comparison.sides import Named

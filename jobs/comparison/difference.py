@@ -62,7 +62,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class PValue:
     """A test of no difference."""
 
     name: str
@@ -70,11 +70,11 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tests:
+class PValues:
     """The tests of one metric."""
 
-    own: Test | None = None  #: respects the clusters; the one that Holm corrects
-    beside: Test | None = None  #: takes items as independent, though they are not
+    own: PValue | None = None  #: respects the clusters; the one that Holm corrects
+    beside: PValue | None = None  #: takes items as independent, though they are not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ class Compared:
     overlap: Overlap
     gap: Gap
     standing: Standing | None  #: None: no item has a value by itself
-    tests: Tests
-    p_holm: float | None = None  #: of `tests.own`, over the family
+    p_values: PValues
+    p_holm: float | None = None  #: of `p_values.own`, over the family
 
     @property
     def is_from_few(self) -> bool:
@@ -109,14 +109,14 @@ def gap(paired: Paired, resamples: Resamples) -> Gap:
     return Gap(a=a, b=b, value=value, interval=kind.interval(paired, resamples, at))
 
 
-def tests(paired: Paired, seed: int) -> Tests:
+def p_values(paired: Paired, seed: int) -> PValues:
     """What the kind of metric is tested with; nothing where no item is paired."""
     if not paired.items:
-        return Tests()
-    by_cluster, by_item = _KINDS[paired.values.kind].tests(paired, seed)
+        return PValues()
+    by_cluster, by_item = _KINDS[paired.values.kind].p_values(paired, seed)
     if paired.is_clustered:
-        return Tests(own=by_cluster, beside=by_item)
-    return Tests(own=by_item or by_cluster)
+        return PValues(own=by_cluster, beside=by_item)
+    return PValues(own=by_item or by_cluster)
 
 
 # -- means and ratios ------------------------------------------------------------------
@@ -156,9 +156,9 @@ def _sums(column: Floats, at: npt.NDArray[np.intp], clusters: int) -> list[float
     return [math.fsum(group) for group in groups]
 
 
-def _tests_of_mean(paired: Paired, seed: int) -> tuple[Test | None, Test | None]:
+def _tests_of_mean(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
     gaps = (paired.b.first - paired.a.first).tolist()
-    flips = Test(
+    flips = PValue(
         name=f"sign flips by {paired.values.cluster}",
         p=round12(sign_flip(gaps, paired.clusters, seed)),
     )
@@ -166,10 +166,10 @@ def _tests_of_mean(paired: Paired, seed: int) -> tuple[Test | None, Test | None]
     if not np.isin(values, (0, 1)).all():
         return flips, None
     found = paired.standing()
-    return flips, Test(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
+    return flips, PValue(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
 
 
-def _no_tests(paired: Paired, seed: int) -> tuple[Test | None, Test | None]:
+def _no_tests(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
     del paired, seed
     return None, None
 
@@ -205,11 +205,11 @@ def _area_interval(
     return interval
 
 
-def _tests_of_auroc(paired: Paired, seed: int) -> tuple[Test | None, Test | None]:
+def _tests_of_auroc(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
     del seed
     labels, a = _scored(paired.a)
     found = delong_paired(labels, _scored(paired.b)[1], a)
-    return None, None if found is None else Test(name="DeLong", p=round12(found.p))
+    return None, None if found is None else PValue(name="DeLong", p=round12(found.p))
 
 
 # -- the table -------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def _tests_of_auroc(paired: Paired, seed: int) -> tuple[Test | None, Test | None
 class _Kind:
     value: Callable[[Columns], float | None]
     interval: Callable[[Paired, Resamples, npt.NDArray[np.intp]], Interval]
-    tests: Callable[[Paired, int], tuple[Test | None, Test | None]]
+    p_values: Callable[[Paired, int], tuple[PValue | None, PValue | None]]
     """One that respects clusters, and one that takes items as independent."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from jobs.comparison.difference import Compared, gap, tests
+from jobs.comparison.difference import Compared, gap, p_values
 from jobs.comparison.pairing import Incomparable, ItemGap, pair
 from jobs.metrics import Resamples, holm, round12
 from runner.errors import UsageError
@@ -82,7 +82,7 @@ def matches(
     made = [_match(a, b, patterns, drawing.seed, draw) for a, b in pairs]
     _all_found(patterns, made)
     family = [each for match in made for each in match.compared]
-    owns = (each.tests.own for each in family)
+    owns = (each.p_values.own for each in family)
     corrected = iter(holm([None if own is None else own.p for own in owns]))
     return tuple(
         replace(
@@ -121,7 +121,7 @@ def _match(
                 overlap=paired.overlap,
                 gap=gap(paired, draw(paired.drawn)),
                 standing=paired.standing() if paired.has_item_values else None,
-                tests=tests(paired, seed),
+                p_values=p_values(paired, seed),
             )
         )
     return Match(

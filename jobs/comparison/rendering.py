@@ -66,7 +66,7 @@ def _match_json(match: Match) -> dict[str, Any]:
 
 
 def _metric(each: Compared) -> dict[str, Any]:
-    gap, own, beside = each.gap, each.tests.own, each.tests.beside
+    gap, own, beside = each.gap, each.p_values.own, each.p_values.beside
     return {
         "a": gap.a,
         "b": gap.b,
@@ -105,7 +105,7 @@ def rows(made: Sequence[Match]) -> Iterator[tuple[Cell, ...]]:
 
 def _row(match: Match, each: Compared) -> tuple[Cell, ...]:
     gap, overlap, standing = each.gap, each.overlap, each.standing
-    own, beside = each.tests.own, each.tests.beside
+    own, beside = each.p_values.own, each.p_values.beside
     return (
         *(match.a.run, match.a.model, match.b.run, match.b.model, each.path),
         *(gap.a, gap.b, gap.value, gap.interval.lo, gap.interval.hi, gap.verdict),
@@ -193,7 +193,7 @@ def _beside(compared: Sequence[Compared]) -> Iterator[str]:
     """Tests that would hold if items did not hang together in clusters."""
     by_name: dict[str, list[str]] = {}
     for each in compared:
-        if beside := each.tests.beside:
+        if beside := each.p_values.beside:
             told = f"{each.path} {beside.p:.2g}"
             by_name.setdefault(beside.name, []).append(told)
     for name, tests in by_name.items():
@@ -213,7 +213,7 @@ def _flagged(compared: Sequence[Compared]) -> Iterator[str]:
 def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
     compared = [each for match in made for each in match.compared]
     clusters = ", ".join(sorted({each.cluster for each in compared})) or "cluster"
-    names = sorted({each.tests.own.name for each in compared if each.tests.own})
+    names = sorted({each.p_values.own.name for each in compared if each.p_values.own})
     yield (
         f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
         f"by {clusters}, B={drawing.b}, seed={drawing.seed}, both sides drawn alike."
@@ -224,7 +224,9 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
 
 def family(made: Sequence[Match]) -> str:
     """What Holm's correction is over."""
-    tests = sum(each.tests.own is not None for match in made for each in match.compared)
+    tests = sum(
+        each.p_values.own is not None for match in made for each in match.compared
+    )
     pairs = "1 pair" if len(made) == 1 else f"{len(made)} pairs"
     return f"the {tests} tests of this comparison ({pairs} of models)"
 

@@ -49,6 +49,14 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """One model item by item."""
+
+    averages: Mapping[str, ItemValues]  #: by path, over papers
+    verdicts: ItemValues  #: over questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """What comparing the models of a run takes."""
 
@@ -59,22 +67,30 @@ class Pairing:
 
     def pairs(self, models: Sequence[str]) -> tuple[Pair, ...]:
         """Every two *models*, in order, with Holm's correction over all of them."""
-        made = [self._pair(*both) for both in itertools.combinations(models, 2)]
+        columns = {model: self._columns(model) for model in models}
+        made = [
+            self._pair(left, right, columns[left], columns[right])
+            for left, right in itertools.combinations(models, 2)
+        ]
         corrected = holm([each.sign_p for each in made])
         return tuple(
             replace(each, sign_p=_stored(each.sign_p), sign_p_holm=_stored(p))
             for each, p in zip(made, corrected, strict=True)
         )
 
-    def _pair(self, left: str, right: str) -> Pair:
+    def _columns(self, model: str) -> Columns:
+        papers = self.papers[model]
+        return Columns(
+            averages={each.path: averaged(papers, each) for each in self.averages},
+            verdicts=self.ballots.values(model, f"pipeline.{TOTAL}.accuracy"),
+        )
+
+    def _pair(self, left: str, right: str, a: Columns, b: Columns) -> Pair:
         ours, theirs = self.papers[left], self.papers[right]
         shared = sorted(set(ours.scored) & set(theirs.scored))
         # a comparison is B minus A, and here the left model's excess is asked for
-        paired = {
-            average.path: pair(averaged(theirs, average), averaged(ours, average))
-            for average in self.averages
-        }
-        verdicts = pair(self._verdicts(right), self._verdicts(left))
+        paired = {path: pair(b.averages[path], own) for path, own in a.averages.items()}
+        verdicts = pair(b.verdicts, a.verdicts)
         standing = verdicts.standing()
         made = Pair(
             left=left,
@@ -99,9 +115,6 @@ class Pairing:
             losses=scores.losses,
             sign_p=mcnemar(scores.wins, scores.losses).p,
         )
-
-    def _verdicts(self, model: str) -> ItemValues:
-        return self.ballots.values(model, f"pipeline.{TOTAL}.accuracy")
 
 
 def _with_parts(

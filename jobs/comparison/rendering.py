@@ -132,18 +132,21 @@ def _match(match: Match, level: float) -> Iterator[str]:
     yield ""
     interval = f"{100 * level:.4g}% interval"
     yield _cells("A", "B", "B - A", interval, "p (Holm)", "n", "win/tie/loss")
-    for each in match.compared:
+    shared = [each for each in match.compared if each.overlap.n]
+    for each in shared:
         verdict = _verdict(each)
         yield f"{_one_line(each.path):<{WIDTH - len(verdict) - 2}}  {verdict}"
         yield _cells(*_numbers(each))
+    if apart := [each.path for each in match.compared if not each.overlap.n]:
+        yield _one_line(f"no item in common: {', '.join(apart)}")
     yield from _unpaired(match.compared)
     for refused in match.refused:
         yield _one_line(f"not compared: {refused.path}: {refused.why}")
     for name, paths in (("A", match.only_a), ("B", match.only_b)):
         if paths:
             yield _one_line(f"only {name} has: {', '.join(paths)}")
-    yield from _beside(match.compared)
-    yield from _flagged(match.compared)
+    yield from _beside(shared)
+    yield from _flagged(shared)
 
 
 def _verdict(each: Compared) -> str:
@@ -183,6 +186,8 @@ def _unpaired(compared: Sequence[Compared]) -> Iterator[str]:
     for each in compared:
         left_out = (each.overlap.only_a, each.overlap.only_b, each.overlap.undefined)
         groups.setdefault(left_out, []).append(each.path)
+    if groups.keys() <= {(0, 0, 0)}:
+        return
     yield "items left out: only in A / only in B / in both without a value"
     for counts, paths in groups.items():
         who = "every metric" if len(groups) == 1 else ", ".join(paths)

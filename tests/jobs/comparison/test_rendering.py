@@ -16,6 +16,7 @@ from runner.records.render import csv_lines
 from tests.jobs.comparison.item_columns import means, pooled, side
 
 DRAWING = Drawing(b=100)
+HEAD = "      A        B    B - A        95% interval  p (Holm)        n  win/tie/loss"
 HOSTILE = "p1\x1b]0;x\x07\nA higher\u202e=SUM(1)"
 
 
@@ -36,7 +37,7 @@ def test_the_table_of_a_match() -> None:
         "A  r  m",
         "B  r  m",
         "",
-        f"      A        B    B - A        95% interval  p (Holm)  {'n':>7}  win/tie/loss",
+        HEAD,
         "avg_score" + " " * 63 + "B higher",
         "  0.388    0.939   +0.551    [+0.495, +0.623]    0.0002       28  28/0/0",
         "v" + " " * 70 + "undecided",
@@ -75,13 +76,31 @@ def test_few_papers_are_said_beside_the_verdict() -> None:
 def test_undefined_is_n_a_and_never_a_number() -> None:
     a, b = means({"p1": None}), means({"p1": 1.0, "p2": 0.5})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    row = rendering.text([made], DRAWING).splitlines()[5]
-    assert row.split() == ["n/a", "n/a", "n/a", "n/a", "n/a", "0", "0/0/0"]
+    lines = rendering.text([made], DRAWING).splitlines()
+    assert lines[4:7] == [
+        "no item in common: m",
+        "items left out: only in A / only in B / in both without a value",
+        "  0/1/1  every metric",
+    ]
     (said,) = rendering.as_json([made], DRAWING, [])["pairs"]
     metric = said["metrics"]["m"]
     assert (metric["a"], metric["difference"], metric["lo"], metric["test"]) == (
         *(None, None, None, None),
     )
+
+
+def test_one_paper_has_a_difference_and_no_interval() -> None:
+    a, b = means({"p1": 0.25, "p2": 0.5}), means({"p1": 0.5})
+    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    verdict, row = rendering.text([made], DRAWING).splitlines()[4:6]
+    assert verdict.endswith("  undecided")
+    assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0"]
+
+
+def test_nothing_left_out_is_not_a_line() -> None:
+    same = side({"m": means({"p1": 1.0, "p2": 0.0})})
+    (made,) = matches([(same, same)], (), DRAWING)
+    assert "left out" not in rendering.text([made], DRAWING)
 
 
 def test_replicates_without_a_value_are_said() -> None:

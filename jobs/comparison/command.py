@@ -40,7 +40,9 @@ _SIDES = 2
     show_default=True,
     help="Bootstrap replicates; 0: no intervals.",
 )
-@click.option("--seed", type=int, default=20260118, show_default=True)
+@click.option(
+    "--seed", type=int, default=20260118, show_default=True, help="Of the bootstrap."
+)
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),

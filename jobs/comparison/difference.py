@@ -119,9 +119,6 @@ def p_values(paired: Paired, seed: int) -> PValues:
     return PValues(own=by_item or by_cluster)
 
 
-# -- means and ratios ------------------------------------------------------------------
-
-
 def _mean(columns: Columns) -> float | None:
     return mean(columns.first)
 
@@ -174,9 +171,6 @@ def _no_tests(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
     return None, None
 
 
-# -- areas -----------------------------------------------------------------------------
-
-
 def _scored(columns: Columns) -> tuple[Floats, Floats]:
     """Labels and scores."""
     return columns.first, _below(columns)
@@ -210,9 +204,6 @@ def _tests_of_auroc(paired: Paired, seed: int) -> tuple[PValue | None, PValue | 
     labels, a = _scored(paired.a)
     found = delong_paired(labels, _scored(paired.b)[1], a)
     return None, None if found is None else PValue(name="DeLong", p=round12(found.p))
-
-
-# -- the table -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

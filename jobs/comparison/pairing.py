@@ -61,9 +61,7 @@ class ItemGap:
 class Paired:
     """One metric of A and of B over their common items, ascending by key."""
 
-    values: (
-        ItemValues  #: of A; kind, definition and the name of a cluster hold for both
-    )
+    values: ItemValues  #: of A; what they are, such as the kind, holds for both
     items: Sequence[str]  #: those with a value on both sides
     clusters: Sequence[str]  #: of those items
     a: Columns

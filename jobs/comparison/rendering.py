@@ -123,9 +123,6 @@ def _row(match: Match, each: Compared) -> tuple[Cell, ...]:
     )
 
 
-# -- the text's lines ------------------------------------------------------------------
-
-
 def _match(match: Match, level: float) -> Iterator[str]:
     for name, side in (("A", match.a), ("B", match.b)):
         yield _one_line(f"{name}  {side.run}  {side.model}")

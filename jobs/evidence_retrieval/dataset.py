@@ -1,0 +1,83 @@
+"""The job's inputs as values: posts, criteria, gold sentences, folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jobs.evidence_retrieval.pipeline import STANDARD, Config
+from jobs.evidence_retrieval.settings import Settings
+from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """What a post is read for."""
+
+    id: str
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A candidate; its place in the post is its place in the pool."""
+
+    sid: int
+    uid: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A document with its pool: all of its sentences and nothing else."""
+
+    id: str
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gold:
+    """Which sentences are evidence, as people judged it."""
+
+    posts: frozenset[str]  #: judged: a query of theirs without a row is negative
+    evidence: Mapping[tuple[str, str], tuple[str, ...]]
+    """Uids of the evidence of (post, criterion), in pool order; only positive ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """All inputs of a run, validated; an imported run may have none but settings."""
+
+    settings: Settings
+    posts: tuple[Post, ...] = ()  #: in file order
+    criteria: tuple[Criterion, ...] = ()  #: in display order
+    gold: Gold | None = None
+    folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
+    configs: tuple[Config, ...] = STANDARD
+    findings: tuple[Finding, ...] = ()
+    _posts: Mapping[str, Post] = field(init=False, repr=False, compare=False)
+    _criteria: Mapping[str, Criterion] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        posts = {post.id: post for post in self.posts}
+        criteria = {criterion.id: criterion for criterion in self.criteria}
+        object.__setattr__(self, "_posts", posts)
+        object.__setattr__(self, "_criteria", criteria)
+
+    def post(self, post_id: str) -> Post:
+        """A post by its id; raise `KeyError` where there is none."""
+        return self._posts[post_id]
+
+    def query(self, key: str) -> tuple[Post, Criterion]:
+        """The post and criterion of a key; raise `KeyError` where there are none.
+
+        A post's id may hold the "/" of `query_key`; a criterion's may not.
+        """
+        post_id, _, criterion_id = key.rpartition("/")
+        return self._posts[post_id], self._criteria[criterion_id]
+
+
+def query_key(post_id: str, criterion_id: str) -> str:
+    """The item key of a query."""
+    return f"{post_id}/{criterion_id}"

@@ -1,0 +1,101 @@
+"""What is scored: queries, and what each model under each configuration said of them.
+
+Both ways in, a run of our own and work made elsewhere, end in a `Sheet`; scoring sees
+nothing else. Columns are arrays with one entry a query, in file order of posts and then
+in criterion order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.evidence_retrieval.dataset import query_key
+from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.gate import States
+from runner.scorecard import Finding
+
+UNKNOWN = -1
+"""In a column of integers or states: there is none. In one of floats it is NaN."""
+
+SCORED, UNSCORED, UNJUDGED, SKIPPED = "scored", "unscored", "unjudged", "skipped"
+"""Statuses of a query; a skip's reason follows after a colon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queries:
+    """What was asked, and what the answer should be; the same for every model."""
+
+    posts: tuple[str, ...]  #: distinct, in file order
+    criteria: tuple[str, ...]  #: distinct, in display order
+    post: Ints  #: (Q,) place in posts
+    criterion: Ints  #: (Q,) place in criteria
+    pool: Ints  #: (Q,) sentences of the post, or UNKNOWN
+    folds: tuple[str, ...] = ()  #: names in display order
+    fold: Ints  #: (Q,) place in folds, or UNKNOWN
+    y: Ints  #: (Q,) 1 has evidence, 0 has none, UNKNOWN unjudged
+    gold: Sequence[tuple[str, ...]] | None = None  #: (Q,) uids; None: not known
+
+    def __len__(self) -> int:
+        return len(self.post)
+
+    def key(self, i: int) -> str:
+        """The item key of query *i*."""
+        return query_key(self.posts[self.post[i]], self.criteria[self.criterion[i]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictions:
+    """What one model under one configuration said of each query."""
+
+    model: str
+    config: str
+    status: Sequence[str]  #: (Q,)
+    prob_raw: Floats | None = None  #: (Q,) before calibration; None: no such column
+    prob: Floats | None = None  #: (Q,) what gate, states and metrics go by
+    score: Floats | None = None
+    """(Q,) the largest stage score, which orders queries where there is no gate."""
+    tau_neg: Floats | None = None  #: (Q,) of the query's fold
+    tau_pos: Floats | None = None  #: (Q,) inf: nobody is POS
+    state: States | None = None  #: (Q,) as the gate or the file says, or UNKNOWN
+    k: Ints | None = None  #: (Q,) sentences selected, or UNKNOWN
+    k_rule: str = "K"  #: "K" where it is chosen by query, "10" where it is fixed
+    lists: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
+    final: str = ""  #: the list that a reader sees
+    given: Mapping[str, Floats] = field(default_factory=dict)
+    """Numbers a query that were made elsewhere and cannot be recomputed."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What was noticed in replies: `scale_guessed`, `unknown_sentence`, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldGate:
+    """What was fitted for the test posts of one fold, without seeing their gold."""
+
+    model: str
+    config: str
+    fold: str
+    posts: Mapping[str, int]  #: of "fit", "tune" and "test"
+    tau_neg: float | None  #: None: the gate could not be fitted
+    tau_pos: float | None
+    on_tune: Mapping[str, float | None]  #: what the thresholds reached there
+    fitted: Mapping[str, Any]  #: coefficients, knots: plain JSON, for gate_fold_<k>
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """All that is scored."""
+
+    queries: Queries
+    predictions: tuple[Predictions, ...]  #: by model in the run's order, then config
+    headline: str  #: the configuration that the tables speak of
+    models: tuple[str, ...]
+    gates: tuple[FoldGate, ...] = ()
+    leakage: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Counts of the input: `ragged_rows`, `incomplete_posts`, ..."""
+    missing: int = 0  #: tasks that the present plan asks for and the run has not
+    stale: int = 0  #: stored answers that the present plan no longer asks for

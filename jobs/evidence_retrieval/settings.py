@@ -1,0 +1,209 @@
+"""Every setting of the job, and the profiles that bundle them.
+
+A profile names a set of values; a value given explicitly wins over the profile's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+TaskKind: TypeAlias = Literal["assess", "rerank", "embed", "rerank_api"]
+ProfileName: TypeAlias = Literal["siftlog", "published-lists", "published-cv"]
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "siftlog": {},
+    "published-lists": {
+        "ap_denominator": "min",
+        "mrr_cut": True,
+        "all_queries": True,
+    },
+    "published-cv": {
+        "tpr_rule": "nearest",
+        "ece_edges": "left_drop_one",
+        "gate_edge": "le",
+        "ddof": 0,
+        "zero_division": 0.0,
+        "post_prediction": "state",
+    },
+}
+"""The choices that published tables were made with (see the job's page in docs/)."""
+
+INPUTS = ("posts", "sentences", "criteria", "gold", "folds", "pipeline", "against")
+"""The settings that name files."""
+
+
+class Settings(BaseModel):
+    """Settings of evidence-retrieval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    posts: Path | None = Field(None, description="CSV post_id, text")
+    sentences: Path | None = Field(
+        None, description="JSONL post_id, sid, sent_uid, text: the pools"
+    )
+    criteria: Path | None = Field(None, description="JSON or CSV of id and text")
+    gold: Path | None = Field(
+        None, description="CSV post_id, criterion, sid, sent_uid, groundtruth 0/1"
+    )
+    folds: Path | None = Field(None, description="CSV post_id, fold_id")
+    pipeline: Path | None = Field(
+        None, description="TOML of configurations; none: the six standard ones"
+    )
+    against: Path | None = Field(
+        None, description="stored summary.json whose numbers are recomputed"
+    )
+    allow_ragged: bool = Field(
+        default=False, description="read missing trailing fields as blank"
+    )
+
+    tasks: tuple[TaskKind, ...] = Field(
+        ("assess",), description="what to ask, beside what the configurations need"
+    )
+    batch: Literal["query", "post"] = Field(
+        "query", description="assess one criterion a call, or all of a post"
+    )
+    first_stage: Literal["bm25", "embedding", "assess", "document"] = Field(
+        "bm25", description="whose order rerank tasks start from"
+    )
+    order: Literal["first_stage", "document", "shuffled"] = Field(
+        "first_stage", description="order in which rerank lists its candidates"
+    )
+    rerank_depth: int = Field(
+        0, ge=0, description="candidates of a rerank; 0: the whole pool"
+    )
+    rerank_window: int = Field(20, ge=2, description="candidates in one rerank call")
+    rerank_stride: int = Field(
+        10, ge=1, description="places by which windows move to the front"
+    )
+    embed_query_prefix: str = Field(
+        "", description="text before each criterion, for models that want one"
+    )
+    max_sentences: int = Field(200, ge=1, description="longest post that is asked")
+    max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
+    max_output_tokens: int = Field(1024, ge=1, description="output tokens of a reply")
+    temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
+    structured: Literal["auto", "off"] = Field(
+        "auto", description="ask for JSON by schema where the endpoint can"
+    )
+    empty_pool: Literal["unscored", "zero"] = Field(
+        "unscored", description="a post without sentences: unscored, or p = 0"
+    )
+    limit: int = Field(0, ge=0, description="first posts; 0: all")
+
+    idf: Literal["pool", "dataset"] = Field(
+        "pool", description="whose word counts bm25 uses; dataset: transductive"
+    )
+    k_scale: Literal["zscore", "raw"] = Field(
+        "zscore", description="scores as they enter the mass rule of dynamic K"
+    )
+    k_temperature: float = Field(1.0, gt=0.0, description="of that rule's softmax")
+    gammas: tuple[float, ...] = Field(
+        (0.7, 0.8, 0.9, 0.95), description="of the gamma sweep"
+    )
+
+    seed: int = Field(20260118, ge=0, description="of folds, splits and shuffles")
+    n_folds: int = Field(5, ge=2, description="outer folds, by post")
+    tune_fraction: float = Field(
+        0.30, gt=0.0, lt=1.0, description="share of the other folds that sets taus"
+    )
+    c_grid: tuple[float, ...] = Field(
+        (), description="regularisation of the classifier; none: C = 1"
+    )
+    calibrate_on: Literal["out_of_fold", "tune"] = Field(
+        "out_of_fold", description="scores that the calibrator is fitted on"
+    )
+    target_sensitivity: float = Field(0.995, gt=0.0, le=1.0, description="sets tau_neg")
+    target_alert_precision: float = Field(
+        0.90, gt=0.0, le=1.0, description="sets tau_pos"
+    )
+    min_alerts: int = Field(10, ge=1, description="fewest alerts that set tau_pos")
+    target_bound: Literal["point", "wilson"] = Field(
+        "point", description="what must reach the targets on the tuning posts"
+    )
+    grid_tau_neg: tuple[float, ...] = Field(
+        (0.005, 0.01, 0.02, 0.05, 0.1), description="of the threshold grid"
+    )
+    grid_tau_pos: tuple[float, ...] = Field(
+        (0.2, 0.3, 0.5, 0.7, 0.9), description="of the threshold grid"
+    )
+    final_gate: bool = Field(
+        default=False, description="also fit on all judged posts, for new data"
+    )
+    apply_gate: Path | None = Field(
+        None, description="a gate_final.json to use instead of fitting one"
+    )
+    deep_checks: bool = Field(
+        default=False, description="scramble and shuffle gold, refit, compare"
+    )
+
+    profile: ProfileName = Field("siftlog", description="bundle of settings")
+    tau: float = Field(0.5, ge=0.0, le=1.0, description="threshold of the gate table")
+    k_values: tuple[int, ...] = Field((1, 3, 5, 10, 20), description="cut-offs")
+    fpr_targets: tuple[float, ...] = Field(
+        (0.01, 0.03, 0.05, 0.10), description="false-positive rates to report TPR at"
+    )
+    ece_bins: int = Field(10, ge=1, description="bins of the calibration error")
+    prob: str | None = Field(
+        None, description="column of the imported file that holds the probability"
+    )
+    states: Literal["recomputed", "column"] = Field(
+        "recomputed", description="states from p and taus, or as the file says"
+    )
+    ap_denominator: Literal["gold", "min", "found"] = Field(
+        "gold", description="what average precision is divided by"
+    )
+    mrr_cut: bool = Field(default=False, description="also cut mrr at each K")
+    all_queries: bool = Field(
+        default=False, description="ranking also over queries without evidence"
+    )
+    tpr_rule: Literal["last", "nearest"] = Field(
+        "last", description="vertex of the ROC curve taken at a target"
+    )
+    ece_edges: Literal["right", "left_drop_one"] = Field(
+        "right", description="which edge a bin owns"
+    )
+    gate_edge: Literal["lt", "le"] = Field("lt", description="NEG below tau_neg, or at")
+    ddof: Literal[0, 1] = Field(1, description="of standard deviations over folds")
+    zero_division: float | None = Field(None, description="value of 0/0; none: n/a")
+    post_prediction: Literal["tau", "state"] = Field(
+        "tau", description="what counts as predicted in the tables by post"
+    )
+    skip_empty: bool = Field(
+        default=False, description="leave K = 0 out of evidence precision and recall"
+    )
+    boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
+    boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    target_auroc: float = Field(0.85, description="shown with pass or fail")
+    target_auprc: float = Field(0.55, description="shown with pass or fail")
+    target_ece: float = Field(0.05, description="upper bound")
+    target_brier: float = Field(0.1, description="upper bound")
+    target_evidence_recall: float = Field(0.70, description="shown with pass or fail")
+    target_fn_per_1000: float = Field(5.0, description="upper bound")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_profile(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
+        if not isinstance(values, Mapping):
+            return values
+        bundle = PROFILES.get(str(values.get("profile", "siftlog")), {})
+        return {**bundle, **values}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.rerank_stride > self.rerank_window:
+            raise ValueError("rerank_stride lies above rerank_window")
+        return self
+
+    @property
+    def profile_changes(self) -> tuple[str, ...]:
+        """Settings of the profile that an explicit value replaced, `name=value`."""
+        return tuple(
+            f"{name}={getattr(self, name)}"
+            for name, value in PROFILES[self.profile].items()
+            if getattr(self, name) != value
+        )

@@ -226,11 +226,12 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
 
 def family(made: Sequence[Match]) -> str:
     """What Holm's correction is over."""
-    tests = sum(
-        each.p_values.own is not None for match in made for each in match.compared
+    owns = [each.p_values.own for match in made for each in match.compared]
+    tests = len(owns) - owns.count(None)
+    return (
+        f"the {tests} {'test' if tests == 1 else 'tests'} of this comparison "
+        f"({len(made)} {'pair' if len(made) == 1 else 'pairs'} of models)"
     )
-    pairs = "1 pair" if len(made) == 1 else f"{len(made)} pairs"
-    return f"the {tests} tests of this comparison ({pairs} of models)"
 
 
 def _number(value: float | None) -> str:

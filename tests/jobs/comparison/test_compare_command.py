@@ -14,7 +14,9 @@ import pytest
 
 from jobs.paper_investigation.load import SAMPLE
 from tests.corpus import write_corpus
+from tests.plugging import plugged
 from tests.processes import environment, siftlog, simulated
+from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
 LARCH, MOSS, LEXICAL = "sample/larch-70b", "sample/moss-3b", "baseline/lexical"
@@ -171,6 +173,29 @@ def test_settings_are_changed_for_both_sides(runs: Path) -> None:
     assert not [note for note in strict["notes"] if "settings differ" in note]
 
 
+def test_what_bears_on_a_comparison_is_said_and_kept_in_the_json(runs: Path) -> None:
+    bench = (SAMPLE / "variant_bench.jsonl").read_text().splitlines(keepends=True)
+    (runs / "five.jsonl").write_text("".join(bench[:5]))
+    inputs = ("--bench=five.jsonl", *INPUTS[2:], "--set=variant_case=keep")
+    siftlog("run", JOB, *inputs, "--run-id=five", cwd=runs)
+    words = ("base", "five", "--metric=avg_paper_score")
+    said = compared(runs, *words)["notes"]
+    assert said == [
+        "the settings differ: variant_case (fold in base, keep in five).",
+        "bench was not the same file when base and five were started; "
+        "where the truth differs, so do the scores.",
+    ]
+    fewer = siftlog("compare", *words, "--set=max_questions_per_variant=1", cwd=runs)
+    told = fewer.stderr.splitlines()
+    assert [line.partition(" stored answers are stale")[1] != "" for line in told] == [
+        *(True, True, False, False)
+    ]
+    assert told[2:] == [f"note: {note}" for note in said]
+    (runs / "five.jsonl").write_text("".join(bench[:6]))
+    changed = compared(runs, *words)["notes"]
+    assert "five: bench is not the file that the run was started with." in changed
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -207,3 +232,31 @@ def test_live_models_and_an_unfinished_run(tmp_path: Path) -> None:
         *("A  live  m2", "B  poor  m2"),
     ]
     assert "note: poor: partial: the run is unfinished." in done.stderr
+
+
+def test_runs_of_other_jobs_and_jobs_without_items_are_not_compared(
+    runs: Path, tmp_path: Path
+) -> None:
+    env = plugged(tmp_path / "plugins", panel="tests.crash.panel.job:job")
+    words = ("panel", "--items=2", "--run-id=panel")
+    siftlog("run", *words, "--runs-dir", runs / "runs", cwd=tmp_path, env=env)
+    other = siftlog("compare", "base", "panel", cwd=runs, env=env, check=False)
+    assert other.returncode == 2
+    assert other.stderr == (
+        "siftlog: base is a run of paper-investigation and panel is a run of panel; "
+        "compare runs of one job.\n"
+    )
+    same = siftlog("compare", "panel", "panel", cwd=runs, env=env, check=False)
+    assert same.returncode == 2
+    assert "There is no metric that both sides give item by item" in same.stderr
+
+
+def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
+    with on_terminal(
+        ("stty cols 80;", "SIFTLOG", "compare", "recorded"), cwd=runs
+    ) as terminal:
+        shown = terminal.read_until(b"of models).").decode()
+    lines = shown.splitlines()
+    (row,) = [line for line in lines if line.startswith("avg_paper_score  ")]
+    assert row.split(maxsplit=1)[1] == "A higher (5 papers only)"
+    assert max(map(len, lines)) <= 80

@@ -182,8 +182,10 @@ def test_what_bears_on_a_comparison_is_said_and_kept_in_the_json(runs: Path) -> 
     said = compared(runs, *words)["notes"]
     assert said == [
         "the settings differ: variant_case (fold in base, keep in five).",
-        "bench was not the same file when base and five were started; "
-        "where the truth differs, so do the scores.",
+        (
+            "bench was not the same file when base and five were started; "
+            "where the truth differs, so do the scores."
+        ),
     ]
     fewer = siftlog("compare", *words, "--set=max_questions_per_variant=1", cwd=runs)
     told = fewer.stderr.splitlines()

@@ -7,12 +7,33 @@ lives in `operations.json` and not here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from runner.figure import Figure
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A bound that somebody set for a metric."""
+
+    sense: Literal[">=", ">", "<=", "<"]
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.sense} {self.bound:g}"
+
+    def is_met(self, value: float) -> bool:
+        """Whether *value* is on the right side of the bound."""
+        return bool(_SENSES[self.sense](value, self.bound))
+
+
+_SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +49,25 @@ class Metric:
     hi: float | None = None
     definition: str = ""  #: name@version and every parameter
     note: str | None = None  #: such as "assumes independent questions"
+    meaning: str = ""
+    """What it tells a reader who is no statistician, in one line. A metric with one is
+    a headline of the report; without, a detail."""
+    mean: float | None = None  #: over parts, such as folds, where `value` pools them
+    std: float | None = None  #: over the same parts, ddof 1
+    target: Target | None = None
+
+    @property
+    def verdict(self) -> Literal["pass", "fail", "undecided"] | None:
+        """How it stands to its target; undecided: the interval lies on both sides."""
+        if self.target is None or self.value is None:
+            return None
+        ends = {
+            self.target.is_met(self.value if end is None else end)
+            for end in (self.lo, self.hi)
+        }
+        if len(ends) > 1:
+            return "undecided"
+        return "pass" if ends == {True} else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +143,35 @@ Detail: TypeAlias = Verdict | Row | Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ItemValues:
+    """A metric of one model item by item: what comparing it with another model takes.
+
+    What `first` and `second` hold for an item depends on the kind:
+
+        mean             its value; no second
+        ratio            what it adds to the numerator, and to the denominator
+        auroc, auprc     its label, 0 or 1, and its score, higher is more positive
+
+    An item whose value is undefined is given, with None.
+    """
+
+    kind: Literal["mean", "ratio", "auroc", "auprc"]
+    items: Sequence[str]  #: keys, each once; models are paired by them
+    clusters: Sequence[str]  #: the document that each item is part of
+    cluster: str  #: what such a document is called, such as "paper"
+    first: Sequence[float | None]
+    second: Sequence[float | None] | None = None
+    definition: str  #: name@version; two that differ are not compared
+
+
+Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
+"""Makers of the values of a model's metrics, by path.
+
+They are called after the scoring, when its answers can no longer be read.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
     """All that one scoring says."""
 
@@ -112,8 +181,12 @@ class Scorecard:
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
+    figures: Iterable[Figure] = ()
+    """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+    comparable: Mapping[str, Comparable] = field(default_factory=dict)
+    """By model: the metrics that can be compared, in reading order."""

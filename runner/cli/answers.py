@@ -18,6 +18,7 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
 @click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 @click.pass_context
@@ -48,7 +49,14 @@ def score(
     settings = scoring.effective_settings(job, folder, typed)
     collector.calm()
     made = asyncio.run(
-        scoring.score(job, folder, settings, clock=session.CLOCK, record=not no_record)
+        scoring.score(
+            job,
+            folder,
+            settings,
+            clock=session.CLOCK,
+            record=not no_record,
+            report=not given["no_report"],
+        )
     )
     for setting in made.changed_inputs:
         tell(f"note: {setting} is not the file that the run was started with.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs.evidence_retrieval.configs import read_configs
 from jobs.evidence_retrieval.criteria import read_criteria
@@ -12,8 +13,11 @@ from jobs.evidence_retrieval.judgements import read_gold
 from jobs.evidence_retrieval.posts import read_posts
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
-from runner.errors import UsageError
+from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
+
+if TYPE_CHECKING:
+    from jobs.evidence_retrieval.gating.stored import StoredGate
 
 SAMPLE = Path(__file__).parent / "sample"
 
@@ -53,7 +57,9 @@ def require(settings: Settings) -> None:
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files that `load` reads under these settings."""
-    named = ((name, getattr(settings, name)) for name in (*DATA, "pipeline"))
+    named = (
+        (name, getattr(settings, name)) for name in (*DATA, "pipeline", "apply_gate")
+    )
     return tuple(InputFile(setting=name, path=path) for name, path in named if path)
 
 
@@ -87,4 +93,19 @@ def load(settings: Settings) -> Dataset:
         folds=folds,
         configs=configs,
         findings=noticed.findings(),
+        gates=_gates(settings.apply_gate),
     )
+
+
+def _gates(path: Path | None) -> tuple[StoredGate, ...]:
+    if path is None:
+        return ()
+    # with the numerical libraries that few runs need
+    from jobs.evidence_retrieval.gating.stored import decode  # noqa: PLC0415
+
+    try:
+        return decode(path.read_text("utf-8"))
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    except ValueError as error:
+        raise DatasetError(f"{path.name}: {error}") from error

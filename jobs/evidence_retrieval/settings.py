@@ -32,7 +32,16 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 """The choices that published tables were made with (see the job's page in docs/)."""
 
-INPUTS = ("posts", "sentences", "criteria", "gold", "folds", "pipeline", "against")
+INPUTS = (
+    "posts",
+    "sentences",
+    "criteria",
+    "gold",
+    "folds",
+    "pipeline",
+    "against",
+    "apply_gate",
+)
 """The settings that name files."""
 
 

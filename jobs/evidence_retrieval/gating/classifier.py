@@ -1,7 +1,7 @@
 """Logistic regression with an L2 penalty: is there evidence, from a row of features.
 
-Rows come and stay in one canonical order, one thread adds up, and log-odds count to nine
-decimals; so neither a file's order nor a machine's cores can change a scorecard.
+Rows come and stay in one canonical order, one thread adds up, and log-odds count to
+nine decimals; so neither a file's order nor a machine's cores can change a scorecard.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
 from jobs.evidence_retrieval.gating.splits import inner_folds
 from jobs.metrics import auprc
@@ -49,7 +47,15 @@ class Classifier:
 
 
 def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
-    """The classifier of some rows; raise `CannotFitError` where one class is missing."""
+    """The classifier of some rows.
+
+    Raises:
+        CannotFitError: where a class is missing.
+    """
+    # a second to import, which reading a stored gate has no use for
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - see above
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it
+
     refuse_one_class(y)
     mean = values.mean(axis=0)
     spread = values.std(axis=0)

@@ -98,9 +98,7 @@ def features(
     }
     filled = {name: np.nan_to_num(column) for name, column in measured.items()}
     columns = {**filled, **absent, **one_hot}
-    return Features(
-        names=tuple(columns), values=np.column_stack([*columns.values()])
-    )
+    return Features(names=tuple(columns), values=np.column_stack([*columns.values()]))
 
 
 def _down(table: npt.NDArray[np.float64]) -> Floats:

@@ -7,7 +7,6 @@ the rows it will be asked about.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -186,4 +185,3 @@ def _raw(classifier: Classifier | None, rows: Rows) -> Floats:
 
 def _calibrated(calibrator: Calibrator, p: Floats) -> Floats:
     return p if calibrator is None else calibrator(p)
-

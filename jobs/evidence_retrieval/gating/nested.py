@@ -22,12 +22,10 @@ from jobs.evidence_retrieval.gating.gate import (
 )
 from jobs.evidence_retrieval.gating.splits import Split, split
 from jobs.evidence_retrieval.gating.thresholds import reached
-from jobs.metrics import assign
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import States
 
 UNKNOWN = -1
-"""In a column of gold: unjudged; in one of states: there is none."""
+"""In a column of gold: unjudged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,48 +51,11 @@ class FoldResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decisions:
-    """What gates say of each row; NaN and UNKNOWN where there is none."""
-
-    raw: Floats
-    probability: Floats
-    tau_neg: Floats
-    tau_pos: Floats
-    state: States
-
-    @classmethod
-    def none(cls, n: int) -> Decisions:
-        """Of *n* rows, before any gate was asked."""
-        return cls(
-            raw=np.full(n, np.nan),
-            probability=np.full(n, np.nan),
-            tau_neg=np.full(n, np.nan),
-            tau_pos=np.full(n, np.nan),
-            state=np.full(n, UNKNOWN, dtype=np.int8),
-        )
-
-    def decide(
-        self, chosen: Bools, gate: FittedGate | None, rows: Rows, spec: GateSpec
-    ) -> None:
-        """Fill in the *chosen* rows; without a gate the model's own word stands."""
-        own = rows.where(chosen)
-        if gate is None:
-            self.raw[chosen] = self.probability[chosen] = own.stated
-            return
-        p = gate.probability(own)
-        taus = gate.thresholds
-        self.raw[chosen] = gate.raw(own)
-        self.probability[chosen] = p
-        self.tau_neg[chosen] = taus.tau_neg
-        self.tau_pos[chosen] = taus.tau_pos
-        self.state[chosen] = assign(p, taus.tau_neg, taus.tau_pos, edge=spec.edge)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Nested:
-    """Decisions of all rows, each by its own fold's gate."""
+    """All rows, each by its own fold's gate; NaN where a post has no fold."""
 
-    decisions: Decisions
+    raw: Floats  #: before calibration
+    probability: Floats  #: the model's own word where the fold has no gate
     folds: tuple[FoldResult, ...]
 
 
@@ -122,13 +83,21 @@ def nested(spec: GateSpec, rows: Rows, y: Ints, folds: Folds) -> Nested:
         y: 1, 0 or UNKNOWN a row.
         folds: of the posts; a post without a fold is neither learnt from nor decided.
     """
-    decisions = Decisions.none(len(rows))
+    raw, probability = np.full((2, len(rows)), np.nan)
     results = []
     for own in splits(folds, rows, y):
         result = fit_fold(spec, rows, y, own)
-        decisions.decide(rows_of(rows, own.test), result.gate, rows, spec)
+        test = rows_of(rows, own.test)
+        raw[test], probability[test] = asked(result.gate, rows.where(test))
         results.append(result)
-    return Nested(decisions=decisions, folds=tuple(results))
+    return Nested(raw=raw, probability=probability, folds=tuple(results))
+
+
+def asked(gate: FittedGate | None, rows: Rows) -> tuple[Floats, Floats]:
+    """Raw and calibrated probabilities of *rows*; as stated where there is no gate."""
+    if gate is None:
+        return rows.stated, rows.stated
+    return gate.raw(rows), gate.probability(rows)
 
 
 def fit_fold(spec: GateSpec, rows: Rows, y: Ints, own: Split) -> FoldResult:

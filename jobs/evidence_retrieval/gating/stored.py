@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,7 @@ def encode(gates: Iterable[StoredGate]) -> str:
     return json.dumps({"format": FORMAT, "gates": listed}, indent=1) + "\n"
 
 
-def decode(text: str) -> Sequence[StoredGate]:
+def decode(text: str) -> tuple[StoredGate, ...]:
     """The gates of a `gate_final.json`.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -74,17 +74,12 @@ def reached(
         "alert_precision": alerts.value,
         "alert_recall": found.alert_recall.value,
         "alert_fpr": (alerts.n - alerts.k) / negatives if negatives else None,
-        **{
-            f"{name.lower()}_rate": share.value for name, share in found.rates.items()
-        },
+        **{f"{name.lower()}_rate": share.value for name, share in found.rates.items()},
     }
 
 
-_Reach: TypeAlias = Callable[[Floats, Floats], Floats]
-
-
 def _share(k: Floats, n: Floats) -> Floats:
-    """k of n; NaN, which reaches nothing, of none."""
+    """K of n; NaN, which reaches nothing, of none."""
     return quotient(k, n)
 
 

@@ -7,44 +7,41 @@ without it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
+
+from jobs.evidence_retrieval.asking import assessed
 from jobs.evidence_retrieval.dataset import Dataset, query_key
+from jobs.evidence_retrieval.listing import final_order
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,
     EndpointScores,
+    Ordering,
     PostAssessment,
     PostVectors,
 )
+from jobs.evidence_retrieval.plan import plan
 from jobs.evidence_retrieval.predicting.outputs import (
     Cosines,
     Outputs,
     SubjectOutputs,
 )
-from jobs.evidence_retrieval.stages.likeness import cosines
-from runner.job import Answers, Stage
+from jobs.evidence_retrieval.reading import STAGES
+from jobs.evidence_retrieval.stages.embedding import cosines
+from jobs.evidence_retrieval.stages.ordering import DECIMALS
+from runner.job import Answers
 from runner.reply import ParseFailure
-from runner.task import Answer, TaskSpec
+from runner.task import Answer
 
-Order: TypeAlias = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readers:
-    """What reading needs to know of how a run asks."""
-
-    stages: Sequence[Stage]
-    plan: Callable[[Dataset], Iterable[TaskSpec]]
-    final_order: Callable[[Dataset, tuple[Answer, ...]], Order | ParseFailure]
-    """The order of the whole pool after all windows of one query and replicate, given
-    as answers with their parsed values by falling place in the list."""
+_PARSERS = {stage.name: stage.parse for stage in STAGES}
+_ROLES = {stage.name: stage.role for stage in STAGES}
 
 
-def gather(dataset: Dataset, answers: Answers, readers: Readers) -> Outputs:
-    """Everything that the answers say."""
-    gathering = _Gathering(dataset, answers, readers)
+def gather(dataset: Dataset, answers: Answers) -> Outputs:
+    """Everything that the answers say, read by the present rules."""
+    gathering = _Gathering(dataset, answers)
     for family in answers.families():
         gathering.add(family)
     return gathering.outputs()
@@ -53,14 +50,12 @@ def gather(dataset: Dataset, answers: Answers, readers: Readers) -> Outputs:
 class _Gathering:
     """One pass, with what it has found so far."""
 
-    def __init__(self, dataset: Dataset, answers: Answers, readers: Readers) -> None:
+    def __init__(self, dataset: Dataset, answers: Answers) -> None:
         self._dataset = dataset
-        self._readers = readers
-        self._parsers = {stage.name: stage.parse for stage in readers.stages}
         self._subjects = {model: SubjectOutputs() for model in answers.models}
         self._cosines: dict[str, Cosines] = {}
         self._endpoint: dict[str, tuple[float | None, ...]] = {}
-        self._expected = _expected(dataset, answers, readers)
+        self._expected = _expected(dataset, answers)
         self._open = 0
         self._stale = 0
 
@@ -74,17 +69,20 @@ class _Gathering:
         windows: dict[tuple[str, str, int], list[Answer]] = {}
         for answer in family:
             self._open += answer.is_open
-            parsed = self._parsed(answer)
-            task = answer.task
-            if task.stage == "rerank":
-                of = (task.model, task.key.rpartition("#")[0], task.replicate)
-                windows.setdefault(of, []).append(replace(answer, parsed=parsed))
-                continue
-            whole_post = answer is family[0] and self._dataset.settings.batch == "post"
-            self._take(answer, parsed, whole_post=whole_post)
+            read = replace(answer, parsed=self._parsed(answer))
+            task = read.task
+            match task.stage:
+                case "assess":
+                    self._take_assess(read)
+                case "rerank":
+                    query, _, _ = task.key.rpartition("#")
+                    of = (task.model, query, task.replicate)
+                    windows.setdefault(of, []).append(read)
+                case _:
+                    self._take_shared(read)
         for (model, key, replicate), own in windows.items():
             if model in self._subjects:
-                self._take_order(self._subjects[model], key, replicate, own)
+                _take_order(self._dataset, self._subjects[model], key, replicate, own)
 
     def outputs(self) -> Outputs:
         """What was found."""
@@ -99,32 +97,40 @@ class _Gathering:
     def _parsed(self, answer: Answer) -> object:
         if answer.reply is None:
             return None
-        return self._parsers[answer.task.stage](
-            self._dataset, answer.task, answer.reply
-        )
+        return _PARSERS[answer.task.stage](self._dataset, answer.task, answer.reply)
 
-    def _take(self, answer: Answer, parsed: object, *, whole_post: bool) -> None:
-        task = answer.task
-        match parsed:
-            case PostVectors():
-                # further replicates of an embedding would only say the same again
+    def _take_shared(self, read: Answer) -> None:
+        """Vectors and scores, which serve every subject.
+
+        Further replicates would only say the same again.
+        """
+        match read.parsed:
+            case PostVectors() as found:
+                near = cosines(found.criteria, found.sentences).T
+                between = cosines(found.sentences, found.sentences)
                 self._cosines.setdefault(
-                    task.key,
+                    read.task.key,
                     Cosines(
-                        query=cosines(parsed.sentences, parsed.criteria),
-                        between=cosines(parsed.sentences, parsed.sentences),
+                        query=np.round(near, DECIMALS),
+                        between=np.round(between, DECIMALS),
                     ),
                 )
-            case EndpointScores():
-                self._endpoint.setdefault(task.key, parsed.scores)
+            case EndpointScores() as found:
+                self._endpoint.setdefault(read.task.key, found.scores)
+            case _:
+                return
+
+    def _take_assess(self, read: Answer) -> None:
+        task, parsed = read.task, read.parsed
         subject = self._subjects.get(task.model)
-        if subject is None or task.stage != "assess":
+        if subject is None:
             return
-        if answer.skip is not None:
-            for key in self._keys(task.key, whole_post=whole_post):
-                subject.skipped[key] = answer.skip
-        elif answer.error is not None:
-            subject.counts[f"error.{answer.error}"] += 1
+        if read.error is not None:
+            subject.counts[f"error.{read.error}"] += 1
+        if read.skip is not None:
+            post, criteria = assessed(self._dataset, task.key)
+            for criterion in criteria:
+                subject.skipped[query_key(post.id, criterion.id)] = read.skip
         for key, value in _assessments(task.key, parsed):
             if isinstance(value, ParseFailure):
                 subject.counts[value.reason] += 1
@@ -134,25 +140,27 @@ class _Gathering:
         if isinstance(parsed, PostAssessment):
             subject.counts.update(parsed.noted)
 
-    def _take_order(
-        self, subject: SubjectOutputs, key: str, replicate: int, own: list[Answer]
-    ) -> None:
-        if any(answer.skip is not None for answer in own):
-            return
-        order = self._readers.final_order(self._dataset, tuple(own))
-        for answer in own:
-            subject.counts.update(getattr(answer.parsed, "noted", {}))
-        if isinstance(order, ParseFailure):
-            subject.counts[order.reason] += 1
-        else:
-            subject.orders.setdefault(key, {})[replicate] = order
 
-    def _keys(self, key: str, *, whole_post: bool) -> Iterator[str]:
-        if not whole_post:
-            yield key
-            return
-        for criterion in self._dataset.criteria:
-            yield query_key(key, criterion.id)
+def _take_order(
+    dataset: Dataset,
+    subject: SubjectOutputs,
+    key: str,
+    replicate: int,
+    windows: list[Answer],
+) -> None:
+    for answer in windows:
+        match answer.parsed:
+            case ParseFailure() as failure:
+                subject.counts[failure.reason] += 1
+            case Ordering() as ordering:
+                subject.counts.update(ordering.noted)
+            case _:
+                pass  # no reply
+        if answer.error is not None:
+            subject.counts[f"error.{answer.error}"] += 1
+    order = final_order(dataset, [(own.task, own.parsed) for own in windows])
+    if order is not None:
+        subject.orders.setdefault(key, {})[replicate] = order
 
 
 def _assessments(
@@ -165,17 +173,17 @@ def _assessments(
         case PostAssessment():
             for criterion, value in parsed.criteria.items():
                 yield query_key(key, criterion), value
+        case _:
+            return
 
 
-def _expected(
-    dataset: Dataset, answers: Answers, readers: Readers
-) -> Counter[tuple[str, str]]:
+def _expected(dataset: Dataset, answers: Answers) -> Counter[tuple[str, str]]:
     """How many first-stage answers the plan asks for, by stage and key."""
-    roles: Mapping[str, str] = {stage.name: stage.role for stage in readers.stages}
-    crossed = {
-        name: answers.replicates * (len(answers.models) if role == "subject" else 1)
-        for name, role in roles.items()
-    }
+    subjects = len(answers.models)
     return Counter(
-        {(spec.stage, spec.key): crossed[spec.stage] for spec in readers.plan(dataset)}
+        {
+            (spec.stage, spec.key): answers.replicates
+            * (subjects if _ROLES[spec.stage] == "subject" else 1)
+            for spec in plan(dataset)
+        }
     )

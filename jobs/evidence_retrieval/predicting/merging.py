@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.evidence_retrieval.orders import by_relevance
 from jobs.evidence_retrieval.parsing.values import Assessment
 from jobs.evidence_retrieval.stages.fusion import reciprocal_ranks
 from jobs.evidence_retrieval.stages.ordering import DECIMALS, ranked
@@ -27,6 +28,7 @@ class Assessed:
     relevance: Floats  #: (sentences,) mean from 0 to 1; what was not listed has 0
     order: tuple[int, ...]  #: a permutation of the pool
     listed: int  #: sentences that any replicate listed
+    largest: float  #: relevance among them, 0 where none is listed
     replicates: int  #: how many could be read
 
 
@@ -40,19 +42,20 @@ def merge(
         lexical: bm25 scores of the pool, which order what a model leaves level.
     """
     own = [by_replicate[number] for number in sorted(by_replicate)]
-    orders = [_order(each, lexical) for each in own]
+    orders = [by_relevance(lexical, each.relevance) for each in own]
     n = len(lexical)
-    relevance = [
-        math.fsum(each.relevance.get(place, 0) for each in own) / (len(own) * MOST)
-        for place in range(n)
+    summed = [
+        math.fsum(each.relevance.get(place, 0) for each in own) for place in range(n)
     ]
+    relevance = np.round(np.array(summed) / (len(own) * MOST), DECIMALS)
     probabilities = [each.probability for each in own]
     merged = Assessed(
         probability=math.fsum(probabilities) / len(own),
         deviation=std(probabilities),
-        relevance=np.round(np.array(relevance), DECIMALS),
+        relevance=relevance,
         order=merged_order(orders),
         listed=len({place for each in own for place in each.relevance}),
+        largest=float(relevance.max(initial=0.0)),
         replicates=len(own),
     )
     return merged, orders
@@ -63,14 +66,3 @@ def merged_order(orders: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     if len(orders) == 1:
         return orders[0]
     return tuple(ranked(reciprocal_ranks(orders).tolist()))
-
-
-def _order(assessment: Assessment, lexical: Sequence[float]) -> tuple[int, ...]:
-    """The whole pool by relevance, then by bm25, then by place."""
-    behind = [round(score, DECIMALS) for score in lexical]
-    return tuple(
-        sorted(
-            range(len(behind)),
-            key=lambda place: (-assessment.relevance.get(place, 0), -behind[place]),
-        )
-    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Criterion, Post, query_key
+from jobs.evidence_retrieval import orders
+from jobs.evidence_retrieval.dataset import Dataset, Post, query_key
 from jobs.evidence_retrieval.predicting.outputs import Cosines
-from jobs.evidence_retrieval.stages.bm25 import Bm25, Idf
 from jobs.evidence_retrieval.stages.graph import edges
 from jobs.evidence_retrieval.stages.likeness import lexical_likeness
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
@@ -23,29 +22,22 @@ class Pool:
     lexical scores, and the one graph that serves all criteria and configurations.
     """
 
-    def __init__(
-        self,
-        post: Post,
-        criteria: Sequence[Criterion],
-        cosines: Cosines | None,
-        idf: Idf | None = None,
-    ) -> None:
+    def __init__(self, dataset: Dataset, post: Post, cosines: Cosines | None) -> None:
         self.post = post
-        self.keys = [query_key(post.id, criterion.id) for criterion in criteria]
+        self.keys = [query_key(post.id, each.id) for each in dataset.criteria]
         self.cosines = cosines
-        self._criteria = criteria
-        self._idf = idf
-        self._texts = [sentence.text for sentence in post.sentences]
+        self._dataset = dataset
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self.post.sentences)
 
     @cached_property
     def lexical(self) -> Floats:
         """The bm25 score of each sentence (rows) for each criterion."""
-        bm25 = Bm25(self._texts, self._idf)
-        table = np.empty((len(self), len(self._criteria)))
-        for column, criterion in enumerate(self._criteria):
+        bm25 = orders.lexical(self._dataset, self.post)
+        criteria = self._dataset.criteria
+        table = np.empty((len(self), len(criteria)))
+        for column, criterion in enumerate(criteria):
             table[:, column] = bm25.scores(criterion.text)
         return np.round(table, DECIMALS)
 
@@ -54,4 +46,4 @@ class Pool:
         """The graph: by embedding where there is one, else by words."""
         if self.cosines is not None:
             return edges(self.cosines.between)
-        return edges(lexical_likeness(self._texts))
+        return edges(lexical_likeness([each.text for each in self.post.sentences]))

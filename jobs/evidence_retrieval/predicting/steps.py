@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,20 +18,26 @@ from jobs.evidence_retrieval.predicting.merging import Assessed, merge, merged_o
 from jobs.evidence_retrieval.predicting.outputs import Outputs, SubjectOutputs
 from jobs.evidence_retrieval.predicting.pool import Pool
 from jobs.evidence_retrieval.stages.fusion import RRF, reciprocal_ranks
-from jobs.evidence_retrieval.stages.graph import spread, start
+from jobs.evidence_retrieval.stages.graph import Method, spread, start
 from jobs.evidence_retrieval.stages.ordering import DECIMALS, ranked, shuffled
 from jobs.metrics.columns import Bools, Floats
 
 Order: TypeAlias = tuple[int, ...]
 Chain: TypeAlias = tuple[tuple[str, ...], Reranker, GraphMethod]
-"""The part of a configuration that decides its rankings."""
+"""The part of a configuration that decides its ranking: a step with all before it."""
 
 RETRIEVER, RERANKED, GRAPH = "retriever", "reranked", "graph"
 
 
-def chain_of(config: Config) -> Chain:
-    """What two configurations must share to have the same rankings."""
-    return config.first_stage, config.rerank, config.graph
+def path(config: Config) -> tuple[Chain, ...]:
+    """The steps of a configuration, the last of which a reader sees."""
+    chain: Chain = (config.first_stage, config.rerank, config.graph)
+    steps: list[Chain] = [(config.first_stage, "none", "none")]
+    if config.rerank != "none":
+        steps.append((config.first_stage, config.rerank, "none"))
+    if config.graph != "none":
+        steps.append(chain)
+    return tuple(steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,29 +74,21 @@ class Steps:
             )
             self.assessed.append(merged)
             self.assess_orders.append(orders)
-        self._first: dict[tuple[str, ...], Step] = {}
-        self._reranked: dict[tuple[tuple[str, ...], Reranker], Step] = {}
-        self._graph: dict[Chain, Step] = {}
+        self._made: dict[Chain, Step] = {}
 
-    def of(self, chain: Chain) -> tuple[Step, ...]:
-        """The steps of a configuration, the last of which a reader sees."""
+    def at(self, chain: Chain) -> Step:
+        """All queries after the last step of *chain*."""
+        if chain not in self._made:
+            self._made[chain] = self._make(chain)
+        return self._made[chain]
+
+    def _make(self, chain: Chain) -> Step:
         first_stage, reranker, method = chain
-        steps = [_kept(self._first, first_stage, lambda: self._start(first_stage))]
-        if reranker != "none":
-            before = steps[-1]
-            steps.append(
-                _kept(
-                    self._reranked,
-                    (first_stage, reranker),
-                    lambda: self._rerank(before, reranker),
-                )
-            )
         if method != "none":
-            incoming = steps[-1]
-            steps.append(
-                _kept(self._graph, chain, lambda: self._spread(incoming, method))
-            )
-        return tuple(steps)
+            return self._spread(self.at((first_stage, reranker, "none")), method)
+        if reranker != "none":
+            return self._rerank(self.at((first_stage, "none", "none")), reranker)
+        return self._start(first_stage)
 
     def _start(self, sources: tuple[str, ...]) -> Step:
         columns: list[_Column | None] = []
@@ -115,8 +113,8 @@ class Steps:
         ]
         return self._step(RERANKED, columns, behind)
 
-    def _spread(self, incoming: Step, method: GraphMethod) -> Step:
-        if not len(self._pool) or method == "none":
+    def _spread(self, incoming: Step, method: Method) -> Step:
+        if not len(self._pool):
             scores = incoming.scores
         else:
             shares = np.column_stack([start(own) for own in incoming.scores.T])
@@ -199,9 +197,7 @@ class Steps:
         return self._by_score(reciprocal_ranks(orders, k))
 
 
-def _by_endpoint(
-    given: Sequence[float | None] | None, behind: Order
-) -> _Column | None:
+def _by_endpoint(given: Sequence[float | None] | None, behind: Order) -> _Column | None:
     """Scored sentences by score; the others after them, in the order from before."""
     there = [score for score in given or () if score is not None]
     if given is None or not there:
@@ -212,13 +208,3 @@ def _by_endpoint(
     )
     first = [place for place in ranked(scores.tolist()) if given[place] is not None]
     return scores, (*first, *(place for place in behind if given[place] is None))
-
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
-
-
-def _kept(memo: dict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
-    if key not in memo:
-        memo[key] = make()
-    return memo[key]

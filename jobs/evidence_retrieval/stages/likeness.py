@@ -13,17 +13,11 @@ from jobs.evidence_retrieval.stages.tokens import tokens
 from jobs.metrics.columns import Floats
 
 
-def cosines(rows: Floats, columns: Floats) -> Floats:
-    """The cosine of each of *rows* with each of *columns*; 0 with a vector of zeros.
-
-    Rounded to ten decimals, like every score.
-    """
-    products: Floats = np.round(_unit(rows) @ _unit(columns).T, DECIMALS)
-    return products
-
-
 def lexical_likeness(pool: Sequence[str]) -> Floats:
-    """Cosines of the sentences' words, each as often as it stands times its idf."""
+    """Cosines of the sentences' words, each as often as it stands times its idf.
+
+    A sentence without words is like nothing. Rounded to ten decimals, as every score.
+    """
     words = [tokens(sentence) for sentence in pool]
     idf = Idf(words)
     place: dict[str, int] = {}
@@ -34,11 +28,7 @@ def lexical_likeness(pool: Sequence[str]) -> Floats:
     for row, own in zip(table, words, strict=True):
         for word, count in Counter(own).items():
             row[place[word]] = count * idf.of(word)
-    return cosines(table, table)
-
-
-def _unit(vectors: Floats) -> Floats:
-    table = np.asarray(vectors, dtype=np.float64)
     norms = np.sqrt((table * table).sum(axis=1, keepdims=True))
-    scaled: Floats = table / np.where(norms > 0, norms, 1.0)
-    return scaled
+    units = table / np.where(norms > 0, norms, 1.0)
+    likeness: Floats = np.round(units @ units.T, DECIMALS)
+    return likeness

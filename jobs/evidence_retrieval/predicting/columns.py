@@ -5,10 +5,11 @@ Posts come one after the other in file order, their queries in criterion order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.features import score_shape
@@ -76,6 +77,18 @@ def columns(
         model: ModelColumns(steps={chain: StepColumns() for chain in wanted})
         for model in outputs.subjects
     }
+    # a post's matrices are small: a second thread would be waited for, not gained
+    with threadpool_limits(limits=1):
+        _fill(made, dataset, outputs, wanted)
+    return made
+
+
+def _fill(
+    made: Mapping[str, ModelColumns],
+    dataset: Dataset,
+    outputs: Outputs,
+    wanted: Sequence[Chain],
+) -> None:
     for post in dataset.posts:
         pool = Pool(dataset, post, outputs.cosines.get(post.id))
         uids = [sentence.uid for sentence in post.sentences]
@@ -86,4 +99,3 @@ def columns(
             own.replicates.add(pool, subject, steps.assess_orders, dataset.settings.tau)
             for chain in wanted:
                 own.steps[chain].add(uids, steps, chain)
-    return made

@@ -129,7 +129,9 @@ class Sayings:
         own = self.world.post(task.key)
         count = len(self.world.criteria) + len(own.sentences)
         chance = draw("embed", task.key)
-        return Vectors.of([[chance.gauss(0, 1) for _ in range(8)] for _ in range(count)])
+        return Vectors.of(
+            [[chance.gauss(0, 1) for _ in range(8)] for _ in range(count)]
+        )
 
     def _scores(self, task: Task) -> Ranking:
         own, _ = self.world.query(task.key)

@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.predicting.gated import Gated
 from jobs.evidence_retrieval.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.queries import Predictions, Queries
 from jobs.evidence_retrieval.stages.tokens import tokens
-from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.columns import Bools, Floats, Ints
 from runner.scorecard import Finding
 
 _GOLD_WORDS = re.compile(r"gold|groundtruth|has_evidence|label")
@@ -212,33 +212,43 @@ def given_thresholds(
 ) -> Iterator[Finding]:
     """The same of predictions made elsewhere, whose tuning posts nobody knows.
 
-    A threshold that is just the best one of a fold's own rows may be chance, so this is
-    a warning; one that decides nothing (0, infinite) is none.
+    One fold's threshold can be the best of its own rows by chance, so all must be, and
+    even then it is a warning. One that decides nothing (0, infinite) says nothing.
     """
     if found.prob is None or found.tau_neg is None or found.tau_pos is None:
         return
-    judged = (queries.y != UNKNOWN) & ~np.isnan(found.prob)
+    best = {
+        fold: thresholds(queries.y[own] == 1, found.prob[own], targets)
+        for fold, own in _judged_folds(queries, found.prob)
+    }
+    for name, column in (("tau_neg", found.tau_neg), ("tau_pos", found.tau_pos)):
+        used = {
+            fold: float(column[own][0])
+            for fold, own in _judged_folds(queries, found.prob)
+        }
+        telling = {fold: tau for fold, tau in used.items() if 0 < tau < np.inf}
+        if telling and all(tau == getattr(best[f], name) for f, tau in telling.items()):
+            fold, tau = next(iter(telling.items()))
+            yield Finding(
+                code="threshold_from_test",
+                severity="warn",
+                where=found.model,
+                message=f"{name} is the best one of the tested rows in every fold, "
+                "as if it had been chosen on them.",
+                n=len(telling),
+                example=f"fold {fold}: {tau:g}",
+            )
+
+
+def _judged_folds(queries: Queries, p: Floats) -> Iterator[tuple[str, Bools]]:
+    judged = (queries.y != UNKNOWN) & ~np.isnan(p)
     for place, fold in enumerate(queries.folds):
         own = judged & (queries.fold == place)
-        if not own.any():
-            continue
-        best = thresholds(queries.y[own] == 1, found.prob[own], targets)
-        for name, column in (("tau_neg", found.tau_neg), ("tau_pos", found.tau_pos)):
-            values = np.unique(column[own])
-            value = float(values[0])
-            if len(values) > 1 or not np.isfinite(value) or not value:
-                continue
-            if value == getattr(best, name):
-                yield Finding(
-                    code="threshold_from_test",
-                    severity="warn",
-                    where=f"{found.model}, fold {fold}",
-                    message=f"{name} {value:g} is just the best one of the fold's own "
-                    "rows; it should come from others.",
-                )
+        if own.any():
+            yield fold, own
 
 
-def _splits_as(column: Floats, truth: np.ndarray) -> bool:
+def _splits_as(column: Floats, truth: Bools) -> bool:
     inside, outside = np.unique(column[truth]), np.unique(column[~truth])
     return len(inside) == len(outside) == 1 and bool(inside[0] != outside[0])
 

@@ -33,8 +33,14 @@ def measure(quick: bool) -> list[Row]:
     """Seconds of bm25 with the graph, and of the gate of five folds."""
     posts = POSTS // 10 if quick else POSTS
     return [
-        most("evidence", f"bm25 + graph, {posts * CRITERIA:,} queries, s", *_ranked(posts)),
-        most("evidence", f"nested gate, {posts * CRITERIA:,} queries, s", *_gated(posts)),
+        most(
+            "evidence",
+            f"bm25 + graph, {posts * CRITERIA:,} queries, s",
+            *_ranked(posts),
+        ),
+        most(
+            "evidence", f"nested gate, {posts * CRITERIA:,} queries, s", *_gated(posts)
+        ),
     ]
 
 

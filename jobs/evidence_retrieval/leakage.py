@@ -12,15 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from jobs.evidence_retrieval.dataset import Dataset, Post
-from jobs.evidence_retrieval.gating.deep_checks import deep_checks
 from jobs.evidence_retrieval.gating.features import CRITERION
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
-from jobs.evidence_retrieval.gating.nested import UNKNOWN, Folds, Nested, rows_of
+from jobs.evidence_retrieval.gating.nested import UNKNOWN, Nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
-from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.gated import Gated
-from jobs.evidence_retrieval.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.queries import Predictions, Queries
 from jobs.evidence_retrieval.stages.tokens import tokens
 from jobs.metrics.columns import Bools, Floats, Ints
@@ -33,32 +29,6 @@ FEWEST_WORDS = 4
 
 FEWEST_OF_A_CLASS = 2
 """Rows of each class before a feature that separates them perfectly is suspicious."""
-
-
-def leakage(
-    dataset: Dataset,
-    queries: Queries,
-    predictions: Iterable[Predictions],
-    gated: Sequence[tuple[str, Config, Gated]],
-    folds: Folds,
-) -> Iterator[Finding]:
-    """All checks of a run of our own; the expensive ones where the settings ask."""
-    yield from duplicate_texts(dataset.posts, folds.of)
-    yield from gold_in_instructions(dataset, INSTRUCTIONS)
-    yield from foreign_candidates(dataset, queries, predictions)
-    checked = set()
-    for model, config, own in gated:
-        # configurations that share a gate share what is wrong with it
-        if not own.result.folds or id(own.result) in checked:
-            continue
-        checked.add(id(own.result))
-        where = f"{model}, {config.name}"
-        rows = own.of.rows
-        yield from shared_posts(where, [each.split for each in own.result.folds])
-        yield from gold_features(where, rows, own.y)
-        yield from thresholds_from_test(where, own.spec, rows, own.y, own.result)
-        if dataset.settings.deep_checks:
-            yield from deep_checks(where, own.spec, rows, own.y, folds)
 
 
 def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:

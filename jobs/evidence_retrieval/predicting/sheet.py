@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.stored import encode, gate_json
-from jobs.evidence_retrieval.leakage import leakage
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.columns import columns
 from jobs.evidence_retrieval.predicting.gated import Gated, Gates, final_gate
 from jobs.evidence_retrieval.predicting.gathering import gather
+from jobs.evidence_retrieval.predicting.leaks import leaks
 from jobs.evidence_retrieval.predicting.noticed import (
     gate_findings,
     seen_posts,
@@ -66,7 +66,7 @@ def predict(dataset: Dataset, answers: Answers) -> Sheet:
         models=answers.models,
         gates=tuple(fold_gates(fitted)),
         final_gates=_final(dataset, fitted),
-        leakage=tuple(leakage(dataset, asked, found, fitted, gates.folds)),
+        leakage=tuple(leaks(dataset, asked, found, fitted, gates.folds)),
         findings=(*dataset.findings, *noticed),
         missing=outputs.missing,
         stale=outputs.stale,

@@ -22,7 +22,10 @@ from jobs.testing import MemoryAnswers
 from runner.reply import AnyReply, Ranked, Ranking, Reply, Vectors
 from runner.task import Answer, Task, TaskSpec
 
-WORDS = "river stone lamp bread window coat letter garden ship clock salt paper".split()
+WORDS = [
+    *("river", "stone", "lamp", "bread", "window", "coat"),
+    *("letter", "garden", "ship", "clock", "salt", "paper"),
+]
 
 Say: TypeAlias = Callable[[Task], AnyReply | None]
 """A task's reply; None where it finally fails."""
@@ -120,7 +123,7 @@ class Sayings:
         return {"evidence_probability": said, "sentences": sentences}
 
     def _ranking(self, task: Task) -> list[int]:
-        own, criterion = self.world.query(task.key.rpartition("#")[0])
+        own, _ = self.world.query(task.key.rpartition("#")[0])
         numbers = list(range(1, len(own.sentences) + 1))
         draw("rerank", task.key, task.model, task.replicate).shuffle(numbers)
         return numbers
@@ -156,8 +159,10 @@ def answers(
     for spec in plan(world):
         asked = models if _role(spec) == "subject" else (f"the-{_role(spec)}",)
         for model in asked:
-            for replicate in range(1, replicates + 1):
-                families.append(tuple(run.family(spec, model, replicate)))
+            families += [
+                tuple(run.family(spec, model, replicate))
+                for replicate in range(1, replicates + 1)
+            ]
     return MemoryAnswers(held=tuple(families), models=models, replicates=replicates)
 
 

@@ -41,7 +41,8 @@ def request(dataset: Dataset, task: Task) -> Request:
         case "rerank_api":
             post, criterion = dataset.query(task.key)
             return rerank_api(post, criterion)
-    raise KeyError(task.stage)
+        case _:
+            raise KeyError(task.stage)
 
 
 def is_batch(dataset: Dataset, key: str) -> bool:

@@ -33,7 +33,7 @@ class Listing:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The candidates as places in the post, in the order in which they are listed."""
+        """The candidates as places in the post, in the order of the prompt."""
         span = self.spans[self.window]
         return self.order[span.start : span.stop]
 

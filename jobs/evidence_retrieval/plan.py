@@ -8,6 +8,7 @@ yield the same specs in the same order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from jobs.evidence_retrieval import asking, prompts
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, query_key
@@ -20,11 +21,13 @@ from jobs.evidence_retrieval.parsing.values import (
     PostVectors,
 )
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import ranked
-from runner.estimating.tokens import prompt_tokens, text_tokens
-from runner.request import Request
+from runner.estimating.tokens import MESSAGE_TOKENS, prompt_tokens, text_tokens
+from runner.money.bounds import texts_read
+from runner.request import Part, Request
 from runner.task import Answer, TaskSpec
 
 
@@ -69,18 +72,17 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
     `unparsed_parent`.
     """
     (answer,) = group
-    try:
-        match answer.task.stage:
-            case "assess":
-                yield from _after_assess(dataset, answer)
-            case "embed":
-                yield from _after_embed(dataset, answer)
-            case "rerank":
-                yield from _after_window(dataset, answer)
-            case _:
-                return
-    except KeyError:  # the data no longer holds the query: nothing follows from it
+    if answer.parsed == UNKNOWN:
         return
+    match answer.task.stage:
+        case "assess":
+            yield from _after_assess(dataset, answer)
+        case "embed":
+            yield from _after_embed(dataset, answer)
+        case "rerank":
+            yield from _after_window(dataset, answer)
+        case _:
+            return
 
 
 class _Post:
@@ -92,11 +94,17 @@ class _Post:
         self._post = post
         self._texts = asking.texts(post)
         self._depth = depth(self._settings, len(self._texts))
-        self._sentences = prompts.sentences_part(self._texts)
-        # no window is longer than one over the longest sentences, whatever the order
+
+    @cached_property
+    def _sentences(self) -> Part:
+        return prompts.sentences_part(self._texts)
+
+    @cached_property
+    def _window(self) -> Part:
+        """The longest window there can be: what is asked must not hang on the order."""
         longest = sorted(self._texts, key=text_tokens, reverse=True)
         window = min(self._settings.rerank_window, self._depth)
-        self._window = prompts.candidates_part(longest[:window])
+        return prompts.candidates_part(longest[:window])
 
     def assess(self) -> Iterator[TaskSpec]:
         """A task a query, or one for all of them."""
@@ -154,8 +162,15 @@ class _Post:
             return "too_long"
         if candidates == 1:
             return "single_sentence"
-        is_long = prompt_tokens(request) > settings.max_prompt_tokens
-        return "too_long" if is_long else None
+        return "too_long" if _is_above(settings.max_prompt_tokens, request) else None
+
+
+def _is_above(tokens: int, request: Request) -> bool:
+    """Whether a request has more tokens, by estimate."""
+    texts, pieces = texts_read(request)
+    # none is shorter than a character, so that most prompts need no counting
+    most = sum(map(len, texts)) + MESSAGE_TOKENS * pieces
+    return most > tokens and prompt_tokens(request) > tokens
 
 
 def _needs(config: Config) -> set[TaskKind]:

@@ -37,20 +37,23 @@ You get numbered sentences of one post, the candidates, and a criterion. You ord
 candidates by how relevant they are as evidence for the criterion as it is defined.
 {_DATA}"""
 
-_ASSESS = """\
-How likely is it that the post contains evidence for the criterion above, as an integer \
-percent from 0 to 100, and which sentences are evidence? List every sentence with a \
-relevance above 0, on a scale from 0 to 100; the list is empty if there is none.
-Answer with one JSON object: {"evidence_probability": integer, "sentences": [{"n": \
-number of the sentence, "relevance": integer}]}"""
+_LISTED = """\
+List every sentence with a relevance above 0, on a scale from 0 to 100; the list is \
+empty if there is none.
+Answer with one JSON object"""
 
-_ASSESS_POST = """\
+_ASSESS = f"""\
+How likely is it that the post contains evidence for the criterion above, as an \
+integer percent from 0 to 100, and which sentences are evidence? {_LISTED}: \
+{{"evidence_probability": integer, "sentences": [{{"n": number of the sentence, \
+"relevance": integer}}]}}"""
+
+_ASSESS_POST = f"""\
 For each criterion above: how likely is it that the post contains evidence for it, as \
-an integer percent from 0 to 100, and which sentences are evidence? List every sentence \
-with a relevance above 0, on a scale from 0 to 100; the list is empty if there is none.
-Answer with one JSON object that has one entry for every criterion: {"criteria": [{"id": \
-id of the criterion, "evidence_probability": integer, "sentences": [{"n": number of the \
-sentence, "relevance": integer}]}]}"""
+an integer percent from 0 to 100, and which sentences are evidence? {_LISTED} that has \
+one entry for every criterion: {{"criteria": [{{"id": id of the criterion, \
+"evidence_probability": integer, "sentences": [{{"n": number of the sentence, \
+"relevance": integer}}]}}]}}"""
 
 _RERANK = """\
 Order the candidates from the most to the least relevant for the criterion above: all \
@@ -100,7 +103,7 @@ def messages(system: str, *parts: Part) -> tuple[Message, ...]:
 
 
 def mark(text: str, length: int = MARK_LENGTH) -> str:
-    """The first digits of the text's hash, hashed again while the text contains them."""
+    """The first digits of the text's hash, hashed again while the text has them."""
     digest = text
     while True:
         # a lone surrogate, which JSON can hold, has no other bytes

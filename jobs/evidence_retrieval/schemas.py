@@ -30,7 +30,7 @@ class Assessed(BaseModel):
 
 
 class AssessedCriterion(BaseModel):
-    """The same for the criterion of that id."""
+    """Whether there is evidence for the criterion of that id, and which it is."""
 
     id: str
     evidence_probability: Percent

@@ -62,7 +62,7 @@ def parse_assessments(
     read: dict[str, Assessment | ParseFailure] = {}
     for entry in listed:
         name = entry.get("id") if isinstance(entry, dict) else None
-        criterion = name.strip() if isinstance(name, str) else None
+        criterion = name.strip() if isinstance(name, str) else ""
         if criterion not in criteria:
             noted["unknown_criterion"] += 1
         elif criterion in read:

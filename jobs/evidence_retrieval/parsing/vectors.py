@@ -1,4 +1,4 @@
-"""The vectors of a post's criteria and sentences, checked before anybody counts on it."""
+"""The vectors of a post's criteria and sentences, checked before they are used."""
 
 from __future__ import annotations
 

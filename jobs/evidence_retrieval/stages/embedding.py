@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TypeAlias
 
-from jobs.metrics.columns import Floats
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def cosines(criteria: Floats, sentences: Floats) -> Floats:

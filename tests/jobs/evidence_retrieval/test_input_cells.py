@@ -108,9 +108,5 @@ def test_lists_are_joined_in_csv_and_lists_in_json() -> None:
     assert row([1, 0.5]).numbers("x") == (1.0, 0.5)
 
 
-def test_a_blank_gold_is_no_gold_id() -> None:
-    assert row(None).texts("x") == ()
-
-
 def test_long_cells_are_cut_where_they_are_quoted() -> None:
     assert len(shown("x" * 100)) == 40

@@ -93,6 +93,14 @@ def test_ids_are_text_and_only_an_empty_cell_is_missing(tmp_path: Path) -> None:
     )
 
 
+def test_a_blank_cell_is_an_empty_list_and_not_a_list_of_a_blank_id(
+    tmp_path: Path,
+) -> None:
+    first, second = rows_of(write(tmp_path, b"a,b\nq,\nq,p_1|p_2\n"))
+    assert first.texts("b") == ()
+    assert second.texts("b") == ("p_1", "p_2")
+
+
 def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
     path = write(tmp_path, b'a,b\n"one\ntwo",x\n\n"y\r\n",z\n1,2,3\n')
     found: list[Row] = []

@@ -30,10 +30,11 @@ class Row:
     file: str
     line: int  #: from 1; of a record over several lines the first
     fields: Mapping[str, Cell]  #: None or absent: missing
+    unit: str = "line"  #: what is counted
 
     def error(self, sentence: str) -> DatasetError:
         """The error that says *sentence* about this row."""
-        return DatasetError(f"{self.file} line {self.line}: {sentence}.")
+        return DatasetError(f"{self.file} {self.unit} {self.line}: {sentence}.")
 
     def has(self, name: str) -> bool:
         """Whether the cell holds anything."""

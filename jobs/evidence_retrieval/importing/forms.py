@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.importing.predictions import (
     read_predictions,
 )
 from jobs.evidence_retrieval.importing.rankings import read_rankings
-from jobs.evidence_retrieval.importing.source import MAIN, Part, Pools, Source
+from jobs.evidence_retrieval.importing.source import MAIN, Owners, Part, Source
 from jobs.evidence_retrieval.importing.trec import (
     QRELS_FIELDS,
     RUN_FIELDS,
@@ -102,11 +102,11 @@ class _Named:
     path: Path
     model: str = MAIN
 
-    def reading(self, settings: Settings, pools: Pools, noticed: Noticed) -> Reading:
+    def reading(self, settings: Settings, owners: Owners, noticed: Noticed) -> Reading:
         source = Source(
             path=self.path,
             settings=settings,
-            pools=pools,
+            owners=owners,
             noticed=noticed,
             model=self.model,
         )
@@ -148,7 +148,7 @@ class EvidenceRetrievalImporter:
                 "each as a run of its own."
             )
         noticed = Noticed()
-        pools = Pools.of(settings.sentences, noticed)
+        owners = Owners.of(settings)
         named = [*_by_settings(settings), *_by_place(files, form)]
         if not named:
             raise UsageError(
@@ -156,7 +156,7 @@ class EvidenceRetrievalImporter:
                 "--gamma-sweep, --qrels and --run."
             )
         named.sort(key=lambda each: each.form not in LEADING)
-        readings = [each.reading(settings, pools, noticed) for each in named]
+        readings = [each.reading(settings, owners, noticed) for each in named]
         for part in joined(readings, noticed):
             context = encode(part.truth)
             for name, said in part.given.items():

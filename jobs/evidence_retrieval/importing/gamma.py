@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import GAMMA_PREFIX, Given
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
 from jobs.evidence_retrieval.rows import csv_columns, read_csv
+
+_COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 
 
 def is_gamma_sweep(columns: Sequence[str]) -> bool:
@@ -31,4 +34,4 @@ def read_gamma_sweep(source: Source) -> Iterator[Part]:
 
 
 def _sweep(columns: Sequence[str]) -> list[str]:
-    return [name for name in columns if name.startswith(GAMMA_PREFIX)]
+    return [name for name in columns if _COLUMN.fullmatch(name)]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.evidence_retrieval.importing.given import Given, Truth
+from jobs.evidence_retrieval.judgements import owner_by_prefix
+from jobs.evidence_retrieval.posts import read_posts
 from jobs.evidence_retrieval.row import Row
-from jobs.evidence_retrieval.rows import read_jsonl
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
@@ -40,40 +41,24 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pools:
-    """Which post a sentence belongs to: as `--sentences` says, else by its id.
+class Owners:
+    """Which post a sentence belongs to: as `--sentences` says, else by its id."""
 
-    Ids made of a post's id and a number are cut at the *last* underscore, since posts
-    `post` and `post_1` may stand in one file.
-    """
-
-    owners: Mapping[str, str] | None = None  #: post by uid
+    posts: Mapping[str, str] | None = None  #: by uid
 
     @classmethod
-    def of(cls, sentences: Path | None, noticed: Noticed) -> Pools:
-        """The pools in a sentence file, where there is one."""
-        if sentences is None:
+    def of(cls, settings: Settings) -> Owners:
+        """As the settings say; raise `DatasetError` where the sentences are off."""
+        if settings.sentences is None:
             return cls()
-        owners: dict[str, str] = {}
-        names = ("post_id", "sent_uid")
-        for row in read_jsonl(sentences, names, ("sid", "text"), noticed=noticed):
-            uid = row.text("sent_uid")
-            if owners.setdefault(uid, row.text("post_id")) != row.text("post_id"):
-                raise row.error(
-                    f"sent_uid {uid} belongs to another post already (give each "
-                    "sentence an id of its own)"
-                )
-        return cls(owners=owners)
+        # what is noticed about that file is said by `load`
+        return cls(posts=read_posts(settings, Noticed())[1].owner)
 
     def foreign(self, post: str, uids: Iterable[str]) -> str | None:
         """The first of *uids* that is no sentence of *post*."""
-        for uid in uids:
-            owner = (
-                uid.rpartition("_")[0] if self.owners is None else self.owners.get(uid)
-            )
-            if owner != post:
-                return uid
-        return None
+        if self.posts is None:
+            return next((uid for uid in uids if owner_by_prefix(uid) != post), None)
+        return next((uid for uid in uids if self.posts.get(uid) != post), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +67,7 @@ class Source:
 
     path: Path
     settings: Settings
-    pools: Pools
+    owners: Owners
     noticed: Noticed
     model: str = MAIN  #: whose rankings a file without names holds
 
@@ -99,7 +84,7 @@ class Source:
     def sentences(self, row: Row, name: str, post: str) -> tuple[str, ...]:
         """A cell of sentence ids, each of which must belong to the row's post."""
         uids = row.texts(name)
-        foreign = self.pools.foreign(post, uids)
+        foreign = self.owners.foreign(post, uids)
         if foreign is not None:
             raise row.error(f"{name} holds {self.why_foreign(foreign, post)}")
         return uids
@@ -114,7 +99,7 @@ class Source:
 
     def why_foreign(self, uid: str, post: str) -> str:
         """What is wrong with a sentence id, and what to do."""
-        if self.pools.owners is None:
+        if self.owners.posts is None:
             return (
                 f"{uid!r}, no sentence of {post} by its id (it should be {post}_<n>; "
                 "else name the sentences with --sentences)"

@@ -71,7 +71,7 @@ def _part(source: Source, qid: str, items: Sequence[str]) -> Part:
             f"its id does not name post and criterion with {separator!r} between them "
             "(give the separator with --qid-sep)"
         )
-    foreign = source.pools.foreign(post, items)
+    foreign = source.owners.foreign(post, items)
     if foreign is not None:
         raise part.error(f"holds {source.why_foreign(foreign, post)}")
     return part

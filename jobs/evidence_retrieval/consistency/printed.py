@@ -60,7 +60,7 @@ DECIDED = frozenset(
 
 _THRESHOLD = re.compile(r"p >=? |tau|state|threshold|target=")
 _AT_A_NUMBER = re.compile(r"evidence_(?:recall|precision)@\d+")
-_HALF = re.compile(r"(?:baseline|chance)\D{0,6}0?\.50*(?!\d)")
+_HALF = re.compile(r"(?:baseline|chance)\D{0,12}0?\.50*(?!\d)")
 
 
 def printed(metrics: Sequence[Metric], queries: Queries) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.consistency.states import recomputed, states_in_for
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, States
+from jobs.metrics.ranking import evaluate, hits, select
 
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""
@@ -156,6 +157,44 @@ def _rank_against_recall(view: View) -> Iterator[Broken]:
     )
 
 
+def _differ(view: View) -> Iterator[Broken]:
+    """With gold and lists, what a file states can be computed again."""
+    for name, again in _again(view).items():
+        column = _column(view, name)
+        if column is not None:
+            yield _differing(view, name, column, again)
+
+
+def _again(view: View) -> dict[str, Floats]:
+    """The stated ranking results, from the list that a reader sees."""
+    queries, k = view.queries, view.prediction.k
+    lists = view.prediction.lists.get(view.prediction.final)
+    if queries.gold is None or lists is None:
+        return {}
+    found = hits(queries.gold, lists)
+    again = {MRR: evaluate(found, ())[MRR]}
+    if k is not None:
+        selected = select(found, np.maximum(k, 0))
+        precision = np.where(found.relevant > 0, selected.precision, np.nan)
+        again |= {RECALL: selected.recall, PRECISION: precision}
+    return again
+
+
+def _differing(view: View, name: str, column: Floats, again: Floats) -> Broken:
+    wanted = _positive(view, column) & ~np.isnan(again)
+    if name != MRR and view.prediction.k is not None:
+        wanted &= view.prediction.k != UNKNOWN
+    far = wanted & (np.abs(column - again) >= EXACT)
+    return Broken(
+        rows=_rows(
+            view, far, lambda i: bool(round(again[i], digits(column[i])) == column[i])
+        ),
+        where=name,
+        message=f"{name} is not what the list and the gold sentences give.",
+        values=lambda i: f"{column[i]} stated, {again[i]} from the list",
+    )
+
+
 def _on_negatives(view: View) -> Iterator[Broken]:
     for name in (RECALL, PRECISION, MRR):
         column = _column(view, name)
@@ -224,6 +263,7 @@ RULES: tuple[Rule[View], ...] = (
     Rule(code="mrr_no_reciprocal", severity="error", broken=_no_reciprocal),
     Rule(code="mrr_rounded", severity="info", broken=_rounded_reciprocal),
     Rule(code="rank_contradicts_recall", severity="error", broken=_rank_against_recall),
+    Rule(code="stated_differs", severity="error", broken=_differ),
     Rule(code="filled_on_negatives", severity="warn", broken=_on_negatives),
     Rule(code="decision_wrongly_judged", severity="error", broken=_wrong_decisions),
 )

@@ -55,10 +55,11 @@ def predictions(
     counts = Counter(subject.counts)
     if fallen:
         counts[FALLEN_BACK] = fallen
+    number = score if gated is None else probability
     return Predictions(
         model=model,
         config=config.name,
-        status=_status(queries, score if gated is None else probability, subject),
+        status=_status(queries, number, subject, config),
         prob_raw=None if gated is None else raw,
         prob=None if gated is None else probability,
         score=score,
@@ -116,7 +117,9 @@ def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: Gated) -> States
     return states
 
 
-def _status(queries: Queries, number: Floats, subject: SubjectOutputs) -> Sequence[str]:
+def _status(
+    queries: Queries, number: Floats, subject: SubjectOutputs, config: Config
+) -> Sequence[str]:
     """Whether a query counts, by the number that orders queries here."""
     statuses = []
     for i, (y, value) in enumerate(zip(queries.y.tolist(), number, strict=True)):
@@ -128,6 +131,13 @@ def _status(queries: Queries, number: Floats, subject: SubjectOutputs) -> Sequen
             statuses.append(f"{SKIPPED}:no_sentences")
         elif (reason := subject.skipped.get(queries.key(i))) is not None:
             statuses.append(f"{SKIPPED}:{reason}")
+        elif config.gate == "none" and _is_trivial(config, int(queries.pool[i])):
+            statuses.append(f"{SKIPPED}:single_sentence")
         else:
             statuses.append(UNSCORED)
     return statuses
+
+
+def _is_trivial(config: Config, pool: int) -> bool:
+    """Whether an endpoint had nothing to order, and so gave no score."""
+    return config.rerank == "endpoint" and pool == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,10 @@ from jobs.evidence_retrieval.gating.classifier import Classifier
 from jobs.evidence_retrieval.gating.gate import FittedGate
 from jobs.evidence_retrieval.gating.stored import StoredGate, decode, encode
 from jobs.evidence_retrieval.gating.thresholds import Thresholds
+from jobs.evidence_retrieval.load import inputs, load
+from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import Platt
+from runner.errors import DatasetError
 
 GATE = FittedGate(
     names=("a", "b"),
@@ -41,3 +45,18 @@ def test_a_gate_comes_back_as_it_was_with_infinity_as_a_word() -> None:
 def test_anything_else_is_refused_with_the_next_step(text: str) -> None:
     with pytest.raises(ValueError, match="--final-gate"):
         decode(text)
+
+
+def test_loading_reads_the_file_of_apply_gate_and_names_it_where_it_is_none(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "gate_final.json"
+    settings = Settings(apply_gate=path)
+    with pytest.raises(DatasetError, match="check the path"):
+        load(settings)
+    path.write_text("{}")
+    with pytest.raises(DatasetError, match=r"gate_final\.json.*--final-gate"):
+        load(settings)
+    path.write_text(encode([STORED]))
+    assert load(settings).gates == (STORED,)
+    assert [each.setting for each in inputs(settings)] == ["apply_gate"]

@@ -196,6 +196,29 @@ def test_an_empty_post_is_skipped_or_has_no_evidence_as_the_settings_say() -> No
         assert found.k[-1] == 0
 
 
+def test_one_sentence_is_ranked_without_a_call_and_is_no_failure() -> None:
+    configs = (
+        Config(name="llm", rerank="llm"),
+        Config(name="endpoint", rerank="endpoint"),
+    )
+    plain = dataset(posts=12, configs=configs)
+    assert plain.gold is not None
+    world = replace(
+        plain,
+        posts=(*plain.posts, post("one", "Only this.")),
+        gold=Gold(posts=plain.gold.posts | {"one"}, evidence=plain.gold.evidence),
+    )
+    sheet = predict(world, answers(world))
+    assert [found.lists["reranked"][-1] for found in sheet.predictions] == [
+        ("one_0",),
+        ("one_0",),
+    ]
+    assert [found.status[-1] for found in sheet.predictions] == [
+        *("scored", "skipped:single_sentence")
+    ]
+    assert all("ranked_by_stage_before" not in f.counts for f in sheet.predictions)
+
+
 def test_unjudged_posts_are_predicted_and_left_out() -> None:
     world = dataset(posts=30, configs=FULL)
     assert world.gold is not None

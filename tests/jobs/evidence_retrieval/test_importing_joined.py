@@ -77,9 +77,7 @@ def test_criteria_that_change_between_files_are_told(tmp_path: Path) -> None:
 def test_criteria_that_are_not_those_of_the_criteria_file_are_told(
     tmp_path: Path,
 ) -> None:
-    criteria = write_csv(
-        tmp_path / "c.csv", [{"criterion_id": "A.2", "text": "Two."}]
-    )
+    criteria = write_csv(tmp_path / "c.csv", [{"criterion_id": "A.2", "text": "Two."}])
     rows = write_csv(tmp_path / "l.csv", CLEAN)
     sheet = imported(rows, criteria=criteria)
     assert sheet.queries.criteria == ("A.2", "A.1")

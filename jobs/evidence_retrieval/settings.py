@@ -32,7 +32,16 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 """The choices that published tables were made with (see the job's page in docs/)."""
 
-INPUTS = ("posts", "sentences", "criteria", "gold", "folds", "pipeline", "against")
+INPUTS = (
+    "posts",
+    "sentences",
+    "criteria",
+    "gold",
+    "folds",
+    "pipeline",
+    "against",
+    "apply_gate",
+)
 """The settings that name files."""
 
 
@@ -55,6 +64,25 @@ class Settings(BaseModel):
     )
     against: Path | None = Field(
         None, description="stored summary.json whose numbers are recomputed"
+    )
+    per_query: Path | None = Field(
+        None, description="to import: CSV of predictions or ranked lists"
+    )
+    rankings: tuple[str, ...] = Field(
+        (), description="to import: JSONL of ranked lists, [NAME=]FILE by model"
+    )
+    gamma_sweep: Path | None = Field(
+        None, description="to import: CSV of K under each gamma"
+    )
+    qrels: Path | None = Field(None, description="to import: judgements for trec_eval")
+    run: Path | None = Field(None, description="to import: a run for trec_eval")
+    qid_sep: str = Field(
+        "|",
+        min_length=1,
+        description="between post and criterion in the query ids of both",
+    )
+    escape_ids: bool = Field(
+        default=False, description="ids in both are percent-encoded, as siftlog's are"
     )
     allow_ragged: bool = Field(
         default=False, description="read missing trailing fields as blank"

@@ -163,7 +163,9 @@ def _completed(
     part: Part, judged: frozenset[str], findings: tuple[Finding, ...]
 ) -> Part:
     """A query of a judged post that is not mentioned has no evidence."""
-    truth = replace(part.truth, noticed=findings)
+    truth = part.truth
+    if findings:
+        truth = replace(truth, noticed=findings)
     if truth.gold is None and truth.y is None and part.post in judged:
         truth = replace(truth, gold=())
-    return replace(part, truth=truth)
+    return part if truth is part.truth else replace(part, truth=truth)

@@ -74,6 +74,9 @@ class Metric:
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
 
+    Its name may put it into a folder, as in `openai_gpt-4o/per_query`; so may that of
+    an artifact.
+
     A table with a row per paper or question is declared without them; they come as
     `Row`s of its name, in the details.
     """

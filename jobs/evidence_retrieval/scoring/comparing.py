@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -195,22 +196,21 @@ def _gate_gaps(sides: tuple[str, str], left: Block, right: Block) -> Iterator[Ga
     common = np.zeros(len(left.queries), dtype=np.bool_)
     common[np.intersect1d(left.gated.rows, right.gated.rows)] = True
     n = int(common.sum())
-    dropped = {
-        "left_only": len(left.gated.rows) - n,
-        "right_only": len(right.gated.rows) - n,
-    }
+    dropped = partial(
+        replace,
+        left_only=len(left.gated.rows) - n,
+        right_only=len(right.gated.rows) - n,
+    )
     one, other = left.within(common), right.within(common)
     made = [{m.path: m for m in measures(each)} for each in (one, other)]
     for path in OF_THE_GATE:
         if path in made[0] and path in made[1]:
-            a, b = made[0][path], made[1][path]
-            found = replace(
-                gap(sides, a, b, left.queries, "models, gate measures"), **dropped
-            )
+            both = made[0][path], made[1][path]
+            found = dropped(gap(sides, *both, left.queries, "models, gate measures"))
             yield _with_delong(found, one, other) if path == "auroc" else found
-    both = one.gated, other.gated
-    if both[0] and both[1] and both[0].is_probability and both[1].is_probability:
-        yield replace(_accuracy(sides, both[0], both[1], left.settings), **dropped)
+    a, b = one.gated, other.gated
+    if a and b and a.is_probability and b.is_probability:
+        yield dropped(_accuracy(sides, a, b, left.settings))
 
 
 def _with_delong(found: Gap, left: Block, right: Block) -> Gap:

@@ -19,6 +19,7 @@ from jobs.evidence_retrieval.scoring.measure import (
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.calibration import (
+    Closed,
     brier,
     brier_decomposition,
     brier_skill,
@@ -101,9 +102,9 @@ def _at_targets(gated: Gated, settings: Settings) -> Iterator[Measure]:
     for target in settings.fpr_targets:
         point = tpr_at_fpr(gated.y, gated.p, target, vertex=vertex)
         for name, value in (
-            ("tpr_at_fpr", point and point.tpr),
-            ("attained_fpr", point and point.fpr),
-            ("threshold_at_fpr", point and point.threshold),
+            ("tpr_at_fpr", None if point is None else point.tpr),
+            ("attained_fpr", None if point is None else point.fpr),
+            ("threshold_at_fpr", None if point is None else point.threshold),
         ):
             yield Measure(
                 path=f"{name}@{target:g}",
@@ -134,9 +135,9 @@ def operating(
         "tn": int(cells.tn),
         "fn": int(cells.fn),
     }
-    for name, value in (("n", n), *counts.items()):
+    for name, number in (("n", n), *counts.items()):
         yield Measure(
-            path=f"{prefix}.{name}", value=value, n=n, definition=f"count@1({where})"
+            path=f"{prefix}.{name}", value=number, n=n, definition=f"count@1({where})"
         )
     found = rates(cells)
     parts = _parts(y, h)
@@ -198,7 +199,7 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     """Whether probabilities mean what they say, and what confidence is worth."""
     y, p, n = gated.y, gated.p, len(gated.rows)
     bins, is_left = settings.ece_bins, settings.ece_edges == "left_drop_one"
-    closed = "left" if is_left else "right"
+    closed: Closed = "left" if is_left else "right"
     edges = f"bins={bins}, closed={closed}{', p = 1 dropped' if is_left else ''}"
 
     def measure(path: str, value: float | None, definition: str) -> Measure:

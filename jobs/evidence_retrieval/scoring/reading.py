@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.scoring.block import Block, Stated
 from jobs.evidence_retrieval.scoring.chosen import Chosen
 from jobs.evidence_retrieval.scoring.gate import INDEPENDENT
@@ -109,6 +110,20 @@ def as_given(block: Block) -> Iterator[Measure]:
             )
 
 
+def candidates(block: Block) -> Iterator[Measure]:
+    """How many sentences there are to choose from, on average."""
+    pool = block.queries.pool
+    own = pool[block.judged & (pool != UNKNOWN)]
+    if len(own):
+        yield Measure(
+            path="n_candidates.mean",
+            value=mean(own.tolist()),
+            n=len(own),
+            subset="judged",
+            definition="n_candidates@1(sentences of the post, mean over queries)",
+        )
+
+
 def selection(chosen: Chosen, stated: Stated | None, n: int) -> Iterator[Measure]:
     """K, what of it the lists can fill, and what it finds.
 
@@ -118,7 +133,7 @@ def selection(chosen: Chosen, stated: Stated | None, n: int) -> Iterator[Measure
         n: queries of the whole sheet.
     """
     at = f"@{chosen.rule}"
-    state = np.full(n, -1, dtype=np.int8)
+    state = np.full(n, UNKNOWN, dtype=np.int8)
     if stated is not None:
         state[stated.rows] = stated.state
     own = state[chosen.rows]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN, Sheet
+from jobs.evidence_retrieval.queries import SCORED, Sheet
 from jobs.evidence_retrieval.scoring.ablation import Step, steps
 from jobs.evidence_retrieval.scoring.block import Block, Gated, block_of
 from jobs.evidence_retrieval.scoring.comparing import (
@@ -35,6 +35,7 @@ from jobs.evidence_retrieval.scoring.reading import (
     spreads,
 )
 from jobs.evidence_retrieval.scoring.sections import measures, not_available
+from jobs.evidence_retrieval.scoring.sweep import sweep
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.aggregate import ratio
 from runner.scorecard import Metric
@@ -49,6 +50,7 @@ class ModelResults:
     folds: ByFold
     criteria: ByCriterion
     macro: tuple[Metric, ...]
+    sweep: tuple[tuple[float, Metric], ...]  #: under each gamma, rising
     not_available: tuple[str, ...]
 
     @property
@@ -137,6 +139,7 @@ def _of_model(block: Block, draws: Draws) -> ModelResults:
         folds=folds,
         criteria={name: explained(own, settings) for name, own in criteria.items()},
         macro=tuple(macro(criteria)),
+        sweep=tuple(sweep(block, draws)),
         not_available=not_available(block),
     )
 

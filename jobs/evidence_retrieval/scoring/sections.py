@@ -12,6 +12,7 @@ from jobs.evidence_retrieval.scoring.gate import calibration, points, separation
 from jobs.evidence_retrieval.scoring.measure import Measure
 from jobs.evidence_retrieval.scoring.reading import (
     as_given,
+    candidates,
     ranking,
     selection,
     states,
@@ -29,6 +30,7 @@ def measures(block: Block) -> Iterator[Measure]:
     if block.final is not None:
         yield from ranking(block.final)
     yield from as_given(block)
+    yield from candidates(block)
     if block.chosen is not None:
         yield from selection(block.chosen, stated, len(block.queries))
     if stated is not None:

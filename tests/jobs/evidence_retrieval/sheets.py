@@ -49,9 +49,7 @@ def dataset(**values: Any) -> Dataset:
     return Dataset(settings=settings(**values))
 
 
-def full_sheet(
-    times: int = 1, *, lists: bool = True, second: bool = False
-) -> Sheet:
+def full_sheet(times: int = 1, *, lists: bool = True, second: bool = False) -> Sheet:
     """Set A under the headline, with its second model if asked for."""
     a = set_a(times)
     n = len(a.index)

@@ -30,13 +30,14 @@ class Ranked:
 
     rows: Ints
     values: Mapping[str, Floats]  #: by measure; every value is defined
+    absent: Ints  #: gold sentences that the list has not
     rules: Rules
 
     def within(self, mask: Bools) -> Ranked:
         """Those of *mask*."""
         at = mask[self.rows]
         values = {name: column[at] for name, column in self.values.items()}
-        return replace(self, rows=self.rows[at], values=values)
+        return replace(self, rows=self.rows[at], values=values, absent=self.absent[at])
 
 
 def rules_of(settings: Settings) -> Rules:
@@ -61,15 +62,17 @@ def read_lists(
     lists = {}
     for name, ranked in prediction.lists.items():
         rows = ranked_rows(queries, prediction, ranked)
-        parts = [
-            _measured(found, settings) for found in compared(queries.gold, ranked, rows)
-        ]
+        parts, absent = [], [np.empty(0, dtype=np.int64)]
+        for found in compared(queries.gold, ranked, rows):
+            parts.append(_measured(found, settings))
+            absent.append(found.relevant - found.is_hit.sum(axis=1))
         lists[name] = Ranked(
             rows=rows,
             values={
                 measure: np.concatenate([np.empty(0), *(p[measure] for p in parts)])
                 for measure in measure_names(settings)
             },
+            absent=np.concatenate(absent),
             rules=rules_of(settings),
         )
     return lists

@@ -49,6 +49,13 @@ def ranking(ranked: Ranked) -> Iterator[Measure]:
             definition=_ranking_definition(name, ranked),
             sampled=Quotient(rows=ranked.rows, above=column),
         )
+    yield Measure(
+        path="gold_absent",
+        value=int(ranked.absent.sum()),
+        n=n,
+        subset=POSITIVE,
+        definition="count@1(gold sentences that are not in the list)",
+    )
 
 
 def _ranking_definition(name: str, ranked: Ranked) -> str:

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.scoring.measure import (
 )
 from jobs.evidence_retrieval.scoring.ranked import Ranked
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.aggregate import aggregate, mean, quantiles
+from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES, UNCERTAIN, gate_metrics
 from jobs.metrics.intervals import wilson
@@ -124,7 +124,7 @@ def candidates(block: Block) -> Iterator[Measure]:
     if len(own):
         yield Measure(
             path="n_candidates.mean",
-            value=mean(own.tolist()),
+            value=ratio(int(own.sum()), len(own)),
             n=len(own),
             subset="judged",
             definition="n_candidates@1(sentences of the post, mean over queries)",
@@ -183,14 +183,14 @@ def _rule(chosen: Chosen) -> str:
 def _k_figures(
     prefix: str, k: Ints, subset: str, how: str, rows: Ints | None = None
 ) -> Iterator[Measure]:
-    found = aggregate(k.tolist())
-    (p90,) = quantiles(k.tolist(), (0.9,))
+    # whole numbers: their sum is exact in any order
+    median, p90 = quantiles(k, (0.5, 0.9))
     for name, value in (
-        ("mean", found.mean),
-        ("median", found.median),
+        ("mean", ratio(int(k.sum()), len(k))),
+        ("median", median),
         ("p90", p90),
-        ("min", found.min),
-        ("max", found.max),
+        ("min", int(k.min()) if len(k) else None),
+        ("max", int(k.max()) if len(k) else None),
     ):
         yield Measure(
             path=f"{prefix}{name}",

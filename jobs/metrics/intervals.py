@@ -205,6 +205,14 @@ class Resamples:
             start = end
         return tuple(map(self._interval, values))
 
+    def band_of(
+        self, value_of: Callable[[Counts], Floats], width: int
+    ) -> tuple[Interval, ...]:
+        """The intervals of *width* numbers that one statistic yields side by side."""
+        values = [value_of(block) for block in self.multiplicities()]
+        columns = np.concatenate([np.empty((0, width)), *values])
+        return tuple(map(self._interval, columns.T))
+
     def multiplicities(self) -> Iterator[Counts]:
         """How often each cluster was drawn, in blocks of replicates x clusters.
 

@@ -100,6 +100,12 @@ class Draws:
         """The interval of each statistic, drawn by post; None where there is none."""
         return _intervals(self.by_post, sampled, self._clusters, self._posts)
 
+    def band(
+        self, make: Callable[[Clusters], Callable[[Counts], Floats]], width: int
+    ) -> tuple[Interval, ...]:
+        """The intervals of a curve at *width* places."""
+        return self.by_post.band_of(make(self._clusters), width)
+
     def differences(self, pairs: Sequence[tuple[Sampled, Sampled]]) -> list[Interval]:
         """The intervals of left minus right, both sides on the same replicates."""
         found: list[Interval | None] = [None] * len(pairs)

@@ -195,11 +195,16 @@ def points(
             )
 
 
+def closed_edge(settings: Settings) -> Closed:
+    """Which edge a bin of probabilities owns."""
+    return "left" if settings.ece_edges == "left_drop_one" else "right"
+
+
 def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     """Whether probabilities mean what they say, and what confidence is worth."""
     y, p, n = gated.y, gated.p, len(gated.rows)
-    bins, is_left = settings.ece_bins, settings.ece_edges == "left_drop_one"
-    closed: Closed = "left" if is_left else "right"
+    bins, closed = settings.ece_bins, closed_edge(settings)
+    is_left = closed == "left"
     edges = f"bins={bins}, closed={closed}{', p = 1 dropped' if is_left else ''}"
 
     def measure(path: str, value: float | None, definition: str) -> Measure:

@@ -131,6 +131,20 @@ class Job(Protocol):
         ...
 
 
+class Prepared(Protocol):
+    """What a subcommand of `siftlog prepare JOB` prints."""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def json(self) -> dict[str, object]:
+        """For `--json`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
     """One task of a run made elsewhere; `spec.context` carries what its file said."""

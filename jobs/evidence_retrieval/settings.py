@@ -84,7 +84,7 @@ class Settings(BaseModel):
     )
     max_sentences: int = Field(200, ge=1, description="longest post that is asked")
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="output tokens of a reply")
+    max_output_tokens: int = Field(1024, ge=1, description="output tokens a query")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

@@ -172,5 +172,8 @@ class Importer(Protocol):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """The answers in the files; raise `DatasetError` before yielding the first."""
+        """The answers in the files; raise `DatasetError` before yielding the first.
+
+        *files* are those typed without a flag; settings may name further ones.
+        """
         ...

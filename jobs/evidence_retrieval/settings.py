@@ -56,6 +56,22 @@ class Settings(BaseModel):
     against: Path | None = Field(
         None, description="stored summary.json whose numbers are recomputed"
     )
+    per_query: Path | None = Field(
+        None, description="to import: CSV of predictions or ranked lists"
+    )
+    rankings: tuple[str, ...] = Field(
+        (), description="to import: JSONL of ranked lists, [NAME=]FILE by model"
+    )
+    gamma_sweep: Path | None = Field(
+        None, description="to import: CSV of K under each gamma"
+    )
+    qrels: Path | None = Field(None, description="to import: judgements for trec_eval")
+    run: Path | None = Field(None, description="to import: a run for trec_eval")
+    qid_sep: str = Field(
+        "|",
+        min_length=1,
+        description="between post and criterion in the query ids of both",
+    )
     allow_ragged: bool = Field(
         default=False, description="read missing trailing fields as blank"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.noticed import Noticed
+from jobs.noticed import Noticed
 from jobs.paper_investigation.rows import read_rows
 from jobs.paper_investigation.settings import Settings
 

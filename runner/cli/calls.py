@@ -222,8 +222,6 @@ def import_(
         raise UsageError(f"{job.name} has no import.")
     plain, flags = choices.split_words(words)
     files = tuple(Path(name) for name in (*plain, *responses))
-    if not files:
-        raise UsageError("Name the files to import.")
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)
     work = load_work(job, settings)

@@ -30,6 +30,9 @@ SHOWN = (
 )
 WITH_INTERVAL = ("auroc", "ndcg@10", "mrr", "evidence_recall@K")
 
+BOOTSTRAP = "percentile bootstrap"
+"""How the part of a definition begins that speaks of its interval."""
+
 ByCriterion: TypeAlias = Mapping[str, Sequence[Metric]]
 
 
@@ -79,11 +82,13 @@ def _flagged(each: Metric, criterion: str, is_few: bool) -> Metric:
 def macro(criteria: ByCriterion) -> Iterator[Metric]:
     """The plain mean of each measure over the criteria where it is defined."""
     values: dict[str, list[float | None]] = {}
+    definitions: dict[str, str] = {}
     for name, own in criteria.items():
         for each in own:
             path = each.path.removeprefix(f"criterion.{name}.")
             if path in SHOWN:
                 values.setdefault(path, []).append(each.value)
+                definitions[path] = each.definition.partition(f"; {BOOTSTRAP}")[0]
     for path, column in values.items():
         found = aggregate(column)
         yield Metric(
@@ -92,5 +97,5 @@ def macro(criteria: ByCriterion) -> Iterator[Metric]:
             n=found.n,
             n_defined=found.n_defined,
             subset="criteria",
-            definition=f"{path}@1(plain mean over criteria)",
+            definition=f"{definitions[path]}; plain mean over criteria",
         )

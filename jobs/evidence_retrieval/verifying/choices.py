@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Literal, TypeAlias
 
 Queries: TypeAlias = Literal["positives", "all"]
-Cut: TypeAlias = Literal["named", "selected", "whole list"] | int
+Cut: TypeAlias = Literal["selected", "whole list"] | int
 EdgeRule: TypeAlias = Literal[
     "right", "left", "right_drop_zero", "left_drop_one", "right_midpoint"
 ]
@@ -26,7 +26,8 @@ class Choices:
 
     queries: Queries | Literal["named"] = "named"
     """What a mean over rankings divides by; `named`: what its block says."""
-    k: Cut = "named"  #: the cut-off; `named`: what the figure's own name says
+    k: Cut | Literal["named"] = "named"
+    """The cut-off; `named`: what the figure's own name says."""
     ap_denominator: Literal["gold", "min", "found"] = "gold"
     precision_over: Literal["k", "k_eff"] | None = None
     """`k_eff`: K cut at the list's end; None: that where K is chosen by query."""
@@ -50,7 +51,10 @@ class Choices:
         At most three at a time: more would fit any number to some definition.
         """
         others = {
-            name: (getattr(self, name), *(v for v in values if v != getattr(self, name)))
+            name: (
+                getattr(self, name),
+                *(v for v in values if v != getattr(self, name)),
+            )
             for name, values in tries.items()
         }
         combined = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from jobs.evidence_retrieval.verifying.choices import Choices, EdgeRule
@@ -41,7 +42,7 @@ def auroc(points: Sequence[Point]) -> float | None:
     """The trapezoids under the curve; None where only one class is there."""
     twice = sum(
         (here.fp - before.fp) * (here.tp + before.tp)
-        for before, here in zip(points, points[1:], strict=False)
+        for before, here in pairwise(points)
     )
     whole = 2 * points[-1].tp * points[-1].fp
     return twice / whole if whole else None
@@ -54,7 +55,7 @@ def auprc(points: Sequence[Point]) -> float | None:
         return None
     steps = (
         (here.tp - before.tp) * here.tp / (here.tp + here.fp)
-        for before, here in zip(points, points[1:], strict=False)
+        for before, here in pairwise(points)
     )
     return math.fsum(steps) / positives
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from jobs.evidence_retrieval.verifying.choices import Choices, Queries, Tries
+from jobs.evidence_retrieval.verifying.choices import Choices, Cut, Queries, Tries
 from jobs.evidence_retrieval.verifying.figures import (
     Figure,
     NotComputableError,
     Scope,
     mean,
-    needed,
 )
 from jobs.evidence_retrieval.verifying.queries import GIVEN, Query
 from jobs.evidence_retrieval.verifying.rankings import MEASURES
@@ -57,9 +55,10 @@ def ranking_figure(
     if cut is None and measure != "mrr":
         return None
     shown = {"K": "at the selected K", None: "in the whole list"}.get(cut, f"@{cut}")
+    ranked = _Ranked(measure=measure, cut=cut, listed=listed, queries=queries)
     return Figure(
         name=f"{listed}.{queries}.{key}",
-        compute=partial(_value, measure, cut, listed, queries),
+        compute=ranked.value,
         meaning=f"{_MEANINGS[measure]}, {shown}",
         tries=_tries(measure, cut),
     )
@@ -86,45 +85,56 @@ def _tries(measure: str, cut: str | None) -> Tries:
     return tries
 
 
-def _value(
-    measure: str,
-    cut: str | None,
-    listed: str,
-    named: Queries,
-    scope: Scope,
-    choices: Choices,
-) -> float | None:
-    judged = [query for query in scope.queries if query.truth is not None]
-    positive = [query for query in judged if query.truth]
-    negatives = len(judged) - len(positive)
-    if choices.skip_empty:
-        positive = [query for query in positive if query.selected != 0]
-    of_query = partial(_of_query, measure, cut, listed, choices)
-    measured = [value for value in map(of_query, positive) if value is not None]
-    if positive and not measured:
-        raise NotComputableError(
-            f"the rows of positive queries hold no {listed} from which {measure} "
-            "could be taken at this cut-off"
-        )
-    queries = named if choices.queries == "named" else choices.queries
-    divisor = len(measured) + (negatives if queries == "all" else 0)
-    return mean(measured, choices, over=divisor)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """A measure of one list, averaged over queries."""
 
+    measure: str
+    cut: str | None  #: digits, K, or None for the whole list
+    listed: str
+    queries: Queries
 
-def _of_query(
-    measure: str, cut: str | None, listed: str, choices: Choices, query: Query
-) -> float | None:
-    """The measure of one query; None where its row does not hold what it takes."""
-    found = query.lists.get(listed)
-    if found is None:
-        is_given = choices.k == "named" and cut == _GIVEN_AT.get(measure, "")
-        return query.given.get(_COLUMNS[measure]) if is_given else None
-    named = "whole list" if cut is None else "selected" if cut == "K" else int(cut)
-    at = named if choices.k == "named" else choices.k
-    if at == "selected":
-        # a list that ends before K shows fewer: that is what a reader got
-        own = replace(choices, precision_over=choices.precision_over or "k_eff")
-        chosen = query.selected
-        return None if chosen is None else MEASURES[measure](found, chosen, own)
-    k = found.length if at == "whole list" else at
-    return MEASURES[measure](found, k, choices)
+    def value(self, scope: Scope, choices: Choices) -> float | None:
+        """The mean; a query without evidence, where it counts, adds 0."""
+        judged = [query for query in scope.queries if query.truth is not None]
+        positive = [query for query in judged if query.truth]
+        negatives = len(judged) - len(positive)
+        if choices.skip_empty:
+            positive = [query for query in positive if query.selected != 0]
+        of_queries = [self._of(query, choices) for query in positive]
+        measured = [value for value in of_queries if value is not None]
+        if positive and not measured:
+            raise NotComputableError(
+                f"the rows of positive queries hold no {self.listed} from which "
+                f"{self.measure} could be taken at this cut-off"
+            )
+        queries = self.queries if choices.queries == "named" else choices.queries
+        divisor = len(measured) + (negatives if queries == "all" else 0)
+        return mean(measured, choices, over=divisor)
+
+    def _of(self, query: Query, choices: Choices) -> float | None:
+        """The measure of one query; None where its row does not hold what it takes."""
+        found = query.lists.get(self.listed)
+        if found is None:
+            is_given = choices.k == "named" and self._is_by_row
+            return query.given.get(_COLUMNS[self.measure]) if is_given else None
+        at = self._named if choices.k == "named" else choices.k
+        of = MEASURES[self.measure]
+        if at == "whole list":
+            return of(found, found.length, choices)
+        if at == "selected":
+            # a list that ends before K shows fewer: that is what a reader got
+            own = replace(choices, precision_over=choices.precision_over or "k_eff")
+            return None if query.selected is None else of(found, query.selected, own)
+        return of(found, at, choices)
+
+    @property
+    def _is_by_row(self) -> bool:
+        """Whether a row may hold the measure at this very cut-off."""
+        return self.cut == _GIVEN_AT.get(self.measure, "")
+
+    @property
+    def _named(self) -> Cut:
+        if self.cut is None:
+            return "whole list"
+        return "selected" if self.cut == "K" else int(self.cut)

@@ -1,8 +1,8 @@
 """The summary of predictions by fold, and their spread over the folds.
 
 `{n_folds, config, fold_results[{threshold_selection, test_metrics{ne_gate, deployment,
-evidence, dynamic_k}}], aggregated_metrics{"group.metric": {mean, std, ...}}}`; siftlog's
-own adds `definitions`, `intervals` and `n_defined`.
+evidence, dynamic_k}}], aggregated_metrics{"group.metric": {mean, std, ...}}}`; that of
+siftlog adds `definitions`, `intervals` and `n_defined`.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ class Folds:
             name: Scope(by_name[name]) for name in sorted(by_name, key=_natural)
         }
 
-    def value(
-        self, figure: Figure, statistic: str, choices: Choices
-    ) -> float | None:
+    def value(self, figure: Figure, statistic: str, choices: Choices) -> float | None:
         """A statistic of a figure over the folds in which it is defined."""
         if choices.over == "pooled" and statistic == "mean":
             return self.every.value(figure, choices)
@@ -245,7 +243,9 @@ def _outside(
         except NotComputableError:
             continue
         lo, hi = ends.get("lo"), ends.get("hi")
-        if None not in {value, lo, hi} and not lo <= value <= hi:
+        if value is None or lo is None or hi is None:
+            continue
+        if not lo <= value <= hi:
             yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
 
 

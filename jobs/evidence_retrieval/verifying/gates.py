@@ -109,9 +109,7 @@ def _or_zero(
     return choices.zero_division if value is None else value
 
 
-def _at_fpr(
-    kind: str, target: float, scope: Scope, choices: Choices
-) -> float | None:
+def _at_fpr(kind: str, target: float, scope: Scope, choices: Choices) -> float | None:
     point = curves.operating_point(scope.curve, target, choices.tpr_rule)
     if point is None:
         return choices.zero_division

@@ -90,7 +90,9 @@ class Verification:
         return (*self._nothing(), *self.contradictions, *self._differing())
 
     def _nothing(self) -> Iterator[str]:
-        is_number = (c.verdict in COMPARED and c.stored is not None for c in self.figures)
+        is_number = (
+            c.verdict in COMPARED and c.stored is not None for c in self.figures
+        )
         if not any(is_number):
             yield (
                 "No number of the stored summary could be compared: none of its keys "

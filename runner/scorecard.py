@@ -108,9 +108,12 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
     summary: str  #: the text that a terminal shows
+    headline: str = ""  #: path of the metric that a scoring is judged by
     worth_explaining: str = ""  #: the item a reader should look at first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failures: tuple[str, ...] = ()
+    """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""

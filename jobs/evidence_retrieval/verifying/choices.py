@@ -36,7 +36,7 @@ class Choices:
     ece_edges: EdgeRule = "right"
     ece_bins: int = 10
     gate_edge: Literal["lt", "le"] = "lt"  #: NEG below tau_neg, or also at it
-    reached: Literal[">=", ">"] = ">="  #: what a probability at a threshold counts as
+    strict: bool = False  #: a probability counts only above a threshold, not at it
     states: Literal["recomputed", "column"] = "recomputed"
     fn_per_1000: Queries = "all"  #: missed cases by a thousand of which queries
     zero_division: float | None = None  #: value of 0/0; None: undefined
@@ -46,26 +46,26 @@ class Choices:
     """Rounded once, or after each row as a plain loop does."""
 
     def alternatives(self, tries: Tries) -> Iterator[tuple[Choices, str]]:
-        """Other choices with the names of what they change, the fewest changes first.
+        """Other choices with the names of what they change.
 
-        At most three at a time: more would fit any number to some definition.
+        The fewest changes come first, and among as many those that *tries* names first;
+        at most three at a time, as more would fit any number to some definition.
         """
-        others = {
-            name: (
-                getattr(self, name),
-                *(v for v in values if v != getattr(self, name)),
-            )
-            for name, values in tries.items()
-        }
+        places = {name: place for place, name in enumerate(tries)}
+        values = [
+            {getattr(self, name): None, **dict.fromkeys(others)}
+            for name, others in tries.items()
+        ]
         combined = [
             {
                 name: value
-                for name, value in zip(others, values, strict=True)
+                for name, value in zip(tries, chosen, strict=True)
                 if value != getattr(self, name)
             }
-            for values in product(*others.values())
+            for chosen in product(*values)
         ]
-        for changes in sorted(combined, key=len):
+        combined.sort(key=lambda each: (len(each), [places[name] for name in each]))
+        for changes in combined:
             if 1 <= len(changes) <= _MOST_CHANGES:
                 named = ", ".join(f"{name}={value}" for name, value in changes.items())
                 yield replace(self, **changes), named

@@ -61,7 +61,7 @@ class Scope:
     def stated(self, choices: Choices) -> list[tuple[bool, str, Query]]:
         """Truth and state of the queries that have both."""
         only = Choices(
-            states=choices.states, gate_edge=choices.gate_edge, reached=choices.reached
+            states=choices.states, gate_edge=choices.gate_edge, strict=choices.strict
         )
         if only not in self._stated:
             self._stated[only] = [

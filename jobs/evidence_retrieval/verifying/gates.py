@@ -26,7 +26,7 @@ _ECE_EDGES: Tries = {
 }
 _STATES: Tries = {
     "gate_edge": ("lt", "le"),
-    "reached": (">=", ">"),
+    "strict": (False, True),
     "states": ("recomputed", "column"),
     "zero_division": (None, 0.0),
 }

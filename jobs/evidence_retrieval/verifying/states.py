@@ -23,10 +23,9 @@ def state_of(query: Query, choices: Choices) -> str:
     p, low, high = query.p, query.tau_neg, query.tau_pos
     if p is None or low is None or high is None:
         return ""
-    is_strict = choices.reached == ">"
-    if p > high or (p == high and not is_strict):
+    if p > high or (p == high and not choices.strict):
         return POS
-    if p < low or (p == low and (is_strict or choices.gate_edge == "le")):
+    if p < low or (p == low and (choices.strict or choices.gate_edge == "le")):
         return NEG
     return UNCERTAIN
 

@@ -10,7 +10,7 @@ from jobs.evidence_retrieval.verifying.choices import (
     Choices,
     choices_of,
 )
-from jobs.evidence_retrieval.verifying.queries import Rankings, Row
+from jobs.evidence_retrieval.verifying.queries import Row
 from jobs.evidence_retrieval.verifying.verdicts import TOLERANCE, verify
 from jobs.evidence_retrieval.verifying.verification import (
     COLUMNS,
@@ -25,7 +25,6 @@ __all__ = [
     "TOLERANCE",
     "Choices",
     "Comparison",
-    "Rankings",
     "Row",
     "Verification",
     "choices_of",

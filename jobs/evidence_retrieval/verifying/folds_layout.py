@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
+from jobs.evidence_retrieval.verifying import beside
+from jobs.evidence_retrieval.verifying.beside import Named, items, numbers
 from jobs.evidence_retrieval.verifying.choices import Choices
 from jobs.evidence_retrieval.verifying.evidence import ranking_figure
 from jobs.evidence_retrieval.verifying.figures import (
@@ -29,16 +31,20 @@ from jobs.evidence_retrieval.verifying.gates import (
     gate_figure,
 )
 from jobs.evidence_retrieval.verifying.held import Held, Reading, counted, over
-from jobs.evidence_retrieval.verifying.queries import RANKING, Query
+from jobs.evidence_retrieval.verifying.queries import Query
 
-GROUPS: Mapping[str, Callable[[str], Figure | None]] = MappingProxyType(
-    {
+Groups: TypeAlias = Mapping[str, Named]
+"""By the name of a group: the figure that a key in it stands for."""
+
+
+def _groups(ranking: str) -> Groups:
+    return {
         "ne_gate": gate_figure,
         "deployment": deployment_figure,
-        "evidence": lambda key: ranking_figure(key, RANKING),
+        "evidence": partial(ranking_figure, listed=ranking),
         "dynamic_k": dynamic_k_figure,
     }
-)
+
 
 _WITNESSES: Mapping[str, Callable[[Query], bool]] = MappingProxyType(
     {
@@ -46,16 +52,13 @@ _WITNESSES: Mapping[str, Callable[[Query], bool]] = MappingProxyType(
         "deployment": lambda query: (
             query.tau_neg is not None and query.tau_pos is not None
         ),
-        "evidence": lambda query: RANKING in query.lists or bool(query.given),
+        "evidence": lambda query: bool(query.lists or query.given),
         "dynamic_k": lambda query: query.selected is not None,
     }
 )
 """What the rows must hold somewhere for a group to be due in a summary."""
 
 _TUNED = "it describes the queries that thresholds were chosen on, which are not here"
-_SETTING = "it is a setting of the run, not a result"
-_DRAWN = "it is drawn by resampling; only whether it holds its value is looked at"
-_COUNTED = "it counts what scoring saw"
 
 
 class Folds:
@@ -106,9 +109,20 @@ STATISTICS: Mapping[str, Callable[[list[float], Choices], float | None]] = (
 )
 
 
-def read_folds(stored: Mapping[str, Any], every: Scope, choices: Choices) -> Reading:
-    """What *stored* holds, and what it lacks or contradicts by itself."""
+def read_folds(
+    stored: Mapping[str, Any], every: Scope, choices: Choices, ranking: str
+) -> Reading:
+    """What *stored* holds, and what it lacks or contradicts by itself.
+
+    Args:
+        stored: the summary.
+        every: all queries.
+        choices: by which the values of intervals are recomputed.
+        ranking: the list that its group `evidence` is about.
+    """
     folds = Folds(every)
+    groups = _groups(ranking)
+    named = partial(_named, groups)
     held: list[Held] = []
     for key, value in stored.items():
         match key, value:
@@ -117,18 +131,19 @@ def read_folds(stored: Mapping[str, Any], every: Scope, choices: Choices) -> Rea
                 held.append(counted(key, value, n, "folds in the rows"))
             case "fold_results", list():
                 for i, entry in enumerate(value):
-                    held += _fold(f"{key}[{i}]", entry, _scope_of(i, entry, folds))
+                    scope = _scope_of(i, entry, folds)
+                    held += _fold(f"{key}[{i}]", entry, scope, groups)
             case "aggregated_metrics", Mapping():
-                held += _aggregated(key, value, folds)
-            case "intervals", Mapping():
-                held += _intervals(key, value, folds)
-            case "config" | "n_defined" | "definitions", _:
-                why = _SETTING if key == "config" else _COUNTED
-                held += _beside(key, value, why)
+                held += _aggregated(key, value, folds, named)
+            case "intervals", _:
+                held += beside.intervals(value, named, every)
+            case _ if key in beside.UNCHECKED:
+                held += beside.numbers(key, value, beside.UNCHECKED[key])
             case _:
                 held.append(Held(path=key, stored=value))
-    failures = (*_missing(stored, folds), *_outside(stored, folds, choices))
-    return Reading(held=tuple(held), failures=failures)
+    lacking = _missing(stored, folds)
+    outside = beside.astray(stored.get("intervals"), named, every, choices)
+    return Reading(held=tuple(held), failures=(*lacking, *outside))
 
 
 def _scope_of(i: int, entry: object, folds: Folds) -> Scope | None:
@@ -140,37 +155,40 @@ def _scope_of(i: int, entry: object, folds: Folds) -> Scope | None:
     return folds.by_name[names[i]] if i < len(names) else None
 
 
-def _fold(path: str, entry: object, scope: Scope | None) -> Iterator[Held]:
-    for key, value in _items(entry):
+def _fold(
+    path: str, entry: object, scope: Scope | None, groups: Groups
+) -> Iterator[Held]:
+    for key, value in items(entry):
         below = f"{path}.{key}"
         if key in {"fold", "fold_id"}:
             continue
         if key == "threshold_selection":
             yield from _selection(below, value, scope)
         elif key == "test_metrics":
-            for group, figures in _items(value):
-                yield from _group(f"{below}.{group}", group, figures, scope)
+            for group, figures in items(value):
+                named = groups.get(group)
+                yield from _group(f"{below}.{group}", figures, scope, named)
         else:
             yield Held(path=below, stored=value)
 
 
 def _group(
-    path: str, group: str, figures: object, scope: Scope | None
+    path: str, figures: object, scope: Scope | None, named: Named | None
 ) -> Iterator[Held]:
-    if group not in GROUPS:
+    if named is None:
         yield Held(path=path, stored=figures)
         return
-    for key, value in _items(figures):
-        below, figure = f"{path}.{key}", GROUPS[group](key)
+    for key, value in items(figures):
+        below = f"{path}.{key}"
         if scope is None:
             yield Held(path=below, stored=value, why="the rows have no such fold")
         else:
-            yield over(below, value, figure, scope)
+            yield over(below, value, named(key), scope)
 
 
 def _selection(path: str, block: object, scope: Scope | None) -> Iterator[Held]:
     """The thresholds stand in every row; what they reached was measured elsewhere."""
-    for key, value in _items(block):
+    for key, value in items(block):
         below = f"{path}.{key}"
         if key in {"tau_neg", "tau_pos"} and scope is not None:
             figure = Figure(
@@ -180,7 +198,7 @@ def _selection(path: str, block: object, scope: Scope | None) -> Iterator[Held]:
             )
             yield over(below, value, figure, scope)
         else:
-            yield from _beside(below, value, _TUNED)
+            yield from numbers(below, value, _TUNED)
 
 
 def _tau(name: str, scope: Scope, choices: Choices) -> float | None:
@@ -192,10 +210,12 @@ def _tau(name: str, scope: Scope, choices: Choices) -> float | None:
     return float(tau)
 
 
-def _aggregated(path: str, block: Mapping[str, Any], folds: Folds) -> Iterator[Held]:
+def _aggregated(
+    path: str, block: Mapping[str, Any], folds: Folds, named: Named
+) -> Iterator[Held]:
     for name, statistics in block.items():
-        figure = _named(name)
-        for key, value in _items(statistics):
+        figure = named(name)
+        for key, value in items(statistics):
             below = f"{path}.{name}.{key}"
             if figure is None or key not in STATISTICS:
                 yield Held(path=below, stored=value)
@@ -214,39 +234,10 @@ def _aggregated(path: str, block: Mapping[str, Any], folds: Folds) -> Iterator[H
             )
 
 
-def _named(name: str) -> Figure | None:
+def _named(groups: Groups, name: str) -> Figure | None:
     """The figure of `group.metric`."""
     group, _, key = name.partition(".")
-    return GROUPS[group](key) if group in GROUPS else None
-
-
-def _intervals(path: str, block: Mapping[str, Any], folds: Folds) -> Iterator[Held]:
-    for name, interval in block.items():
-        for key, value in _items(interval):
-            below, figure = f"{path}.{name}.{key}", _named(name)
-            if key == "value" and figure is not None:
-                yield over(below, value, figure, folds.every)
-            else:
-                yield from _beside(below, value, _DRAWN)
-
-
-def _outside(
-    stored: Mapping[str, Any], folds: Folds, choices: Choices
-) -> Iterator[str]:
-    """Intervals that do not hold the value of all rows together."""
-    for name, interval in _items(stored.get("intervals")):
-        figure, ends = _named(name), dict(_items(interval))
-        if figure is None:
-            continue
-        try:
-            value = folds.every.value(figure, choices)
-        except NotComputableError:
-            continue
-        lo, hi = ends.get("lo"), ends.get("hi")
-        if value is None or lo is None or hi is None:
-            continue
-        if not lo <= value <= hi:
-            yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
+    return groups[group](key) if group in groups else None
 
 
 def _missing(stored: Mapping[str, Any], folds: Folds) -> Iterator[str]:
@@ -268,21 +259,7 @@ def _missing(stored: Mapping[str, Any], folds: Folds) -> Iterator[str]:
         if any(map(is_witness, folds.every.queries))
     ]
     for i, entry in enumerate(entries):
-        there = dict(_items(dict(_items(entry)).get("test_metrics")))
+        there = dict(items(dict(items(entry)).get("test_metrics")))
         for group in due:
             if not there.get(group):
                 yield f"fold_results[{i}].test_metrics has no block {group}."
-
-
-def _beside(path: str, value: object, why: str) -> Iterator[Held]:
-    """The numbers below a key that nothing recomputes."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from _beside(f"{path}.{key}", below, why)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield Held(path=path, stored=value, why=why)
-
-
-def _items(block: object) -> Iterator[tuple[str, Any]]:
-    """The keys of a block; nothing where it is none."""
-    return iter(block.items() if isinstance(block, Mapping) else ())

@@ -1,7 +1,8 @@
 """The summary of ranking lists: a block for each list, or one for each denominator.
 
 `{retriever: B, reranked: B, eval_split, eval_mode?}`, where B holds figures by cut-off
-and counts of queries, or is `{positives_only: B, all_queries: B}`.
+and counts of queries, or is `{positives_only: B, all_queries: B}`; that of siftlog
+adds `definitions`, `intervals` and `n_defined`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jobs.evidence_retrieval.verifying.choices import Queries
+from jobs.evidence_retrieval.verifying import beside
+from jobs.evidence_retrieval.verifying.choices import Choices, Queries
 from jobs.evidence_retrieval.verifying.evidence import ranking_figure
-from jobs.evidence_retrieval.verifying.figures import Scope
+from jobs.evidence_retrieval.verifying.figures import Figure, Scope
 from jobs.evidence_retrieval.verifying.held import Held, Reading, counted, over
 
 LISTS = ("retriever", "reranked")
@@ -24,23 +26,34 @@ _DENOMINATORS: Mapping[str, Queries] = {
 _WORDS = ("eval_split", "eval_mode")
 
 
-def read_lists(stored: Mapping[str, Any], scope: Scope) -> Reading:
-    """What *stored* holds, and the blocks it lacks for lists that the rows have."""
+def read_lists(stored: Mapping[str, Any], scope: Scope, choices: Choices) -> Reading:
+    """What *stored* holds, and what it lacks or contradicts by itself."""
     listed = {name for query in scope.queries for name in query.lists}
     held: list[Held] = []
-    missing: list[str] = []
+    failures: list[str] = []
     for key, value in stored.items():
         if isinstance(value, Mapping) and key in {*LISTS, *listed}:
             held += _list(key, value, scope)
-            missing += _lacking(key, value)
+            failures += _lacking(key, value)
+        elif key == "intervals":
+            held += beside.intervals(value, _named, scope)
+        elif key in beside.UNCHECKED:
+            held += beside.numbers(key, value, beside.UNCHECKED[key])
         elif key not in _WORDS:
             held.append(Held(path=key, stored=value))
-    missing += [
+    failures += [
         f"The rows have {name} lists and the summary has no block {name}."
         for name in LISTS
         if name in listed and not stored.get(name)
     ]
-    return Reading(held=tuple(held), failures=tuple(missing))
+    failures += beside.astray(stored.get("intervals"), _named, scope, choices)
+    return Reading(held=tuple(held), failures=tuple(failures))
+
+
+def _named(name: str) -> Figure | None:
+    """The figure of `list.metric`."""
+    listed, _, key = name.rpartition(".")
+    return ranking_figure(key, listed)
 
 
 def _list(name: str, block: Mapping[str, Any], scope: Scope) -> Iterator[Held]:

@@ -1,8 +1,8 @@
 """Rows of per-query files as queries: text becomes numbers, a blank cell is nothing.
 
-Two forms are known: ranking lists (`gold_ids` and `<name>_topk` columns) and
-predictions (a probability, thresholds, a state, a selected K). Rows are expected to
-have passed the readers of the job, which refuse what cannot be.
+Two forms are known, and a row may have the columns of both: ranking lists (`gold_ids`
+and `<name>_topk`) and predictions (a probability, thresholds, a state, a selected K).
+Rows are expected to have passed the readers of the job, which refuse what cannot be.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Row: TypeAlias = Mapping[str, str]
-Key: TypeAlias = tuple[str, str]  #: post and criterion
-Rankings: TypeAlias = Mapping[Key, Sequence[str]]
+"""The cells of a query by the name of their column."""
 
 PROBABILITIES = ("p4_prob_calibrated", "p4_prob_raw")
 """The first of these columns that any row fills is the probability."""
 
 GIVEN = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
 """Figures of one query that a file may hold without what they were made of."""
-
-RANKING = "ranking"
-"""The name of the list that came beside the rows."""
 
 _TOPK = "_topk"
 _TRUTH = {"0": False, "1": True, "": None}
@@ -64,17 +60,11 @@ def found(gold: Iterable[str], ranked: Sequence[str]) -> Found:
     return Found(ranks=ranks, gold=len(wanted), length=len(ranked))
 
 
-def read_queries(
-    rows: Iterable[Row],
-    *,
-    rankings: Rankings | None = None,
-    probability: str | None = None,
-) -> list[Query]:
+def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[Query]:
     """The queries of *rows*, in file order.
 
     Args:
         rows: cells by column name, as `csv.DictReader` gives them.
-        rankings: a list of ids by post and criterion, for files that hold none.
         probability: the column of the probability; none: the first of
             `PROBABILITIES` that is filled.
 
@@ -85,30 +75,26 @@ def read_queries(
     column = probability or next(
         (name for name in PROBABILITIES if any(row.get(name) for row in table)), ""
     )
-    return [_query(row, column, rankings or {}) for row in table]
+    return [_query(row, column) for row in table]
 
 
-def _query(row: Row, probability: str, rankings: Rankings) -> Query:
+def _query(row: Row, probability: str) -> Query:
     gold = _split(row.get("gold_sent_uids") or row.get("gold_ids") or "")
-    lists = {
-        name.removesuffix(_TOPK): found(gold, _split(cell))
-        for name, cell in row.items()
-        if name.endswith(_TOPK)
-    }
-    beside = rankings.get((row["post_id"], row["criterion_id"]))
-    if beside is not None:
-        lists[RANKING] = found(gold, beside)
-    truth = bool(gold) if "gold_ids" in row else _truth(row)
     return Query(
         fold=row.get("fold_id", ""),
-        truth=truth,
+        # a file of lists says it by its gold alone
+        truth=_truth(row) if "has_evidence_gold" in row else bool(gold),
         p=_number(row, probability),
         state=row.get("state", ""),
         tau_neg=_number(row, "tau_neg"),
         tau_pos=_number(row, "tau_pos"),
         pool=_whole(row, "n_candidates"),
         selected=_whole(row, "selected_k"),
-        lists=lists,
+        lists={
+            name.removesuffix(_TOPK): found(gold, _split(cell))
+            for name, cell in row.items()
+            if name.endswith(_TOPK)
+        },
         given={name: float(row[name]) for name in GIVEN if row.get(name)},
     )
 
@@ -118,7 +104,7 @@ def _split(cell: str) -> list[str]:
 
 
 def _truth(row: Row) -> bool | None:
-    cell = row.get("has_evidence_gold", "")
+    cell = row["has_evidence_gold"]
     if cell not in _TRUTH:
         raise ValueError(f"has_evidence_gold holds {cell!r}, not 0 or 1.")
     return _TRUTH[cell]

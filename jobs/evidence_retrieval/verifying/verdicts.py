@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.verifying.figures import NotComputableError, Scope
 from jobs.evidence_retrieval.verifying.folds_layout import read_folds
 from jobs.evidence_retrieval.verifying.held import Held
 from jobs.evidence_retrieval.verifying.lists_layout import read_lists
-from jobs.evidence_retrieval.verifying.queries import Rankings, Row, read_queries
+from jobs.evidence_retrieval.verifying.queries import Row, read_queries
 from jobs.evidence_retrieval.verifying.verification import Comparison, Verification
 
 TOLERANCE = 1e-9
@@ -26,28 +26,30 @@ def verify(
     stored: Mapping[str, Any],
     *,
     choices: Choices = SIFTLOG,
-    rankings: Rankings | None = None,
+    ranking: str = "reranked",
     probability: str | None = None,
     tolerance: float = TOLERANCE,
 ) -> Verification:
     """Recompute from per-query rows every number that a stored summary holds.
 
     Args:
-        rows: of a file with ranking lists or of one with predictions, in file order.
+        rows: of a file with ranking lists, or with predictions, or with the columns
+            of both, in file order.
         stored: the summary, as `json.loads` gives it.
         choices: the definitions to read it by.
-        rankings: lists by post and criterion, beside rows that hold none.
+        ranking: the list that evidence figures are about, in the columns
+            `<ranking>_topk`.
         probability: the column of the probability, where it is not the usual one.
         tolerance: the largest difference that is still equal.
 
     Raises:
         ValueError: a cell of the rows that should be a number is none.
     """
-    scope = Scope(read_queries(rows, rankings=rankings, probability=probability))
-    has_folds = "fold_results" in stored or "aggregated_metrics" in stored
-    reading = (
-        read_folds(stored, scope, choices) if has_folds else read_lists(stored, scope)
-    )
+    scope = Scope(read_queries(rows, probability))
+    if "fold_results" in stored or "aggregated_metrics" in stored:
+        reading = read_folds(stored, scope, choices, ranking)
+    else:
+        reading = read_lists(stored, scope, choices)
     return Verification(
         comparisons=tuple(_compare(held, choices, tolerance) for held in reading.held),
         contradictions=reading.failures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,14 +43,10 @@ def rows_of(a: SetA) -> list[Row]:
             "n_candidates": str(a.pool[i]),
             "selected_k": str(chosen[i]),
             "gold_sent_uids": "|".join(a.gold(int(i))),
+            "reranked_topk": "|".join(a.ranked(int(i)) if a.y[i] else ()),
         }
         for i in a.index
     ]
-
-
-def rankings_of(a: SetA) -> dict[tuple[str, str], Sequence[str]]:
-    """The list of each query that has evidence."""
-    return {(a.post[i], f"A.{i % 10 + 1}"): a.ranked(int(i)) for i in a.index if a.y[i]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,6 @@ from tests.jobs.evidence_retrieval.stored_results import (
     PUBLISHED_CV,
     TAU_POS,
     Row,
-    rankings_of,
     rows_of,
     summary_of,
 )
@@ -37,7 +36,6 @@ class Stored:
 
     a: SetA
     rows: list[Row]
-    rankings: dict[tuple[str, str], Any]
     summary: dict[str, Any]
 
     def verified(
@@ -45,9 +43,7 @@ class Stored:
     ) -> Verification:
         summary = copy.deepcopy(self.summary)
         change(summary)
-        return verify(
-            self.rows, summary, rankings=self.rankings, choices=PROFILES[profile]
-        )
+        return verify(self.rows, summary, choices=PROFILES[profile])
 
     def with_value(self, path: str, value: object) -> Comparison:
         """What becomes of *value* where *path* holds it."""
@@ -77,7 +73,7 @@ def put(summary: dict[str, Any], path: str, value: object) -> None:
 @pytest.fixture(scope="module")
 def stored() -> Stored:
     a = set_a()
-    return Stored(a=a, rows=rows_of(a), rankings=rankings_of(a), summary=summary_of(a))
+    return Stored(a=a, rows=rows_of(a), summary=summary_of(a))
 
 
 def test_every_number_of_a_full_size_summary_is_equal(stored: Stored) -> None:
@@ -103,11 +99,10 @@ def test_a_summary_with_other_definitions_is_equal_under_its_profile(
     own = verify(
         stored.rows,
         summary,
-        rankings=stored.rankings,
         choices=PROFILES["published-cv"],
     )
     assert own.tally == {"equal": 340, "not computable": 6}
-    ours = verify(stored.rows, summary, rankings=stored.rankings)
+    ours = verify(stored.rows, summary)
     assert ours.failures == ()
     assert ours.tally["other definition"] == 114
     assert ours.tally["differs"] == 0
@@ -137,7 +132,7 @@ def test_states_at_the_edge_and_those_of_the_column_are_told_apart(
     rows = [{**row, "state": "POS"} for row in stored.rows]
     summary = copy.deepcopy(stored.summary)
     put(summary, f"{FIRST}.deployment.pos_rate", 1.0)
-    column = verify(rows, summary, rankings=stored.rankings)
+    column = verify(rows, summary)
     (found,) = (
         c for c in column.comparisons if c.path == f"{FIRST}.deployment.pos_rate"
     )
@@ -156,7 +151,7 @@ def test_a_probability_at_a_threshold_that_does_not_count_is_named(
     assert at
     share = sum(row["has_evidence_gold"] == "1" for row in above) / len(above)
     put(summary, path, share)
-    found = verify(rows, summary, rankings=stored.rankings)
+    found = verify(rows, summary)
     assert [(c.verdict, c.why) for c in found.comparisons if c.path == path] == [
         ("other definition", "strict=True")
     ]

@@ -49,11 +49,10 @@ def compared(
     value: object,
     *,
     choices: Choices = SIFTLOG,
-    rankings: Mapping[tuple[str, str], Sequence[str]] | None = None,
 ) -> Comparison:
     """What becomes of one value that the only fold has."""
     summary = {"fold_results": [{"test_metrics": {group: {key: value}}}]}
-    found = verify(rows, summary, choices=choices, rankings=rankings)
+    found = verify(rows, summary, choices=choices)
     return found.comparisons[0]
 
 
@@ -180,23 +179,28 @@ def test_figures_that_rows_only_state_are_averaged_as_given() -> None:
     for key in ("ndcg@10", "recall@10", "mrr@10"):
         found = compared(rows, "evidence", key, 0.75)
         assert found.verdict == "not computable"
-        assert "hold no ranking from which" in found.why
-
-
-RANKED = {
-    ("post_0", "A.1"): ["a", "b", "c"],
-    ("post_1", "A.1"): ["d", "e"],
-    ("post_2", "A.1"): ["f"],
-}
+        assert "hold no reranked from which" in found.why
 
 
 def with_lists() -> list[Row]:
     return [
-        row(0, has_evidence_gold=1, gold_sent_uids="b|x", selected_k=2),
-        row(1, has_evidence_gold=1, gold_sent_uids="d", selected_k=5),
+        row(
+            0,
+            has_evidence_gold=1,
+            reranked_topk="a|b|c",
+            gold_sent_uids="b|x",
+            selected_k=2,
+        ),
+        row(
+            1,
+            has_evidence_gold=1,
+            reranked_topk="d|e",
+            gold_sent_uids="d",
+            selected_k=5,
+        ),
         # positive, but nobody said where: it counts 0
-        row(2, has_evidence_gold=1, gold_sent_uids="", selected_k=0),
-        row(3, has_evidence_gold=0, gold_sent_uids="", selected_k=1),
+        row(2, has_evidence_gold=1, reranked_topk="f", gold_sent_uids="", selected_k=0),
+        row(3, has_evidence_gold=0, reranked_topk="", gold_sent_uids="", selected_k=1),
     ]
 
 
@@ -222,7 +226,7 @@ def with_lists() -> list[Row]:
 def test_lists_are_measured_at_the_selected_k_and_at_fixed_ones(
     key: str, stored: float, why: str
 ) -> None:
-    found = compared(with_lists(), "evidence", key, stored, rankings=RANKED)
+    found = compared(with_lists(), "evidence", key, stored)
     assert (found.verdict, found.why) == ("other definition" if why else "equal", why)
 
 

@@ -7,12 +7,33 @@ lives in `operations.json` and not here.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from runner.figure import Figure
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A bound that somebody set for a metric."""
+
+    sense: Literal[">=", ">", "<=", "<"]
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.sense} {self.bound:g}"
+
+    def is_met(self, value: float) -> bool:
+        """Whether *value* is on the right side of the bound."""
+        return _SENSES[self.sense](value, self.bound)
+
+
+_SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +49,33 @@ class Metric:
     hi: float | None = None
     definition: str = ""  #: name@version and every parameter
     note: str | None = None  #: such as "assumes independent questions"
+    meaning: str = ""
+    """What it tells a reader who is no statistician, in one line. A metric with one is
+    a headline of the report; without, a detail."""
+    mean: float | None = None  #: over parts, such as folds, where `value` pools them
+    std: float | None = None  #: over the same parts, ddof 1
+    target: Target | None = None
+
+    @property
+    def verdict(self) -> Literal["pass", "fail", "undecided"] | None:
+        """How it stands to its target; undecided: the interval lies on both sides."""
+        if self.target is None or self.value is None:
+            return None
+        ends = {
+            self.target.is_met(self.value if end is None else end)
+            for end in (self.lo, self.hi)
+        }
+        if len(ends) > 1:
+            return "undecided"
+        return "pass" if ends == {True} else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
+
+    Its name may put it into a folder, as in `openai_gpt-4o/per_query`; so may that of
+    an artifact.
 
     A table with a row per paper or question is declared without them; they come as
     `Row`s of its name, in the details.
@@ -115,6 +158,7 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
+    figures: tuple[Figure, ...] = ()
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)

@@ -61,6 +61,8 @@ class Predictions:
     state: States | None = None  #: (Q,) as the gate or the file says, or UNKNOWN
     k: Ints | None = None  #: (Q,) sentences selected, or UNKNOWN
     k_rule: str = "K"  #: "K" where it is chosen by query, "10" where it is fixed
+    sweep: Mapping[float, Ints] = field(default_factory=dict)
+    """(Q,) K under other gammas of the mass rule, or UNKNOWN; by gamma, rising."""
     lists: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
     final: str = ""  #: the list that a reader sees

@@ -91,7 +91,16 @@ from jobs.metrics.intervals import (
     wilson,
 )
 from jobs.metrics.multilabel import Multilabel, multilabel
-from jobs.metrics.ranking import Hits, Rules, evaluate, fuse_rrf, hits, order
+from jobs.metrics.ranking import (
+    Hits,
+    Rules,
+    Selected,
+    evaluate,
+    fuse_rrf,
+    hits,
+    order,
+    select,
+)
 from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
 from jobs.metrics.screening import (
     atd,
@@ -149,6 +158,7 @@ __all__ = [
     "RiskCoverage",
     "Rules",
     "RunFile",
+    "Selected",
     "Share",
     "aggregate",
     "agreement",
@@ -223,6 +233,7 @@ __all__ = [
     "screening_ap",
     "screening_loss",
     "screening_ndcg",
+    "select",
     "set_recall",
     "sign_flip",
     "std",

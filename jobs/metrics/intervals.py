@@ -189,8 +189,20 @@ class Resamples:
             value_of: its value under each row of a block of `multiplicities`; NaN
                 where it has none.
         """
-        values = [value_of(block) for block in self.multiplicities()]
-        return self._interval(np.concatenate(values) if values else np.empty(0))
+        return self.intervals_of([value_of])[0]
+
+    def intervals_of(
+        self, values_of: Sequence[Callable[[Counts], Floats]]
+    ) -> tuple[Interval, ...]:
+        """The intervals of many such statistics from one pass over the replicates."""
+        values = np.empty((len(values_of), self._b))
+        start = 0
+        for block in self.multiplicities():
+            end = start + len(block)
+            for row, value_of in zip(values, values_of, strict=True):
+                row[start:end] = value_of(block)
+            start = end
+        return tuple(map(self._interval, values))
 
     def multiplicities(self) -> Iterator[Counts]:
         """How often each cluster was drawn, in blocks of replicates x clusters.

@@ -189,6 +189,33 @@ def evaluate(
     return measures
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What the first K of each list hold, where every query has its own K."""
+
+    recall: Floats  #: (Q,) NaN without gold
+    precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown
+    shown: Ints  #: (Q,) K, cut at the list's end
+
+
+def select(found: Hits, k: Ints) -> Selected:
+    """Cut each list at its own *k*, which may be 0 or beyond the list.
+
+    Raises:
+        ValueError: where a k is negative.
+    """
+    if (wrong := k < 0).any():
+        index = int(np.argmax(wrong))
+        raise ValueError(f"k holds {k[index]} at index {index}, not 0 or more.")
+    shown = np.minimum(k, found.lengths)
+    right = _running(found.is_hit)[np.arange(len(shown)), shown]
+    return Selected(
+        recall=quotient(right, found.relevant),
+        precision=np.nan_to_num(quotient(right, shown)),
+        shown=shown,
+    )
+
+
 def _running(columns: Floats | Bools) -> Floats:
     """Running totals along the ranks, that of nothing in front."""
     totals = np.zeros((columns.shape[0], columns.shape[1] + 1))

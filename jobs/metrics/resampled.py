@@ -122,8 +122,9 @@ def ece_of(
     ).reshape(clusters, bins)
     sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
 
+    # the last clusters may be without rows, where only some rows are looked at
     def errors(block: Counts) -> Floats:
-        drawn = block.astype(np.float64)
+        drawn = block[:, :clusters].astype(np.float64)
         # `einsum` adds in a fixed order; a matrix product would ask BLAS
         apart = np.abs(np.einsum("ij,jk->ik", drawn, gaps)).sum(axis=1)
         return quotient(apart, np.einsum("ij,j->i", drawn, sizes))

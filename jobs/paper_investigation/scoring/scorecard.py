@@ -9,7 +9,6 @@ from jobs.paper_investigation.artifacts import (
     EVAL_RESULTS,
     FILES,
     file_name,
-    slugs,
 )
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
@@ -29,6 +28,7 @@ from jobs.paper_investigation.summary.variants import variants_text
 from jobs.paper_investigation.tallies.headline import HEADLINES, SCORE
 from jobs.paper_investigation.tallies.measure import plain
 from jobs.paper_investigation.tallies.survey import Survey, survey
+from jobs.slugs import slugs
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Metric, Scorecard
 

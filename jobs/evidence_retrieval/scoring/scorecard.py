@@ -1,0 +1,70 @@
+"""Scores a sheet: everything measured, as metrics, tables, files and a text."""
+
+from __future__ import annotations
+
+from jobs.evidence_retrieval.artifacts.documents import documents
+from jobs.evidence_retrieval.artifacts.long import LongFiles
+from jobs.evidence_retrieval.artifacts.naming import Places
+from jobs.evidence_retrieval.artifacts.summary_json import summary_json
+from jobs.evidence_retrieval.artifacts.tables import short_tables
+from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.queries import Sheet
+from jobs.evidence_retrieval.scoring.results import Results, measured
+from jobs.evidence_retrieval.settings import INPUTS
+from jobs.evidence_retrieval.summary.terminal import run_text
+from jobs.metrics.checks import check_metrics
+from runner.scorecard import Artifact, Finding, Scorecard
+
+
+def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
+    """All metrics, tables and artifacts of a sheet; pure."""
+    settings = dataset.settings
+    results = measured(sheet, settings)
+    models = {model: results.metrics(model) for model in results.models}
+    contradictions = [
+        finding for metrics in models.values() for finding in check_metrics(metrics)
+    ]
+    findings = (
+        *dataset.findings,
+        *sheet.findings,
+        *sheet.leakage,
+        *contradictions,
+    )
+    places = Places(tuple(models))
+    long_files = LongFiles(results)
+    return Scorecard(
+        models=models,
+        summary=run_text(results, findings),
+        worth_explaining=_worst(results),
+        tables=(*short_tables(results), *long_files.tables()),
+        findings=findings,
+        artifacts=(
+            *documents(sheet, _consistency(sheet, contradictions), places),
+            *(
+                Artifact(
+                    name=places.one(model, "summary.json"),
+                    text=summary_json(own, sheet, settings),
+                )
+                for model, own in results.models.items()
+            ),
+            *long_files.artifacts(),
+        ),
+        details=long_files,
+        settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
+        missing=sheet.missing,
+        stale=sheet.stale,
+    )
+
+
+def _consistency(sheet: Sheet, contradictions: list[Finding]) -> list[Finding]:
+    return [*sheet.findings, *contradictions]
+
+
+def _worst(results: Results) -> str:
+    """A query with evidence that the first model with a list found the least of."""
+    for own in results.models.values():
+        final = own.block.final
+        if final is not None and len(final.rows):
+            found = final.values["mrr"]
+            return own.block.queries.key(int(final.rows[int(found.argmin())]))
+    return ""

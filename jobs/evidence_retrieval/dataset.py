@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.stages.bm25 import Idf
+from jobs.evidence_retrieval.stages.tokens import tokens
 from runner.scorecard import Finding
 
 
@@ -56,12 +58,19 @@ class Dataset:
     folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
     configs: tuple[Config, ...] = STANDARD
     findings: tuple[Finding, ...] = ()
+    idf: Idf | None = field(init=False, repr=False, compare=False)
+    """Of all sentences, where the settings ask for it; None: each pool has its own."""
     _posts: Mapping[str, Post] = field(init=False, repr=False, compare=False)
     _criteria: Mapping[str, Criterion] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         posts = {post.id: post for post in self.posts}
         criteria = {criterion.id: criterion for criterion in self.criteria}
+        idf = None
+        if self.settings.idf == "dataset":
+            texts = (each.text for post in self.posts for each in post.sentences)
+            idf = Idf([tokens(text) for text in texts])
+        object.__setattr__(self, "idf", idf)
         object.__setattr__(self, "_posts", posts)
         object.__setattr__(self, "_criteria", criteria)
 

@@ -56,6 +56,22 @@ class Settings(BaseModel):
     against: Path | None = Field(
         None, description="stored summary.json whose numbers are recomputed"
     )
+    per_query: Path | None = Field(
+        None, description="to import: CSV of predictions or ranked lists"
+    )
+    rankings: tuple[str, ...] = Field(
+        (), description="to import: JSONL of ranked lists, [NAME=]FILE by model"
+    )
+    gamma_sweep: Path | None = Field(
+        None, description="to import: CSV of K under each gamma"
+    )
+    qrels: Path | None = Field(None, description="to import: judgements for trec_eval")
+    run: Path | None = Field(None, description="to import: a run for trec_eval")
+    qid_sep: str = Field(
+        "|",
+        min_length=1,
+        description="between post and criterion in the query ids of both",
+    )
     allow_ragged: bool = Field(
         default=False, description="read missing trailing fields as blank"
     )
@@ -84,7 +100,7 @@ class Settings(BaseModel):
     )
     max_sentences: int = Field(200, ge=1, description="longest post that is asked")
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="output tokens of a reply")
+    max_output_tokens: int = Field(1024, ge=1, description="output tokens a query")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

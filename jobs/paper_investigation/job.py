@@ -7,30 +7,15 @@ libraries that `siftlog jobs` and a run's first call must not wait for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from jobs.paper_investigation import baseline, check, load, plan, reading
 from jobs.paper_investigation import request as asking
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.settings import Settings as JobSettings
-from runner.job import Answers, Importer, InputFile, Job
+from runner.job import Answers, Importer, InputFile, Job, Prepared
 from runner.request import ChatRequest
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
-
-
-class Prepared(Protocol):
-    """What a `siftlog prepare` subcommand prints."""
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        ...
-
-    @property
-    def json(self) -> dict[str, object]:
-        """For `--json`."""
-        ...
 
 
 class PaperInvestigation(Job):

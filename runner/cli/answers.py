@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import click
@@ -111,7 +112,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     if what in job_names():
         job = load_job(what)
         settings = session.typed_settings(job, flags, given, {})
-        dataset = job.load(session.with_sample(job, settings))
+        dataset = job.load(session.startable(job, settings))
         text(_explainer(job)(dataset, None, tuple(items)))
         return DONE
     folder = resolve(given["runs_dir"], what)
@@ -140,11 +141,24 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
 @click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
 @choices.config
 @choices.sets
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the data goes that SUBCOMMAND builds.",
+)
 @choices.as_json
-def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def prepare(
+    job_name: str,
+    words: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
     """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
     from runner.cli import session
     from runner.errors import UsageError
+    from runner.job import PreparedData
     from runner.registry import load_job
 
     job = load_job(job_name)
@@ -155,6 +169,16 @@ def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) 
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
     report = offers[names[0]](session.with_sample(job, settings))
+    builds = isinstance(report, PreparedData)
+    if builds and out is None:
+        raise UsageError(f"{names[0]} builds a file; say where with --out.")
+    if out is not None:
+        if not builds:
+            raise UsageError(f"{names[0]} builds no file; leave out --out.")
+        try:
+            out.write_bytes("".join(f"{line}\n" for line in report.lines).encode())
+        except OSError as error:
+            raise UsageError(f"{out} cannot be written: {error.strerror}.") from error
     if as_json:
         record(report.json)
     else:

@@ -82,6 +82,19 @@ def with_sample(job: Job, settings: BaseModel) -> BaseModel:
     return filled
 
 
+def startable(job: Job, settings: BaseModel) -> BaseModel:
+    """Settings of a run, the sample's where no input was named.
+
+    Raises:
+        UsageError: An input that the job cannot do without is missing.
+    """
+    filled = with_sample(job, settings)
+    require = getattr(job, "require", None)
+    if require is not None:
+        require(filled)
+    return filled
+
+
 def engine_options(
     given: Mapping[str, Any], file: Mapping[str, Any], **fixed: object
 ) -> RunOptions:

@@ -32,13 +32,17 @@ class Bm25:
 
     def scores(self, query: str) -> list[float]:
         """The score of each sentence; each distinct word of the query counts once."""
+        return [math.fsum(shares.values()) for shares in self.shares(query)]
+
+    def shares(self, query: str) -> list[dict[str, float]]:
+        """What each word of the query adds to the score of each sentence."""
         words = dict.fromkeys(tokens(query))
         return [
-            math.fsum(
-                self._idf.of(word) * counts[word] / (counts[word] + load)
+            {
+                word: self._idf.of(word) * counts[word] / (counts[word] + load)
                 for word in words
                 if word in counts
-            )
+            }
             for counts, load in zip(self._counts, self._loads, strict=True)
         ]
 

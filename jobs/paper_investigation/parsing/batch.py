@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jobs.paper_investigation.parsing.json_scan import Object, objects
+from jobs.json_scan import Object, objects
 from runner.reply import Reply
 
 # More digits number no question, and Python refuses to read thousands of them.

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jobs.json_scan import wellformed
 from jobs.paper_investigation.parsing.batch import Batch, number_answers
-from jobs.paper_investigation.parsing.json_scan import wellformed
 from jobs.paper_investigation.parsing.p_values import BOUNDS, is_not_found
 from jobs.paper_investigation.parsing.values import (
     LETTERS,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from jobs.paper_investigation.parsing.json_scan import last_object
+from jobs.json_scan import last_object
 from jobs.paper_investigation.parsing.values import LETTERS, Letter, unread
 from runner.reply import ParseFailure, Reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.paper_investigation.parsing.json_scan import arrays, wellformed
+from jobs.json_scan import arrays, wellformed
 from jobs.paper_investigation.parsing.values import VariantList, unread
 from runner.reply import ParseFailure, Reply
 

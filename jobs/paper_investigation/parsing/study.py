@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jobs.paper_investigation.parsing.json_scan import Object, last_object, wellformed
+from jobs.json_scan import Object, last_object, wellformed
 from jobs.paper_investigation.parsing.values import StudyAnswer, unread
 from runner.reply import ParseFailure, Reply
 

@@ -61,6 +61,15 @@ def objects(text: str, wanted: Callable[[Object], bool]) -> Iterator[Object]:
         start = text.find("{", end)
 
 
+def whole_object(text: str) -> Object | None:
+    """The JSON object that *text* is from end to end, if it is one."""
+    try:
+        value = _OBJECTS.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def last_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
     """The last of `objects`."""
     last = deque(objects(text, wanted), maxlen=1)

@@ -1,0 +1,161 @@
+"""Puts together what several files say of one query.
+
+The first file is read as a stream; those beside it are held, because their lines may
+stand in any order. Every file is read to its end before the first query is given, so
+that nothing is half imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from jobs.evidence_retrieval.importing.given import Given, united
+from jobs.evidence_retrieval.importing.source import Part, Source
+from jobs.noticed import Noticed
+from runner.scorecard import Finding
+
+Query: TypeAlias = tuple[str, str]
+"""Post and criterion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A file and the reader of its format."""
+
+    source: Source
+    read: Callable[[Source], Iterator[Part]]
+    judges_posts: bool = False  #: a post that it names is judged for every criterion
+
+    @property
+    def name(self) -> str:
+        """The file, for errors and findings."""
+        return self.source.path.name
+
+
+def joined(readings: Sequence[Reading], noticed: Noticed) -> Iterator[Part]:
+    """Each query once, in the order of the first file, then of the others.
+
+    Raises:
+        DatasetError: a file is off, names a query twice or a post in two folds, or two
+            files give the same thing of the same model.
+    """
+    first, *others = readings
+    held: dict[Query, Part] = {}
+    criteria: dict[str, set[str]] = {}
+    for reading in others:
+        for part in _distinct(reading, criteria):
+            known = held.get(part.query)
+            held[part.query] = part if known is None else _both(known, part, noticed)
+    for part in _distinct(first, criteria):
+        if part.query in held:
+            _both(part, held[part.query], noticed)
+    _compare_criteria(first, criteria, noticed)
+    findings = noticed.findings()
+    judged = _judged(readings)
+    for part in first.read(first.source):
+        beside = held.pop(part.query, None)
+        whole = part if beside is None else _both(part, beside, Noticed())
+        yield _completed(whole, judged, findings)
+        findings = ()
+    for part in held.values():
+        yield _completed(part, judged, findings)
+        findings = ()
+
+
+def _distinct(reading: Reading, criteria: dict[str, set[str]]) -> Iterator[Part]:
+    """The parts of a file, each query once, each post in one fold."""
+    lines: dict[Query, str] = {}
+    folds: dict[str, str] = {}
+    own = criteria.setdefault(reading.name, set())
+    for part in reading.read(reading.source):
+        line = lines.setdefault(part.query, part.where)
+        if line is not part.where:
+            raise part.error(
+                f"post {part.post} and criterion {part.criterion} stand at {line} "
+                "already (keep one of the two)"
+            )
+        fold = part.truth.fold
+        if fold is not None and folds.setdefault(part.post, fold) != fold:
+            raise part.error(
+                f"fold_id is {fold}, but post {part.post} is in fold "
+                f"{folds[part.post]} already (a post belongs to one fold)"
+            )
+        own.add(part.criterion)
+        yield part
+
+
+def _both(part: Part, other: Part, noticed: Noticed) -> Part:
+    """What two files say of one query."""
+    _compare_truth(part, other, noticed)
+    given = dict(part.given)
+    for model, said in other.given.items():
+        mine = given.get(model, Given())
+        for name in mine.lists.keys() & said.lists.keys():
+            raise other.error(
+                f"the list {name} of this query stands at {part.where} already (give "
+                "one of the two files to another model: --rankings NAME=FILE)"
+            )
+        for name in mine.probs.keys() & said.probs.keys():
+            raise other.error(
+                f"{name} of this query stands at {part.where} already (import the two "
+                "files as separate runs)"
+            )
+        given[model] = united(mine, said)
+    return replace(part, truth=united(part.truth, other.truth), given=given)
+
+
+def _compare_truth(part: Part, other: Part, noticed: Noticed) -> None:
+    """Two files should say the same of what is true; else the first counts."""
+    one, two = part.truth, other.truth
+    gold = (one.gold, two.gold)
+    differ = {
+        "gold": None not in gold and set(one.gold or ()) != set(two.gold or ()),
+        "has_evidence": None not in (one.y, two.y) and one.y != two.y,
+        "fold_id": None not in (one.fold, two.fold) and one.fold != two.fold,
+    }
+    for name in (name for name, is_so in differ.items() if is_so):
+        noticed.add(
+            "files_disagree",
+            "error",
+            name,
+            f"Two files say different things of {name}; the first one counts.",
+            example=f"{part.where} and {other.where}",
+        )
+
+
+def _compare_criteria(
+    first: Reading, criteria: dict[str, set[str]], noticed: Noticed
+) -> None:
+    mine = criteria[first.name]
+    for name, own in criteria.items():
+        if odd := sorted(own ^ mine):
+            noticed.add(
+                "criteria_differ",
+                "warn",
+                name,
+                f"{first.name} has {len(mine)} criteria and {name} has {len(own)}; "
+                "some stand in one of the two only.",
+                example=odd[0],
+                n=len(odd),
+            )
+
+
+def _judged(readings: Sequence[Reading]) -> frozenset[str]:
+    return frozenset(
+        part.post
+        for reading in readings
+        if reading.judges_posts
+        for part in reading.read(reading.source)
+    )
+
+
+def _completed(
+    part: Part, judged: frozenset[str], findings: tuple[Finding, ...]
+) -> Part:
+    """A query of a judged post that is not mentioned has no evidence."""
+    truth = replace(part.truth, noticed=findings)
+    if truth.gold is None and truth.y is None and part.post in judged:
+        truth = replace(truth, gold=())
+    return replace(part, truth=truth)

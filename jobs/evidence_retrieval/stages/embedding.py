@@ -1,0 +1,25 @@
+"""How near the sentences of a post are to each criterion, by their vectors."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def cosines(criteria: Floats, sentences: Floats) -> Floats:
+    """The cosine of each criterion with each sentence, (criteria, sentences).
+
+    Rows must have a length above zero, which parsing has seen to.
+    """
+    return _units(criteria) @ _units(sentences).T
+
+
+def _units(rows: Floats) -> Floats:
+    # by the largest entry first: squares of very small or large numbers would vanish
+    scaled = rows / np.abs(rows).max(axis=1, keepdims=True)
+    units: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return units

@@ -21,6 +21,7 @@ from jobs.evidence_retrieval.parsing.values import (
     PostVectors,
 )
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import ranked
@@ -71,18 +72,17 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
     `unparsed_parent`.
     """
     (answer,) = group
-    try:
-        match answer.task.stage:
-            case "assess":
-                yield from _after_assess(dataset, answer)
-            case "embed":
-                yield from _after_embed(dataset, answer)
-            case "rerank":
-                yield from _after_window(dataset, answer)
-            case _:
-                return
-    except KeyError:  # the data no longer holds the query: nothing follows from it
+    if answer.parsed == UNKNOWN:
         return
+    match answer.task.stage:
+        case "assess":
+            yield from _after_assess(dataset, answer)
+        case "embed":
+            yield from _after_embed(dataset, answer)
+        case "rerank":
+            yield from _after_window(dataset, answer)
+        case _:
+            return
 
 
 class _Post:

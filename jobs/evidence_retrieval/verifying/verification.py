@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Outcome: TypeAlias = Literal[
     "equal", "other definition", "differs", "not computable", "unknown key"
@@ -76,7 +76,8 @@ class Verification:
     @property
     def summary(self) -> str:
         """One line for a terminal."""
-        told = [f"{n} {verdict}" for verdict, n in self.tally.items()]
+        tally = self.tally
+        told = [f"{tally[v]} {v}" for v in get_args(Outcome) if v in tally]
         line = ", ".join([f"{self.compared} numbers compared", *told])
         largest = self.largest_difference
         return line if largest is None else f"{line}; largest difference {largest!r}"

@@ -151,9 +151,12 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
     summary: str  #: the text that a terminal shows
+    headline: str = ""  #: path of the metric that a scoring is judged by
     worth_explaining: str = ""  #: the item a reader should look at first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failures: tuple[str, ...] = ()
+    """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
     figures: tuple[Figure, ...] = ()
     details: Iterable[Detail] = ()

@@ -10,6 +10,7 @@ from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.queries import Sheet
+from jobs.evidence_retrieval.scoring.against import checked
 from jobs.evidence_retrieval.scoring.results import Results, measured
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
@@ -31,9 +32,10 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
     )
     places = Places(tuple(models))
     long_files = LongFiles(results)
-    return Scorecard(
+    card = Scorecard(
         models=models,
         summary=run_text(results, findings),
+        headline=_headline(results),
         worth_explaining=_worst(results),
         tables=(*tables, *long_files.tables()),
         findings=findings,
@@ -53,6 +55,20 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
     )
+    return checked(card, results, dataset.stored)
+
+
+def _headline(results: Results) -> str:
+    """The area of the gate, or where there is none how well the final list is ordered.
+
+    The first of them that the first model has; empty where it has none.
+    """
+    for own in results.models.values():
+        known = own.by_path()
+        final = own.block.prediction.final
+        paths = ("auroc", "ndcg@10", f"{final}.ndcg@10")
+        return next((path for path in paths if path in known), "")
+    return ""
 
 
 def _worst(results: Results) -> str:

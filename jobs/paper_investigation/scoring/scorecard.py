@@ -25,7 +25,7 @@ from jobs.paper_investigation.summary.investigation import investigation_text
 from jobs.paper_investigation.summary.questions import questions_text
 from jobs.paper_investigation.summary.terminal import Results, run_text
 from jobs.paper_investigation.summary.variants import variants_text
-from jobs.paper_investigation.tallies.headline import SCORE
+from jobs.paper_investigation.tallies.headline import HEADLINES, SCORE
 from jobs.paper_investigation.tallies.measure import plain
 from jobs.paper_investigation.tallies.survey import Survey, survey
 from jobs.slugs import slugs
@@ -71,6 +71,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
                 findings=noticed,
             )
         ),
+        headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,

@@ -9,9 +9,9 @@ from jobs.evidence_retrieval.artifacts.summary_json import summary_json
 from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
-from jobs.evidence_retrieval.scoring.results import Results, measured
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
 from runner.scorecard import Artifact, Scorecard

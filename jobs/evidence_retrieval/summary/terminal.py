@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.evidence_retrieval.measuring.comparing import Gap
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
-from jobs.evidence_retrieval.scoring.comparing import Gap
-from jobs.evidence_retrieval.scoring.results import ModelResults, Results
 from jobs.metrics.gate import STATES
 from runner.scorecard import Finding, Metric
 from store.printable import printable

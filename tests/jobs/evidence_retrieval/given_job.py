@@ -48,7 +48,7 @@ class GivenJob(Job):
         positive = int((sheet.queries.y == 1).sum())
         n = len(sheet.queries)
         metric = Metric(path="positives", value=positive, n=n, definition="count@1")
-        metrics = {model: (metric,) for model in sheet.models}
+        metrics = dict.fromkeys(sheet.models, (metric,))
         return Scorecard(
             models=metrics,
             summary=f"{n} queries, {positive} positive",

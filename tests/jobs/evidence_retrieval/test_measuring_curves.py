@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.scoring.block import Block, block_of
-from jobs.evidence_retrieval.scoring.curves import (
+from jobs.evidence_retrieval.measuring.block import Block, block_of
+from jobs.evidence_retrieval.measuring.curves import (
     bins,
     k_by_state,
     risk,
     separation,
     states_by_fold,
 )
-from jobs.evidence_retrieval.scoring.drawing import Draws
+from jobs.evidence_retrieval.measuring.drawing import Draws
 from tests.jobs.evidence_retrieval.sheets import full_sheet, settings, small_sheet
 
 CHOSEN = settings(boot_b=200)

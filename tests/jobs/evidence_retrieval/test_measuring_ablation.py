@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval.measuring.ablation import Step
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.scoring.ablation import Step
-from jobs.evidence_retrieval.scoring.results import Results, measured
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
 
 POSTS = 30

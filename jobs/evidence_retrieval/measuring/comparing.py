@@ -14,17 +14,16 @@ from functools import partial
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import Queries
-from jobs.evidence_retrieval.scoring.block import Block, Gated
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Block, Gated
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.measure import (
     Measure,
     Quotient,
     Sampled,
-    indicator,
 )
-from jobs.evidence_retrieval.scoring.reading import ranking
-from jobs.evidence_retrieval.scoring.sections import measures
+from jobs.evidence_retrieval.measuring.reading import ranking
+from jobs.evidence_retrieval.measuring.sections import measures
+from jobs.evidence_retrieval.queries import Queries
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.agreement import agreement
 from jobs.metrics.classification import at_threshold
@@ -242,8 +241,8 @@ def _accuracy(
         n=n,
         subset="scored",
         pair=(
-            Quotient(rows=left.rows, above=indicator(good[0])),
-            Quotient(rows=right.rows, above=indicator(good[1])),
+            Quotient(rows=left.rows, above=good[0]),
+            Quotient(rows=right.rows, above=good[1]),
         ),
         p=mcnemar(b, c).p,
         test="McNemar, independent queries",

@@ -11,16 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import UNKNOWN, Queries
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
     Quotient,
     Redrawn,
     Sampled,
 )
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import (
     Counts,
     Difference,
@@ -179,7 +179,7 @@ class _Sums:
             else self._added(rows, quotient.below),
         )
 
-    def _added(self, rows: Ints, values: Floats) -> Floats:
+    def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
         own = self._clusters[rows]
         sums: Floats = np.bincount(own, weights=values, minlength=self._size)
         return sums

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.block import Block, Gated
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.gate import closed_edge
+from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block, Gated
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.gate import closed_edge
-from jobs.evidence_retrieval.scoring.sections import fold_masks
 from jobs.metrics.calibration import Bin, reliability
 from jobs.metrics.classification import at_threshold, confusion, curve, rates
 from jobs.metrics.columns import Bools, Floats, Ints

@@ -8,14 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval.scoring.block import Gated, Stated
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Gated, Stated
+from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
     Quotient,
     Redrawn,
     count,
-    indicator,
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.calibration import (
@@ -151,7 +150,7 @@ def operating(
             definition=f"{name}@1({shared})",
             sampled=None
             if above is None or below is None
-            else Quotient(rows=rows, above=indicator(above), below=indicator(below)),
+            else Quotient(rows=rows, above=above, below=below),
         )
         if above is not None and below is not None:
             yield Measure(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.comparing import Gap, finished, gap
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.folds import by_fold, with_folds
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.sections import measures
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.comparing import Gap, finished, gap
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.folds import by_fold, with_folds
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.sections import measures
 from runner.scorecard import Metric
 
 STEMS = (

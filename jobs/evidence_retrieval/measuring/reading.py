@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block, Stated
-from jobs.evidence_retrieval.scoring.chosen import Chosen
-from jobs.evidence_retrieval.scoring.gate import INDEPENDENT
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Block, Stated
+from jobs.evidence_retrieval.measuring.chosen import Chosen
+from jobs.evidence_retrieval.measuring.gate import INDEPENDENT
+from jobs.evidence_retrieval.measuring.measure import (
     POSITIVE,
     Measure,
     Quotient,
     count,
-    indicator,
 )
-from jobs.evidence_retrieval.scoring.ranked import Ranked
+from jobs.evidence_retrieval.measuring.ranked import Ranked
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
 from jobs.metrics.columns import Bools, Floats, Ints
@@ -239,7 +238,7 @@ def states(stated: Stated, settings: Settings) -> Iterator[Measure]:
             n=n,
             n_defined=share.n,
             definition=f"{path}@1({how})",
-            sampled=Quotient(rows=rows, above=indicator(above), below=indicator(below)),
+            sampled=Quotient(rows=rows, above=above, below=below),
         )
         yield Measure(
             path=f"{path}~wilson",
@@ -269,12 +268,12 @@ def _per_thousand(stated: Stated, how: str) -> Iterator[Measure]:
         ),
         ("alerts_per_1000", found.alerts_per_1000, alerts, every, "queries"),
     ):
-        thousand: Floats = 1000 * indicator(above)
+        thousand: Floats = 1000.0 * above
         yield Measure(
             path=path,
             value=value,
             n=found.n,
             n_defined=int(below.sum()),
             definition=f"{path}@1(per 1000 {what}; {how})",
-            sampled=Quotient(rows=stated.rows, above=thousand, below=indicator(below)),
+            sampled=Quotient(rows=stated.rows, above=thousand, below=below),
         )

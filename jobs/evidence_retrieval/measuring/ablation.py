@@ -24,6 +24,8 @@ STEMS = (
 )
 """Without the cut-off of evidence measures, which says how K came about."""
 
+WITHOUT = "undefined: the configuration has no such stage"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -33,6 +35,11 @@ class Step:
     config: str
     metric: Metric
     gap: Gap | None = None  #: None: the first configuration, or nothing to compare
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the configuration has such a stage at all."""
+        return self.metric.definition != WITHOUT
 
 
 def steps(blocks: Sequence[Block], draws: Draws) -> tuple[Step, ...]:
@@ -75,7 +82,7 @@ def _shown(block: Block) -> dict[str, Measure | None]:
 
 def _undefined(stem: str) -> Metric:
     """What a configuration has not: shown as n/a, never as 0."""
-    return Metric(path=stem, value=None, n=0, definition="undefined without this stage")
+    return Metric(path=stem, value=None, n=0, definition=WITHOUT)
 
 
 def _gap(block: Block, measure: Measure, previous: Measure, stem: str) -> Gap:

@@ -181,8 +181,8 @@ class _Sums:
 
     def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
         own = self._clusters[rows]
-        sums: Floats = np.bincount(own, weights=values, minlength=self._size)
-        return sums
+        sums = np.bincount(own, weights=values, minlength=self._size)
+        return sums.astype(np.float64, copy=False)
 
     def _counted(self, rows: Ints) -> Floats:
         if id(rows) not in self._counts:

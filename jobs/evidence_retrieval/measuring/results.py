@@ -85,7 +85,9 @@ class Results:
             *(
                 replace(step.metric, path=f"config.{step.config}.{step.metric.path}")
                 for step in self.steps
-                if step.model == model and step.config != self.sheet.headline
+                if step.model == model
+                and step.config != self.sheet.headline
+                and step.is_measured
             ),
         )
 

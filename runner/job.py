@@ -7,10 +7,10 @@ replies whenever a run is resumed or scored, so it must come out the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -142,6 +142,16 @@ class Prepared(Protocol):
     @property
     def json(self) -> dict[str, object]:
         """For `--json`."""
+        ...
+
+
+@runtime_checkable
+class PreparedData(Prepared, Protocol):
+    """What a subcommand of `siftlog prepare JOB` makes that builds a file."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The file's lines, without their ends."""
         ...
 
 

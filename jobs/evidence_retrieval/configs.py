@@ -121,7 +121,7 @@ def _tables(path: Path) -> list[Any]:
     tables = content.pop("config", [])
     if content:
         raise DatasetError(
-            f"{path.name}: unknown key {next(iter(content))} (only [[config]] is known)."
+            f"{path.name}: unknown key {next(iter(content))} (known is [[config]])."
         )
     if not isinstance(tables, list) or not tables:
         raise DatasetError(f"{path.name}: no configuration in it (write a [[config]]).")

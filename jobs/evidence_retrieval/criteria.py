@@ -85,9 +85,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
                 f"{path.name} criterion {number}: not an object with id and text "
                 "(write both)."
             )
-        fields: dict[str, Any] = {
-            ALIASES.get(name, name): value for name, value in entry.items()
-        }
+        fields = {ALIASES.get(str(key), str(key)): entry[key] for key in entry}
         yield Row(file=path.name, line=number, fields=fields, unit="criterion")
 
 

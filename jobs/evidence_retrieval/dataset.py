@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
@@ -57,6 +58,7 @@ class Dataset:
     gold: Gold | None = None
     folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
     configs: tuple[Config, ...] = STANDARD
+    stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
     idf: Idf | None = field(init=False, repr=False, compare=False)
     """Of all sentences, where the settings ask for it; None: each pool has its own."""

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Post
+from jobs.evidence_retrieval.criteria import natural_order
+from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.rows import read_csv
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldSize:
+    """How much of the data a fold tests."""
+
+    fold: str
+    posts: int
+    queries: int  #: posts times criteria
+    positives: int | None  #: None: there is no gold
 
 
 def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, str]:
@@ -77,3 +89,26 @@ def read_folds(
             f"{name}: all posts are in one fold (at least two are needed)."
         )
     return used
+
+
+def fold_sizes(dataset: Dataset, folds: Mapping[str, str]) -> tuple[FoldSize, ...]:
+    """The size of each fold, in the natural order of their names."""
+    posts: dict[str, int] = {}
+    positives: dict[str, int] = {}
+    for post in dataset.posts:
+        fold = folds[post.id]
+        posts[fold] = posts.get(fold, 0) + 1
+        positives[fold] = positives.get(fold, 0) + sum(
+            dataset.gold is not None
+            and (post.id, criterion.id) in dataset.gold.evidence
+            for criterion in dataset.criteria
+        )
+    return tuple(
+        FoldSize(
+            fold=fold,
+            posts=posts[fold],
+            queries=posts[fold] * len(dataset.criteria),
+            positives=None if dataset.gold is None else positives[fold],
+        )
+        for fold in natural_order(posts)
+    )

@@ -104,14 +104,14 @@ def _sentence(row: Row, pools: Pools, noticed: Noticed) -> str:
     """The uid that a row judges, "" where it names no sentence."""
     post_id = row.text("post_id")
     pool = pools.posts.get(post_id)
-    by_sid = {s.sid: s.uid for s in pool.sentences} if pool else {}
     sid = row.count("sid") if row.has("sid") else None
     uid = row.optional_text("sent_uid")
     if not uid:
         if sid is None:
             return ""
+        by_sid = {s.sid: s.uid for s in pool.sentences} if pool else {}
         uid = by_sid.get(sid, f"{post_id}_{sid}")
-    owner = pools.owner.get(uid)
+    owner, place = pools.places.get(uid, (None, None))
     if owner is None and pools.are_read:
         raise row.error(
             f"{uid} is not among the sentences (correct it, or add it there)"
@@ -129,7 +129,7 @@ def _sentence(row: Row, pools: Pools, noticed: Noticed) -> str:
             "Gold sentences are not in their post's pool, so no list can hold them.",
             example=uid,
         )
-    if owner is not None and sid is not None and by_sid.get(sid) != uid:
+    if owner is not None and sid is not None and sid != place:
         noticed.add(
             "gold_sid_differs",
             "warn",

@@ -26,7 +26,7 @@ class Pools:
     """All sentences that are known, by post; also of posts that are not read."""
 
     posts: Mapping[str, Post]
-    owner: Mapping[str, str]  #: post by sentence uid
+    places: Mapping[str, tuple[str, int]]  #: post and sid by uid
     are_read: bool  #: from a file of sentences, so that no other sentence exists
 
 
@@ -59,7 +59,11 @@ def read_posts(settings: Settings, noticed: Noticed) -> tuple[tuple[Post, ...], 
             )
     pools = Pools(
         posts=posts,
-        owner={s.uid: post.id for post in posts.values() for s in post.sentences},
+        places={
+            sentence.uid: (post.id, sentence.sid)
+            for post in posts.values()
+            for sentence in post.sentences
+        },
         are_read=settings.sentences is not None,
     )
     return chosen, pools

@@ -28,6 +28,9 @@ ABBREVIATIONS = frozenset(
 end of a sentence.
 """
 
+REACH = 16
+"""Characters looked at before a dot: more than any abbreviation has."""
+
 _END = re.compile(r"[.!?]+[\"'”’»“‘]*(?=\s|\Z)|[\n\r\u2028\u2029]+")
 _WORD = re.compile(r"[^\s\"'“”‘’«»()\[\]]*\Z")
 _CAPITAL = re.compile(r"(?:.*\.)?[^\W\d_]\Z")
@@ -61,7 +64,8 @@ def spans(text: str) -> tuple[Span, ...]:
 def _pieces(text: str) -> Iterator[Span]:
     start = 0
     for found in _END.finditer(text):
-        if found.group() == "." and _goes_on(text[start : found.start()]):
+        before = text[max(start, found.start() - REACH) : found.start()]
+        if found.group() == "." and _goes_on(before):
             continue
         yield from _trimmed(text, start, found.end())
         start = found.end()

@@ -85,7 +85,7 @@ def _start(
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
-    work = load_work(job, session.with_sample(job, settings))
+    work = load_work(job, session.startable(job, settings))
     session.say_findings(work)
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)

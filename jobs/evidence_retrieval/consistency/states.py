@@ -128,7 +128,8 @@ def _same_everywhere(view: View) -> Iterator[Broken]:
     folds = view.queries.fold
     rows = (folds != UNKNOWN) & ~np.isnan(low) & ~np.isnan(high)
     has_folds = len(np.unique(folds[rows])) > 1
-    if has_folds and all(len(np.unique(column[rows])) == 1 for column in (low, high)):
+    firsts = (_first_by_fold(view, column)[rows] for column in (low, high))
+    if has_folds and all(len(np.unique(first)) == 1 for first in firsts):
         yield Broken(
             rows=rows,
             where="tau_neg, tau_pos",

@@ -56,6 +56,13 @@ AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
     "questions": (),
 }
 
+HEADLINES: Mapping[Mode, str] = {
+    "investigate": SCORE.path,
+    "extract": RECALL.path,
+    "questions": "pipeline.TOTAL.accuracy",
+}
+"""The one metric that a scoring is judged by."""
+
 
 def headline(papers: Papers, mode: Mode) -> Iterator[Measure]:
     """The averages of one model with their intervals, and their alternatives."""

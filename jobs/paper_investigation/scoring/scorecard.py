@@ -82,6 +82,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         settings=_printed(settings),
         missing=sum(tally.replies.unasked for tally in tallies),
         stale=sum(tally.replies.stale for tally in tallies),
+        comparable={model: counted.comparable(model) for model in counted.models},
     )
 
 

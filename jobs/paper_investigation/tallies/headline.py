@@ -7,7 +7,7 @@ reading of an open point. They are printed with it, never instead of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.metrics import Ratio, mean, mean_of
@@ -18,7 +18,13 @@ from jobs.paper_investigation.tallies.figures import (
     Papers,
     Value,
 )
-from jobs.paper_investigation.tallies.measure import Measure, count, rate
+from jobs.paper_investigation.tallies.measure import (
+    Measure,
+    count,
+    mean_over_papers,
+    rate,
+    ratio_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +34,31 @@ class Average:
     path: str
     of: str  #: what a paper's value is
     value: Value
+
+    @property
+    def definition(self) -> str:
+        """What a metric states, and what a comparison asks to be the same."""
+        return mean_over_papers(self.of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pooled:
+    """A ratio of sums over scored papers."""
+
+    path: str
+    of: str
+    above: Callable[[Figures], int]
+    below: Callable[[Figures], int]
+
+    @property
+    def definition(self) -> str:
+        """What a metric states, and what a comparison asks to be the same."""
+        return ratio_of(self.of)
+
+    def measure(self, papers: Papers) -> Measure:
+        """The ratio over *papers*, with its columns."""
+        above, below = papers.sums(self.above), papers.sums(self.below)
+        return rate(self.path, sum(above), sum(below), self.of, Ratio(above, below))
 
 
 RECALL = Average(
@@ -64,13 +95,47 @@ HEADLINES: Mapping[Mode, str] = {
 """The one metric that a scoring is judged by."""
 
 
+MICRO = (
+    Pooled(
+        path="avg_variant_recall~micro",
+        of="sum |R| / sum |T|",
+        above=lambda paper: paper.recalled,
+        below=lambda paper: paper.truth,
+    ),
+    Pooled(
+        path="avg_precision~micro",
+        of="sum |R| / sum |L|",
+        above=lambda paper: paper.recalled,
+        below=lambda paper: paper.predicted,
+    ),
+    Pooled(
+        path="avg_f1~micro",
+        of="2 sum |R| / sum (|T|+|L|)",
+        above=lambda paper: 2 * paper.recalled,
+        below=lambda paper: paper.truth + paper.predicted,
+    ),
+)
+QUESTIONS_POOLED = Pooled(
+    path="avg_question_acc~questions_pooled",
+    of="right / answered over all questions",
+    above=lambda paper: paper.right,
+    below=lambda paper: paper.answered,
+)
+
+POOLED: Mapping[Mode, tuple[Pooled, ...]] = {
+    "investigate": (*MICRO, QUESTIONS_POOLED),
+    "extract": MICRO,
+    "questions": (),
+}
+
+
 def headline(papers: Papers, mode: Mode) -> Iterator[Measure]:
     """The averages of one model with their intervals, and their alternatives."""
     yield from _counts(papers)
     for average in AVERAGES[mode]:
         values = papers.values(average.value)
         yield _mean(average.path, average.of, values, is_drawn=True)
-    yield from _micro(papers)
+    yield from (pooled.measure(papers) for pooled in MICRO)
     yield count(
         "truth_merged",
         papers.total(lambda paper: paper.merged),
@@ -96,20 +161,6 @@ def _counts(papers: Papers) -> Iterator[Measure]:
     reasons = Counter(papers.skips.values())
     for reason in sorted(reasons):
         yield count(f"papers_skipped.{reason}", reasons[reason], "papers by reason")
-
-
-def _micro(papers: Papers) -> Iterator[Measure]:
-    truth = papers.sums(lambda paper: paper.truth)
-    recalled = papers.sums(lambda paper: paper.recalled)
-    predicted = papers.sums(lambda paper: paper.predicted)
-    both = [t + p for t, p in zip(truth, predicted, strict=True)]
-    twice = [2 * r for r in recalled]
-    for path, of, above, below in (
-        ("avg_variant_recall~micro", "sum |R| / sum |T|", recalled, truth),
-        ("avg_precision~micro", "sum |R| / sum |L|", recalled, predicted),
-        ("avg_f1~micro", "2 sum |R| / sum (|T|+|L|)", twice, both),
-    ):
-        yield rate(path, sum(above), sum(below), of, Ratio(above, below))
 
 
 def _reach(papers: Papers) -> Iterator[Measure]:
@@ -151,15 +202,7 @@ def _accuracy_alternatives(papers: Papers) -> Iterator[Measure]:
         n=len(accuracies),
         definition="mean@1(right/answered, over=recalled variants with answers)",
     )
-    right = papers.sums(lambda paper: paper.right)
-    answered = papers.sums(lambda paper: paper.answered)
-    yield rate(
-        "avg_question_acc~questions_pooled",
-        sum(right),
-        sum(answered),
-        "right / answered over all questions",
-        Ratio(right, answered),
-    )
+    yield QUESTIONS_POOLED.measure(papers)
 
 
 def _score_alternatives(papers: Papers) -> Iterator[Measure]:
@@ -201,6 +244,6 @@ def _mean(
         value=mean(values),
         n=len(values),
         n_defined=sum(value is not None for value in values),
-        definition=f"mean@1({of}; over papers, exact sum)",
+        definition=mean_over_papers(of),
         statistic=mean_of(values) if is_drawn else None,
     )

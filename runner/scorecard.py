@@ -30,7 +30,7 @@ class Target:
 
     def is_met(self, value: float) -> bool:
         """Whether *value* is on the right side of the bound."""
-        return _SENSES[self.sense](value, self.bound)
+        return bool(_SENSES[self.sense](value, self.bound))
 
 
 _SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -187,7 +187,8 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: Iterable[Figure] = ()
+    """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)

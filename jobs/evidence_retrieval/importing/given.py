@@ -53,7 +53,7 @@ class Truth:
     y: int | None = None  #: has_evidence, as stated apart from the gold
     fold: str | None = None
     pool: int | None = None  #: sentences of the post
-    noticed: tuple[Finding, ...] = ()  #: of the files, with the first query only
+    noticed: tuple[Finding, ...] = ()  #: of the files, with the last query only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

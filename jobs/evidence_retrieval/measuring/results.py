@@ -77,6 +77,7 @@ class Results:
     models: Mapping[str, ModelResults]
     steps: tuple[Step, ...]  #: configurations, by model; none where there is one
     gaps: tuple[Gap, ...]
+    draws: Draws  #: for what is drawn only if somebody looks at it
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
         """A model's metrics; those of other configurations under `config.NAME.`."""
@@ -118,6 +119,7 @@ def measured(sheet: Sheet, settings: Settings) -> Results:
             )
         ),
         gaps=finished(gaps, draws),
+        draws=draws,
     )
 
 

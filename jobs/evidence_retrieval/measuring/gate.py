@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.measuring.measure import (
     Quotient,
     Redrawn,
     count,
+    empty_rate,
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.calibration import (
@@ -127,7 +128,7 @@ def operating(
 ) -> Iterator[Measure]:
     """Counts and rates of one way to decide, which *where* names."""
     cells, n = confusion(y, h), len(y)
-    shared = f"{where}; 0/0={settings.zero_division}"
+    shared = f"{where}; {empty_rate(settings)}"
     counts = {
         "tp": int(cells.tp),
         "fp": int(cells.fp),

@@ -101,7 +101,7 @@ from jobs.metrics.ranking import (
     order,
     select,
 )
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
+from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of, tpr_of
 from jobs.metrics.screening import (
     atd,
     atd_records,
@@ -241,6 +241,7 @@ __all__ = [
     "threshold_grid",
     "tnr_at_recall",
     "tpr_at_fpr",
+    "tpr_of",
     "wilson",
     "wss",
 ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block
 from jobs.metrics.columns import Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES, States
 from runner.scorecard import Cell

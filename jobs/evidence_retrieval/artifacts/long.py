@@ -11,10 +11,10 @@ import numpy as np
 
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
 from jobs.evidence_retrieval.artifacts.naming import Places, step_files
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.posts import Decided, chosen_decision
+from jobs.evidence_retrieval.measuring.results import Results
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.posts import Decided, chosen_decision
-from jobs.evidence_retrieval.scoring.results import Results
 from jobs.metrics.gate import STATES
 from jobs.metrics.trec import qrels_lines, run_lines
 from runner.scorecard import Artifact, Cell, Detail, Line, Row, Table

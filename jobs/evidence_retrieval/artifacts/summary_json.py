@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.evidence_retrieval.artifacts.documents import as_text
+from jobs.evidence_retrieval.measuring.folds import over_folds
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.queries import Sheet
-from jobs.evidence_retrieval.scoring.folds import over_folds
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.results import ModelResults
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.gate import STATES
 from runner.scorecard import Metric

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.meaning import meaning
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.meaning import meaning
-from jobs.evidence_retrieval.scoring.results import ModelResults, Results
 from jobs.metrics.gate import gate_grid
 from runner.scorecard import Cell, Metric, Table
 

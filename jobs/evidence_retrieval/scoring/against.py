@@ -13,8 +13,8 @@ from typing import Any
 from jobs.evidence_retrieval import verifying
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
 from jobs.evidence_retrieval.artifacts.long import SEPARATOR
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.results import ModelResults, Results
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.verifying import Verification, choices_of, verify
 from runner.scorecard import Cell, Finding, Scorecard, Table
 

@@ -7,14 +7,14 @@ from jobs.evidence_retrieval.artifacts.long import LongFiles
 from jobs.evidence_retrieval.artifacts.naming import Places
 from jobs.evidence_retrieval.artifacts.summary_json import summary_json
 from jobs.evidence_retrieval.artifacts.tables import short_tables
+from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
-from jobs.evidence_retrieval.scoring.results import Results, measured
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
-from jobs.metrics.checks import check_metrics
-from runner.scorecard import Artifact, Finding, Scorecard
+from runner.scorecard import Artifact, Scorecard
 
 
 def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
@@ -22,9 +22,8 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
     settings = dataset.settings
     results = measured(sheet, settings)
     models = {model: results.metrics(model) for model in results.models}
-    contradictions = [
-        finding for metrics in models.values() for finding in check_metrics(metrics)
-    ]
+    tables = tuple(short_tables(results))
+    contradictions = check(sheet, settings, models, tables)
     findings = (
         *dataset.findings,
         *sheet.findings,
@@ -38,10 +37,10 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
-        tables=(*short_tables(results), *long_files.tables()),
+        tables=(*tables, *long_files.tables()),
         findings=findings,
         artifacts=(
-            *documents(sheet, _consistency(sheet, contradictions), places),
+            *documents(sheet, (*sheet.findings, *contradictions), places),
             *(
                 Artifact(
                     name=places.one(model, "summary.json"),
@@ -57,10 +56,6 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         stale=sheet.stale,
     )
     return checked(card, results, dataset.stored)
-
-
-def _consistency(sheet: Sheet, contradictions: list[Finding]) -> list[Finding]:
-    return [*sheet.findings, *contradictions]
 
 
 def _headline(results: Results) -> str:

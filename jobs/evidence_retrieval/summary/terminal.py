@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.evidence_retrieval.measuring.comparing import Gap
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
-from jobs.evidence_retrieval.scoring.comparing import Gap
-from jobs.evidence_retrieval.scoring.results import ModelResults, Results
 from jobs.metrics.gate import STATES
 from runner.scorecard import Finding, Metric
 from store.printable import printable
@@ -22,17 +22,20 @@ ROWS: Mapping[str, str] = {
     "recall@10": "recall@10",
     "ndcg@10": "nDCG@10",
     "mrr": "MRR",
-    "evidence_recall@K": "evidence recall@K",
-    "evidence_precision@K": "evidence precision@K",
-    "evidence_recall@10": "evidence recall@10",
-    "evidence_precision@10": "evidence precision@10",
+    "evidence_recall": "evidence recall",
+    "evidence_precision": "evidence precision",
     "k.mean": "mean K",
     "screening_sensitivity": "screening sensitivity",
     "screening_fn_per_1000": "missed per 1000 queries",
     "screening_fn_per_1000_positive": "missed per 1000 with evidence",
     "alert_precision": "alert precision",
 }
-"""The metrics of the table, and what they are called there."""
+"""The metrics of the table, and what they are called there.
+
+What evidence measures are cut at is added: a number, or K where it is chosen.
+"""
+
+GATE = ("auroc", "auprc")
 
 COMPARED = ("auroc", "ndcg@10", "mrr")
 """Differences that the summary tells; all of them are in `comparison.csv`."""
@@ -96,9 +99,13 @@ def _table(
     spread = f"mean +- std ({folds} folds)" if folds else ""
     head = ["", "value", spread, f"{100 * level:g}% CI (posts)", "subset", ""]
     rows = [head]
+    rule = own.block.chosen.rule if own.block.chosen else ""
+    has_gate = own.block.gated is None or own.block.gated.is_probability
     for path, label in ROWS.items():
-        if path in known:
-            rows.append(_row(label, known[path]))
+        at = f"@{rule}" if path.startswith("evidence_") else ""
+        how = "" if has_gate or path not in GATE else " (largest score)"
+        if f"{path}{at}" in known:
+            rows.append(_row(f"{label}{at}{how}", known[f"{path}{at}"]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (f"{c:<{width}}" for c, width in zip(row, widths, strict=True) if width)

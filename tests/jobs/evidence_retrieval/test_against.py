@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from jobs.evidence_retrieval.load import inputs, load
+from jobs.evidence_retrieval.measuring.results import measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.scoring.against import written
-from jobs.evidence_retrieval.scoring.results import measured
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.verifying import COLUMNS
 from runner.errors import DatasetError

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.comparing import Gap, finished, gap
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.folds import by_fold, with_folds
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.sections import measures
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.comparing import Gap, finished, gap
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.folds import by_fold, with_folds
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.sections import measures
 from runner.scorecard import Metric
 
 STEMS = (
@@ -24,6 +24,8 @@ STEMS = (
 )
 """Without the cut-off of evidence measures, which says how K came about."""
 
+WITHOUT = "undefined: the configuration has no such stage"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -33,6 +35,11 @@ class Step:
     config: str
     metric: Metric
     gap: Gap | None = None  #: None: the first configuration, or nothing to compare
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the configuration has such a stage at all."""
+        return self.metric.definition != WITHOUT
 
 
 def steps(blocks: Sequence[Block], draws: Draws) -> tuple[Step, ...]:
@@ -75,7 +82,7 @@ def _shown(block: Block) -> dict[str, Measure | None]:
 
 def _undefined(stem: str) -> Metric:
     """What a configuration has not: shown as n/a, never as 0."""
-    return Metric(path=stem, value=None, n=0, definition="undefined without this stage")
+    return Metric(path=stem, value=None, n=0, definition=WITHOUT)
 
 
 def _gap(block: Block, measure: Measure, previous: Measure, stem: str) -> Gap:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.gate import calibration, points, separation
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.reading import (
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.gate import calibration, points, separation
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.reading import (
     as_given,
     candidates,
     ranking,
     selection,
     states,
 )
+from jobs.evidence_retrieval.queries import UNKNOWN
 
 
 def measures(block: Block) -> Iterator[Measure]:

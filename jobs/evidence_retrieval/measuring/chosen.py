@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.ranked import compared, ranked_rows
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries
-from jobs.evidence_retrieval.scoring.ranked import compared, ranked_rows
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.ranking import select

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.measure import Measure, count
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.measure import Measure, count
 from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Bools, Ints
 from jobs.metrics.gate import NEG

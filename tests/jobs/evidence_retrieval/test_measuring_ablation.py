@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval.measuring.ablation import Step
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.scoring.ablation import Step
-from jobs.evidence_retrieval.scoring.results import Results, measured
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
 
 POSTS = 30
@@ -110,3 +110,17 @@ def test_the_gamma_sweep_has_a_block_a_gamma() -> None:
     assert found[0.7, "k.mean"] == 1
     assert found[0.9, "sentences_extracted"] == 3 * len(KEYS)
     assert found[0.9, "evidence_recall@K"] == 1
+
+
+def test_a_stage_that_is_not_there_has_a_blank_cell_and_no_metric() -> None:
+    results, _ = steps_of(FIRST, RERANKED)
+    assert not [m for m in results.metrics(MODEL) if "alert_precision" in m.path]
+    named = [{"config": f"c{i}", **each} for i, each in enumerate((FIRST, RERANKED))]
+    card = score(dataset(boot_b=20), sheet_of(KEYS, named, y=Y, gold=GOLD, fold=FOLD))
+    table = next(t for t in card.tables if t.name == "ablation")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    cells = [row["value"] for row in rows if row["metric"] == "alert_precision"]
+    assert cells == [None, None]
+    assert "AUROC (largest score)" in card.summary
+    assert "evidence recall@2" in card.summary
+    assert not [finding for finding in card.findings if finding.severity == "error"]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import Interval
 from jobs.metrics.resampled import ValueOf
 
@@ -28,8 +28,8 @@ class Quotient:
     """A sum over rows by another; a mean where `below` is None."""
 
     rows: Ints  #: queries of the sheet
-    above: Floats
-    below: Floats | None = None
+    above: Floats | Bools
+    below: Floats | Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,3 @@ def count(path: str, value: int, what: str, *, subset: str = ALL) -> Measure:
     return Measure(
         path=path, value=value, n=value, definition=f"count@1({what})", subset=subset
     )
-
-
-def indicator(truth: npt.NDArray[np.bool_]) -> Floats:
-    """Ones where *truth* holds, as a column to be summed."""
-    return truth.astype(np.float64)

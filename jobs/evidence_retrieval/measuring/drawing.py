@@ -11,16 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import UNKNOWN, Queries
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
     Quotient,
     Redrawn,
     Sampled,
 )
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.columns import Floats
+from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import (
     Counts,
     Difference,
@@ -100,13 +100,20 @@ class Draws:
         """The interval of each statistic, drawn by post; None where there is none."""
         return _intervals(self.by_post, sampled, self._clusters, self._posts)
 
+    def band(
+        self, make: Callable[[Clusters], Callable[[Counts], Floats]], width: int
+    ) -> tuple[Interval, ...]:
+        """The intervals of a curve at *width* places."""
+        return self.by_post.band_of(make(self._clusters), width)
+
     def differences(self, pairs: Sequence[tuple[Sampled, Sampled]]) -> list[Interval]:
         """The intervals of left minus right, both sides on the same replicates."""
         found: list[Interval | None] = [None] * len(pairs)
         ratios, others = [], []
+        by_cluster = _Sums(self._clusters, self._posts)
         for i, (left, right) in enumerate(pairs):
             if isinstance(left, Quotient) and isinstance(right, Quotient):
-                both = (self._ratio(left), self._ratio(right))
+                both = (by_cluster.ratio(left), by_cluster.ratio(right))
                 ratios.append((i, Difference(*both)))
             else:
                 others.append((i, self._gap(left, right)))
@@ -119,9 +126,6 @@ class Draws:
         ):
             found[i] = interval
         return [interval for interval in found if interval is not None]
-
-    def _ratio(self, quotient: Quotient) -> Ratio:
-        return _ratio(quotient, self._clusters, self._posts)
 
     def _gap(self, left: Sampled, right: Sampled) -> Callable[[Counts], Floats]:
         if not isinstance(left, Redrawn) or not isinstance(right, Redrawn):
@@ -139,9 +143,10 @@ def _intervals(
     """Sums in one pass over the replicates, curves in another."""
     sums: list[tuple[int, Statistic]] = []
     curves: list[tuple[int, Callable[[Counts], Floats]]] = []
+    by_cluster = _Sums(clusters, size)
     for i, each in enumerate(sampled):
         if isinstance(each, Quotient):
-            sums.append((i, _ratio(each, clusters, size)))
+            sums.append((i, by_cluster.ratio(each)))
         elif each is not None:
             curves.append((i, each.make(clusters)))
     found: list[Interval | None] = [None] * len(sampled)
@@ -156,11 +161,34 @@ def _intervals(
     return found
 
 
-def _ratio(quotient: Quotient, clusters: Clusters, size: int) -> Ratio:
-    own = clusters[quotient.rows]
-    above = np.bincount(own, weights=quotient.above, minlength=size)
-    below = np.bincount(own, weights=quotient.below, minlength=size)
-    return Ratio(above.tolist(), below.tolist())
+class _Sums:
+    """Rows added up by cluster; means over the same rows share their denominators."""
+
+    def __init__(self, clusters: Clusters, size: int) -> None:
+        self._clusters = clusters
+        self._size = size
+        self._counts: dict[int, tuple[Ints, Floats]] = {}
+
+    def ratio(self, quotient: Quotient) -> Ratio:
+        """The statistic over clusters."""
+        rows = quotient.rows
+        return Ratio(
+            self._added(rows, quotient.above),
+            self._counted(rows)
+            if quotient.below is None
+            else self._added(rows, quotient.below),
+        )
+
+    def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
+        own = self._clusters[rows]
+        sums = np.bincount(own, weights=values, minlength=self._size)
+        return sums.astype(np.float64, copy=False)
+
+    def _counted(self, rows: Ints) -> Floats:
+        if id(rows) not in self._counts:
+            counts = self._added(rows, np.ones(len(rows)))
+            self._counts[id(rows)] = rows, counts  # the rows stay: no id comes twice
+        return self._counts[id(rows)][1]
 
 
 def metric(

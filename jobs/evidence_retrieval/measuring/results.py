@@ -7,35 +7,35 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import SCORED, Sheet
-from jobs.evidence_retrieval.scoring.ablation import Step, steps
-from jobs.evidence_retrieval.scoring.block import Block, Gated, block_of
-from jobs.evidence_retrieval.scoring.comparing import (
+from jobs.evidence_retrieval.measuring.ablation import Step, steps
+from jobs.evidence_retrieval.measuring.block import Block, Gated, block_of
+from jobs.evidence_retrieval.measuring.comparing import (
     Gap,
     between_lists,
     between_models,
     finished,
     ranking_names,
 )
-from jobs.evidence_retrieval.scoring.criteria import ByCriterion, by_criterion, macro
-from jobs.evidence_retrieval.scoring.drawing import Draws, metric
-from jobs.evidence_retrieval.scoring.folds import (
+from jobs.evidence_retrieval.measuring.criteria import ByCriterion, by_criterion, macro
+from jobs.evidence_retrieval.measuring.drawing import Draws, metric
+from jobs.evidence_retrieval.measuring.folds import (
     ByFold,
     by_fold,
     fold_metrics,
     with_folds,
 )
-from jobs.evidence_retrieval.scoring.gate import separation
-from jobs.evidence_retrieval.scoring.meaning import explained
-from jobs.evidence_retrieval.scoring.measure import Measure, count
-from jobs.evidence_retrieval.scoring.posts import by_post
-from jobs.evidence_retrieval.scoring.reading import (
+from jobs.evidence_retrieval.measuring.gate import separation
+from jobs.evidence_retrieval.measuring.meaning import explained
+from jobs.evidence_retrieval.measuring.measure import Measure, count
+from jobs.evidence_retrieval.measuring.posts import by_post
+from jobs.evidence_retrieval.measuring.reading import (
     over_all_queries,
     ranking,
     spreads,
 )
-from jobs.evidence_retrieval.scoring.sections import measures, not_available
-from jobs.evidence_retrieval.scoring.sweep import sweep
+from jobs.evidence_retrieval.measuring.sections import measures, not_available
+from jobs.evidence_retrieval.measuring.sweep import sweep
+from jobs.evidence_retrieval.queries import SCORED, Sheet
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.aggregate import ratio
 from runner.scorecard import Metric
@@ -85,7 +85,9 @@ class Results:
             *(
                 replace(step.metric, path=f"config.{step.config}.{step.metric.path}")
                 for step in self.steps
-                if step.model == model and step.config != self.sheet.headline
+                if step.model == model
+                and step.config != self.sheet.headline
+                and step.is_measured
             ),
         )
 

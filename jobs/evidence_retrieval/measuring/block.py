@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jobs.evidence_retrieval.measuring.chosen import Chosen, choose
+from jobs.evidence_retrieval.measuring.ranked import Ranked, read_lists
 from jobs.evidence_retrieval.queries import (
     SCORED,
     SKIPPED,
@@ -20,8 +22,6 @@ from jobs.evidence_retrieval.queries import (
     Predictions,
     Queries,
 )
-from jobs.evidence_retrieval.scoring.chosen import Chosen, choose
-from jobs.evidence_retrieval.scoring.ranked import Ranked, read_lists
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import States, assign

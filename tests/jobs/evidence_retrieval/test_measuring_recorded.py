@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.scoring.comparing import Gap
-from jobs.evidence_retrieval.scoring.results import Results, measured
+from jobs.evidence_retrieval.measuring.comparing import Gap
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from tests.jobs.evidence_retrieval.sheets import MODEL, recorded_sheet, settings
 
 pytestmark = pytest.mark.realdata

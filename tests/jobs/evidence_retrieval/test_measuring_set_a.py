@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from jobs.evidence_retrieval.scoring.results import Results, measured
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import MODEL, full_sheet, settings
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.chosen import choose
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.reading import selection
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.chosen import choose
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.reading import selection
 from runner.scorecard import Metric
 
 SHOWN = (

@@ -14,18 +14,18 @@ from functools import partial
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import Queries
-from jobs.evidence_retrieval.scoring.block import Block, Gated
-from jobs.evidence_retrieval.scoring.drawing import Draws
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Block, Gated
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.measure import (
     Measure,
     Quotient,
     Sampled,
-    indicator,
 )
-from jobs.evidence_retrieval.scoring.reading import ranking
-from jobs.evidence_retrieval.scoring.sections import measures
+from jobs.evidence_retrieval.measuring.reading import ranking
+from jobs.evidence_retrieval.measuring.sections import measures
+from jobs.evidence_retrieval.queries import Queries
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.aggregate import mean
 from jobs.metrics.agreement import agreement
 from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Ints
@@ -126,23 +126,19 @@ def gap(
     if one.below is not None or other.below is not None:
         return replace(base, pair=(one, other))
     rows, at, of = np.intersect1d(one.rows, other.rows, return_indices=True)
-    a, b = one.above[at], other.above[of]
+    a, b = one.above[at].astype(np.float64), other.above[of].astype(np.float64)
     is_whole = len(rows) == len(one.rows) == len(other.rows)
     return replace(
         base,
         n=len(rows),
-        left_value=left.value if is_whole else _mean(a),
-        right_value=right.value if is_whole else _mean(b),
+        left_value=left.value if is_whole else mean(a.tolist()),
+        right_value=right.value if is_whole else mean(b.tolist()),
         left_only=len(one.rows) - len(rows),
         right_only=len(other.rows) - len(rows),
         pair=(Quotient(rows=rows, above=a), Quotient(rows=rows, above=b)),
         p=sign_flip((a - b).tolist(), _posts(queries, rows)),
         test=FLIPPED,
     )
-
-
-def _mean(column: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
-    return float(np.mean(column)) if len(column) else None
 
 
 def _posts(queries: Queries, rows: Ints) -> list[str]:
@@ -242,8 +238,8 @@ def _accuracy(
         n=n,
         subset="scored",
         pair=(
-            Quotient(rows=left.rows, above=indicator(good[0])),
-            Quotient(rows=right.rows, above=indicator(good[1])),
+            Quotient(rows=left.rows, above=good[0]),
+            Quotient(rows=right.rows, above=good[1]),
         ),
         p=mcnemar(b, c).p,
         test="McNemar, independent queries",

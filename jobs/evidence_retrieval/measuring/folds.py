@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.drawing import metric
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.sections import fold_masks, measures
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.drawing import metric
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.sections import fold_masks, measures
 from jobs.metrics.aggregate import Aggregate, aggregate
 from runner.scorecard import Metric
 
@@ -23,7 +23,8 @@ ByFold: TypeAlias = Mapping[str, Mapping[str, Measure]]
 def by_fold(block: Block) -> dict[str, dict[str, Measure]]:
     """All measures of each fold."""
     return {
-        name: {m.path: m for m in measures(block.within(mask))}
+        # nothing of a fold is drawn again, and what for is as long as its queries
+        name: {m.path: replace(m, sampled=None) for m in measures(block.within(mask))}
         for name, mask in fold_masks(block).items()
     }
 

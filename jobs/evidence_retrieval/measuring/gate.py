@@ -8,14 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval.scoring.block import Gated, Stated
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Gated, Stated
+from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
     Quotient,
     Redrawn,
     count,
-    indicator,
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.calibration import (
@@ -151,7 +150,7 @@ def operating(
             definition=f"{name}@1({shared})",
             sampled=None
             if above is None or below is None
-            else Quotient(rows=rows, above=indicator(above), below=indicator(below)),
+            else Quotient(rows=rows, above=above, below=below),
         )
         if above is not None and below is not None:
             yield Measure(
@@ -195,11 +194,16 @@ def points(
             )
 
 
+def closed_edge(settings: Settings) -> Closed:
+    """Which edge a bin of probabilities owns."""
+    return "left" if settings.ece_edges == "left_drop_one" else "right"
+
+
 def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     """Whether probabilities mean what they say, and what confidence is worth."""
     y, p, n = gated.y, gated.p, len(gated.rows)
-    bins, is_left = settings.ece_bins, settings.ece_edges == "left_drop_one"
-    closed: Closed = "left" if is_left else "right"
+    bins, closed = settings.ece_bins, closed_edge(settings)
+    is_left = closed == "left"
     edges = f"bins={bins}, closed={closed}{', p = 1 dropped' if is_left else ''}"
 
     def measure(path: str, value: float | None, definition: str) -> Measure:

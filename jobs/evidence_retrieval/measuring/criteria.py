@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval.scoring.block import Block
-from jobs.evidence_retrieval.scoring.drawing import Draws, metric
-from jobs.evidence_retrieval.scoring.measure import Measure
-from jobs.evidence_retrieval.scoring.sections import measures
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.drawing import Draws, metric
+from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.metrics.aggregate import aggregate
 from runner.scorecard import Metric
 
@@ -30,6 +30,9 @@ SHOWN = (
 )
 WITH_INTERVAL = ("auroc", "ndcg@10", "mrr", "evidence_recall@K")
 
+BOOTSTRAP = "percentile bootstrap"
+"""How the part of a definition begins that speaks of its interval."""
+
 ByCriterion: TypeAlias = Mapping[str, Sequence[Metric]]
 
 
@@ -40,9 +43,7 @@ def by_criterion(block: Block, draws: Draws) -> dict[str, list[Metric]]:
         for i, name in enumerate(block.queries.criteria)
     }
     flat = [m for own in chosen.values() for m in own]
-    drawn = iter(
-        draws.intervals([m.sampled if m.path in WITH_INTERVAL else None for m in flat])
-    )
+    drawn = iter(draws.intervals([m.sampled for m in flat]))
     found = {}
     for name, own in chosen.items():
         positives = next((m.value for m in own if m.path == "n_positive"), None) or 0
@@ -68,7 +69,10 @@ def _shown(block: Block) -> Iterator[Measure]:
     ):
         yield Measure(path=path, value=value, n=n, definition=path, subset="judged")
     made = {m.path: m for m in measures(block)}
-    yield from (made[path] for path in SHOWN if path in made)
+    for path in SHOWN:
+        if path in made:
+            is_drawn = path in WITH_INTERVAL
+            yield made[path] if is_drawn else replace(made[path], sampled=None)
 
 
 def _flagged(each: Metric, criterion: str, is_few: bool) -> Metric:
@@ -79,11 +83,13 @@ def _flagged(each: Metric, criterion: str, is_few: bool) -> Metric:
 def macro(criteria: ByCriterion) -> Iterator[Metric]:
     """The plain mean of each measure over the criteria where it is defined."""
     values: dict[str, list[float | None]] = {}
+    definitions: dict[str, str] = {}
     for name, own in criteria.items():
         for each in own:
             path = each.path.removeprefix(f"criterion.{name}.")
             if path in SHOWN:
                 values.setdefault(path, []).append(each.value)
+                definitions[path] = each.definition.partition(f"; {BOOTSTRAP}")[0]
     for path, column in values.items():
         found = aggregate(column)
         yield Metric(
@@ -92,5 +98,5 @@ def macro(criteria: ByCriterion) -> Iterator[Metric]:
             n=found.n,
             n_defined=found.n_defined,
             subset="criteria",
-            definition=f"{path}@1(plain mean over criteria)",
+            definition=f"{definitions[path]}; plain mean over criteria",
         )

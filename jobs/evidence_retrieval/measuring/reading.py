@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.evidence_retrieval.scoring.block import Block, Stated
-from jobs.evidence_retrieval.scoring.chosen import Chosen
-from jobs.evidence_retrieval.scoring.gate import INDEPENDENT
-from jobs.evidence_retrieval.scoring.measure import (
+from jobs.evidence_retrieval.measuring.block import Block, Stated
+from jobs.evidence_retrieval.measuring.chosen import Chosen
+from jobs.evidence_retrieval.measuring.gate import INDEPENDENT
+from jobs.evidence_retrieval.measuring.measure import (
     POSITIVE,
     Measure,
     Quotient,
     count,
-    indicator,
 )
-from jobs.evidence_retrieval.scoring.ranked import Ranked
+from jobs.evidence_retrieval.measuring.ranked import Ranked
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.aggregate import aggregate, mean, quantiles
+from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES, UNCERTAIN, gate_metrics
 from jobs.metrics.intervals import wilson
@@ -124,7 +123,7 @@ def candidates(block: Block) -> Iterator[Measure]:
     if len(own):
         yield Measure(
             path="n_candidates.mean",
-            value=mean(own.tolist()),
+            value=ratio(int(own.sum()), len(own)),
             n=len(own),
             subset="judged",
             definition="n_candidates@1(sentences of the post, mean over queries)",
@@ -183,14 +182,14 @@ def _rule(chosen: Chosen) -> str:
 def _k_figures(
     prefix: str, k: Ints, subset: str, how: str, rows: Ints | None = None
 ) -> Iterator[Measure]:
-    found = aggregate(k.tolist())
-    (p90,) = quantiles(k.tolist(), (0.9,))
+    # whole numbers: their sum is exact in any order
+    median, p90 = quantiles(k, (0.5, 0.9))
     for name, value in (
-        ("mean", found.mean),
-        ("median", found.median),
+        ("mean", ratio(int(k.sum()), len(k))),
+        ("median", median),
         ("p90", p90),
-        ("min", found.min),
-        ("max", found.max),
+        ("min", int(k.min()) if len(k) else None),
+        ("max", int(k.max()) if len(k) else None),
     ):
         yield Measure(
             path=f"{prefix}{name}",
@@ -239,7 +238,7 @@ def states(stated: Stated, settings: Settings) -> Iterator[Measure]:
             n=n,
             n_defined=share.n,
             definition=f"{path}@1({how})",
-            sampled=Quotient(rows=rows, above=indicator(above), below=indicator(below)),
+            sampled=Quotient(rows=rows, above=above, below=below),
         )
         yield Measure(
             path=f"{path}~wilson",
@@ -269,12 +268,12 @@ def _per_thousand(stated: Stated, how: str) -> Iterator[Measure]:
         ),
         ("alerts_per_1000", found.alerts_per_1000, alerts, every, "queries"),
     ):
-        thousand: Floats = 1000 * indicator(above)
+        thousand: Floats = 1000.0 * above
         yield Measure(
             path=path,
             value=value,
             n=found.n,
             n_defined=int(below.sum()),
             definition=f"{path}@1(per 1000 {what}; {how})",
-            sampled=Quotient(rows=stated.rows, above=thousand, below=indicator(below)),
+            sampled=Quotient(rows=stated.rows, above=thousand, below=below),
         )

@@ -1,0 +1,78 @@
+"""The hash of a job's code covers what it shares with other jobs, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from runner.fingerprint import code_hash
+from runner.job import Job
+
+FILES = {
+    "house/__init__.py": "",
+    "house/survey/__init__.py": "",
+    "house/survey/job.py": (
+        "from house import shared\nfrom house.rules import strict\n\n\n"
+        "class Survey:\n    def score(self):\n        import house.late\n"
+    ),
+    "house/shared.py": "",
+    "house/rules/__init__.py": "from house.rules import deep\n\nstrict = 1\n",
+    "house/rules/deep.py": "",
+    "house/late.py": "import json\n",
+    "house/other/__init__.py": "",
+    "house/other/job.py": "",
+    "neighbour.py": "",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [n for n in sys.modules if n.split(".")[0] == "house"]:
+        del sys.modules[name]
+
+
+def _job() -> Job:
+    return cast("Job", importlib.import_module("house.survey.job").Survey())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["survey/job.py", "shared.py", "rules/__init__.py", "rules/deep.py", "late.py"],
+)
+def test_what_the_job_imports_of_its_house_counts(folder: Path, changed: str) -> None:
+    before = code_hash(_job())
+    with (folder / "house" / changed).open("a") as file:
+        file.write("# another rule\n")
+    assert code_hash(_job()) != before
+
+
+@pytest.mark.parametrize("changed", ["house/other/job.py", "neighbour.py"])
+def test_what_it_does_not_import_is_left_out(folder: Path, changed: str) -> None:
+    before = code_hash(_job())
+    (folder / changed).write_text("# changed\n")
+    assert code_hash(_job()) == before
+
+
+def test_the_place_of_the_house_does_not_matter(folder: Path) -> None:
+    before = code_hash(_job())
+    for name in [n for n in sys.modules if n.split(".")[0] == "house"]:
+        del sys.modules[name]
+    (folder / "moved").mkdir()
+    (folder / "house").rename(folder / "moved" / "house")
+    importlib.invalidate_caches()
+    sys.path.insert(0, str(folder / "moved"))
+    try:
+        assert code_hash(_job()) == before
+    finally:
+        sys.path.remove(str(folder / "moved"))

@@ -103,7 +103,12 @@ class _Ranked:
         positive = [query for query in judged if query.truth]
         negatives = len(judged) - len(positive)
         if choices.skip_empty and self._at(choices) == "selected":
-            positive = [query for query in positive if query.selected != 0]
+            # what a row states without a list is taken as it is
+            positive = [
+                query
+                for query in positive
+                if query.selected != 0 or self.listed not in query.lists
+            ]
         of_queries = [self._of(query, choices) for query in positive]
         measured = [value for value in of_queries if value is not None]
         if positive and not measured:

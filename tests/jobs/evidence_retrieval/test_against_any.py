@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, Sheet
 from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.verifying.queries import GIVEN
 from tests.jobs.evidence_retrieval.sheets import dataset, small_sheet
 
 BORDERS = [0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 0.7, 0.9, 1.0]
@@ -35,7 +36,7 @@ def sheets(draw: st.DrawFn) -> Sheet:
     has_folds = draw(st.booleans())
     y = [draw(st.sampled_from([0, 1, 1, UNKNOWN])) for _ in range(n)]
     ids = [[f"{post}_{s}" for s in range(6)] for post, _ in keys]
-    gold = [
+    gold: list[tuple[str, ...]] | None = [
         tuple(draw(st.lists(st.sampled_from(own), unique=True, max_size=4)))
         if truth == 1
         else ()
@@ -58,8 +59,20 @@ def sheets(draw: st.DrawFn) -> Sheet:
             "prob": np.where(unscored, np.nan, p),
             "tau_neg": np.array([taus[k][0] for k in fold]),
             "tau_pos": np.array([taus[k][1] for k in fold]),
-            "k": np.array([draw(st.integers(-1, 8)) for _ in range(n)]),
+            "k": np.array([draw(st.integers(UNKNOWN, 8)) for _ in range(n)]),
         }
+        if draw(st.booleans()):
+            own = [draw(st.integers(UNKNOWN, 2)) for _ in range(n)]
+            said["state"] = np.array(own, dtype=np.int8)
+        if draw(st.booleans()):
+            # made elsewhere, without the lists they came from
+            lists, gold = {}, None
+            said["given"] = {
+                name: np.array(
+                    [draw(st.sampled_from([np.nan, 0.0, 0.4, 1.0])) for _ in y]
+                )
+                for name in GIVEN
+            }
     return small_sheet(
         keys,
         y=y,
@@ -84,6 +97,7 @@ CHOICES = st.fixed_dictionaries(
         "ddof": st.sampled_from([0, 1]),
         "zero_division": st.sampled_from([None, 0.0]),
         "skip_empty": st.booleans(),
+        "states": st.sampled_from(["recomputed", "column"]),
     },
 )
 

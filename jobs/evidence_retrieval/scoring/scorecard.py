@@ -12,6 +12,7 @@ from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
+from jobs.evidence_retrieval.scoring.comparable import comparable
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
 from runner.scorecard import Artifact, Scorecard
@@ -54,6 +55,7 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,
         stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.models.items()},
     )
     return checked(card, results, dataset.stored)
 

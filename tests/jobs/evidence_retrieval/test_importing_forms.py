@@ -148,7 +148,7 @@ def test_ragged_rows_are_refused_unless_they_are_allowed_and_counted(
         (
             1,
             {"criterion_id": "A.1"},
-            r"line 3: post p_1 and criterion A\.1 stand at l\.csv line 2 already \(keep",
+            r"line 3: post p_1 and criterion A\.1 stand at l\.csv line 2 already \(",
         ),
         (1, {"fold_id": 1}, r"line 3: fold_id is 1, but post p_1 is in fold 0 already"),
         (1, {"tau_neg": 0.9}, r"line 3: tau_neg 0\.9 lies above tau_pos 0\.8 \(were"),
@@ -236,7 +236,8 @@ def test_trec_files_name_post_and_criterion_in_their_query_ids(tmp_path: Path) -
     qrels, run = tmp_path / "qrels.txt", tmp_path / "run.txt"
     qrels.write_text("p|A.1 0 p_1 1\np|A.1 0 p_2 0\n", "utf-8")
     run.write_text(
-        "p|A.1 Q0 p_0 1 2 t\np|A.1 Q0 p_1 2 1 t\np|A.2 Q0 p_1 1 1 t\nq|A.1 Q0 q_1 1 1 t\n"
+        "p|A.1 Q0 p_0 1 2 t\np|A.1 Q0 p_1 2 1 t\n"
+        "p|A.2 Q0 p_1 1 1 t\nq|A.1 Q0 q_1 1 1 t\n"
     )
     sheet = imported(qrels=qrels, run=run)
     assert sheet.queries.posts == ("p", "q")
@@ -245,6 +246,14 @@ def test_trec_files_name_post_and_criterion_in_their_query_ids(tmp_path: Path) -
     assert imported(run, qrels).predictions == sheet.predictions
     with pytest.raises(DatasetError, match=r"query p\|A\.1: .* with '#' .*--qid-sep"):
         imported(qrels=qrels, run=run, qid_sep="#")
+
+
+def test_percent_encoded_ids_of_trec_files_are_read_back(tmp_path: Path) -> None:
+    run = tmp_path / "run.txt"
+    run.write_text("p%20q|A.1 Q0 p%20q_0 1 1 t\n")
+    sheet = imported(run, escape_ids=True)
+    assert sheet.queries.posts == ("p q",)
+    assert sheet.predictions[0].lists["ranking"] == [("p q_0",)]
 
 
 def test_run_whose_ranks_contradict_its_scores_is_told(tmp_path: Path) -> None:

@@ -74,6 +74,16 @@ def test_criteria_that_change_between_files_are_told(tmp_path: Path) -> None:
     assert [(f.where, f.n, f.example) for f in told] == [("r.jsonl", 4, "A.1")]
 
 
+def test_criteria_that_are_not_those_of_the_criteria_file_are_told(
+    tmp_path: Path,
+) -> None:
+    criteria = write_csv(tmp_path / "c.csv", [{"criterion_id": "A.2", "text": "Two."}])
+    rows = write_csv(tmp_path / "l.csv", CLEAN)
+    sheet = imported(rows, criteria=criteria)
+    assert sheet.queries.criteria == ("A.2", "A.1")
+    assert [(f.code, f.example) for f in sheet.findings] == [("criteria_differ", "A.1")]
+
+
 def test_gold_that_differs_between_files_is_told_and_the_first_counts(
     tmp_path: Path,
 ) -> None:

@@ -84,11 +84,13 @@ def test_import_of_nothing_says_what_to_name(
 def test_published_sample_is_refused_unless_ragged_rows_are_allowed(
     tmp_path: Path, env: dict[str, str], realdata: Path
 ) -> None:
-    words = ("import", "given", "--per-query", realdata / SAMPLE)
+    sample = realdata / SAMPLE
+    words = ("import", "given", "--per-query", sample)
     failed = siftlog(*words, cwd=tmp_path, env=env, check=False)
     assert failed.returncode == 1
     assert "line 3: 15 fields where the header has 16" in failed.stderr
-    siftlog(*words, "--allow-ragged", "--run-id=r", cwd=tmp_path, env=env)
+    words = ("import", "given", "--run-id=r", "--allow-ragged", sample)
+    siftlog(*words, cwd=tmp_path, env=env)
     card = tmp_path / "runs" / "r" / "scores" / "1" / "scorecard.json"
     codes = [finding["code"] for finding in json.loads(card.read_text())["findings"]]
     assert len(codes) == 8

@@ -47,16 +47,18 @@ def joined(readings: Sequence[Reading], noticed: Noticed) -> Iterator[Part]:
     for reading in others:
         for part in _distinct(reading, criteria):
             known = held.get(part.query)
-            held[part.query] = part if known is None else _both(known, part, noticed)
+            if known is not None:
+                _compare(known, part, noticed)
+            held[part.query] = part if known is None else _both(known, part)
     for part in _distinct(first, criteria):
         if part.query in held:
-            _both(part, held[part.query], noticed)
+            _compare(part, held[part.query], noticed)
     _compare_criteria(first, criteria, noticed)
     findings = noticed.findings()
     judged = _judged(readings)
     for part in first.read(first.source):
         beside = held.pop(part.query, None)
-        whole = part if beside is None else _both(part, beside, Noticed())
+        whole = part if beside is None else _both(part, beside)
         yield _completed(whole, judged, findings)
         findings = ()
     for part in held.values():
@@ -86,12 +88,20 @@ def _distinct(reading: Reading, criteria: dict[str, set[str]]) -> Iterator[Part]
         yield part
 
 
-def _both(part: Part, other: Part, noticed: Noticed) -> Part:
+def _both(part: Part, other: Part) -> Part:
     """What two files say of one query."""
-    _compare_truth(part, other, noticed)
     given = dict(part.given)
     for model, said in other.given.items():
-        mine = given.get(model, Given())
+        mine = given.get(model)
+        given[model] = said if mine is None else united(mine, said)
+    return replace(part, truth=united(part.truth, other.truth), given=given)
+
+
+def _compare(part: Part, other: Part, noticed: Noticed) -> None:
+    """Two files may say the same of what is true, but not of what a model says."""
+    _compare_truth(part, other, noticed)
+    for model, said in other.given.items():
+        mine = part.given.get(model, Given())
         for name in (each for each in said.lists if each in mine.lists):
             raise other.error(
                 f"the list {name} of this query stands at {part.where} already (give "
@@ -102,8 +112,6 @@ def _both(part: Part, other: Part, noticed: Noticed) -> Part:
                 f"{name} of this query stands at {part.where} already (import the two "
                 "files as separate runs)"
             )
-        given[model] = united(mine, said)
-    return replace(part, truth=united(part.truth, other.truth), given=given)
 
 
 def _compare_truth(part: Part, other: Part, noticed: Noticed) -> None:
@@ -155,7 +163,9 @@ def _completed(
     part: Part, judged: frozenset[str], findings: tuple[Finding, ...]
 ) -> Part:
     """A query of a judged post that is not mentioned has no evidence."""
-    truth = replace(part.truth, noticed=findings)
+    truth = part.truth
+    if findings:
+        truth = replace(truth, noticed=findings)
     if truth.gold is None and truth.y is None and part.post in judged:
         truth = replace(truth, gold=())
-    return replace(part, truth=truth)
+    return part if truth is part.truth else replace(part, truth=truth)

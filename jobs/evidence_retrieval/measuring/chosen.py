@@ -12,7 +12,6 @@ from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.ranking import select
 
-
 FIXED_AT = 10
 """Where lists of a fixed length are compared, however many sentences they show."""
 

@@ -81,6 +81,9 @@ class Settings(BaseModel):
         min_length=1,
         description="between post and criterion in the query ids of both",
     )
+    escape_ids: bool = Field(
+        default=False, description="ids in both are percent-encoded, as siftlog's are"
+    )
     allow_ragged: bool = Field(
         default=False, description="read missing trailing fields as blank"
     )

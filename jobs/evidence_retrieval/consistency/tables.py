@@ -14,36 +14,36 @@ Identity: TypeAlias = frozenset[tuple[str, Cell]]
 
 METRIC, VALUE = "metric", "value"
 
-SAID = frozenset(
-    [
-        VALUE,
-        "mean",
-        "std",
-        "lo",
-        "hi",
-        "n",
-        "n_defined",
-        "definition",
-        "meaning",
-        "note",
-        "target",
-        "verdict",
-    ]
+IDENTIFYING = (
+    "model",
+    "fold",
+    "criterion",
+    "list",
+    "split",
+    "gamma",
+    "tau",
+    "tau_neg",
+    "tau_pos",
+    METRIC,
+    "subset",
 )
-"""Columns of a table of metrics that say something about one, not which it is."""
+"""Columns that tell a row of a table of metrics from others."""
+
+CONFIG = "config"
+"""Tells rows apart too; a table without it speaks of the headline."""
 
 THRESHOLDS = ("tau", "tau_neg", "tau_pos", "threshold")
 
-GROUPS = ("model", "config", "fold", "criterion")
+GROUPS = ("model", CONFIG, "fold", "criterion")
 
 DEPLOYED = "deployed"
 
 BASELINES = ("baseline", "chance")
 
 
-def check_tables(tables: Sequence[Table]) -> Iterator[Finding]:
-    """All findings about the tables of a scorecard."""
-    yield from _two_values(tables)
+def check_tables(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
+    """All findings about the tables of a scorecard with this *headline*."""
+    yield from _two_values(tables, headline)
     for table in tables:
         yield from _nothing_deployed(table)
         for row in _rows(table):
@@ -57,7 +57,7 @@ def _rows(table: Table) -> Iterator[dict[str, Cell]]:
         yield dict(zip(table.columns, cells, strict=True))
 
 
-def _two_values(tables: Sequence[Table]) -> Iterator[Finding]:
+def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
     """One metric of one subset has one value, wherever it is printed."""
     first: dict[Identity, tuple[str, Cell]] = {}
     for table in tables:
@@ -65,9 +65,10 @@ def _two_values(tables: Sequence[Table]) -> Iterator[Finding]:
             continue
         for row in _rows(table):
             identity = frozenset(
-                (name, cell)
-                for name, cell in row.items()
-                if name not in SAID and cell not in {None, ""}
+                [
+                    (CONFIG, row.get(CONFIG, headline)),
+                    *((name, row[name]) for name in IDENTIFYING if row.get(name)),
+                ]
             )
             where, value = first.setdefault(identity, (table.name, row[VALUE]))
             if not _is_same(value, row[VALUE]):

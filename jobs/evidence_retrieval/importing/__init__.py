@@ -1,7 +1,6 @@
-"""Import of predictions and rankings that were made elsewhere."""
+"""Import of predictions and rankings that were made elsewhere.
 
-from jobs.evidence_retrieval.importing.forms import importer
-from jobs.evidence_retrieval.importing.given import read_given
-from jobs.evidence_retrieval.importing.sheet import given_sheet
-
-__all__ = ["given_sheet", "importer", "read_given"]
+`forms` has the importer, `given` the parser of its answers and `sheet` what is scored.
+Nothing is gathered here: the parser belongs to the stages, which a run's first call
+waits for, and the others bring numerical libraries.
+"""

@@ -107,7 +107,7 @@ def united(one: Said, other: Said) -> Said:
     """What two files say together; where both speak of one thing, the first counts."""
     mine, theirs = _said(one), _said(other)
     both = {
-        name: {**theirs[name], **mine[name]}
+        name: {**mine[name], **theirs[name], **mine[name]}  # mine come first, and count
         for name in mine.keys() & theirs.keys()
         if isinstance(mine[name], Mapping)
     }

@@ -92,12 +92,12 @@ def _both(part: Part, other: Part, noticed: Noticed) -> Part:
     given = dict(part.given)
     for model, said in other.given.items():
         mine = given.get(model, Given())
-        for name in mine.lists.keys() & said.lists.keys():
+        for name in (each for each in said.lists if each in mine.lists):
             raise other.error(
                 f"the list {name} of this query stands at {part.where} already (give "
                 "one of the two files to another model: --rankings NAME=FILE)"
             )
-        for name in mine.probs.keys() & said.probs.keys():
+        for name in (each for each in said.probs if each in mine.probs):
             raise other.error(
                 f"{name} of this query stands at {part.where} already (import the two "
                 "files as separate runs)"

@@ -108,9 +108,11 @@ class _Layout:
 
 def _truth(source: Source, row: Row, post: str, *, names_gold: bool) -> Truth:
     gold = tuple(dict.fromkeys(source.sentences(row, GOLD, post)))
+    y = _optional(row, LABEL, row.label)
+    is_known = names_gold and (bool(gold) or y is not None)
     return Truth(
-        gold=gold if names_gold else None,
-        y=_optional(row, LABEL, row.label),
+        gold=gold if is_known else None,
+        y=y,
         fold=_optional(row, "fold_id", row.text),
         pool=_optional(row, "n_candidates", row.count),
     )

@@ -48,6 +48,7 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
         )
         for model in answers.models
     )
+    _compare_criteria(dataset, queries, noticed)
     of_files = tuple(found for truth in said.truths for found in truth.noticed)
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return Sheet(
@@ -55,7 +56,7 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
         predictions=predictions,
         headline=CONFIG,
         models=answers.models,
-        findings=(*dataset.findings, *of_files, *noticed.findings()),
+        findings=(*of_files, *noticed.findings()),
         sizes={
             "ragged_rows": sum(f.n for f in of_files if f.code == "ragged_rows"),
             "incomplete_posts": int((per_post < len(queries.criteria)).sum()),
@@ -115,6 +116,20 @@ def _criteria(queries: Iterable[tuple[str, str]], dataset: Dataset) -> list[str]
     found = natural_order(criterion for _, criterion in queries)
     named = [criterion.id for criterion in dataset.criteria if criterion.id in found]
     return [*named, *(name for name in found if name not in named)]
+
+
+def _compare_criteria(dataset: Dataset, queries: Queries, noticed: Noticed) -> None:
+    named = {criterion.id for criterion in dataset.criteria}
+    if named and (odd := natural_order(named ^ set(queries.criteria))):
+        noticed.add(
+            "criteria_differ",
+            "warn",
+            "criteria",
+            f"The file of criteria has {len(named)} and the import "
+            f"{len(queries.criteria)}; some stand in one of the two only.",
+            example=odd[0],
+            n=len(odd),
+        )
 
 
 def _require_column(prob: str | None, said: _Said) -> None:

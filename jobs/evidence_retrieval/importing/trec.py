@@ -30,7 +30,7 @@ def trec_fields(path: Path) -> int:
 def read_trec_qrels(source: Source) -> Iterator[Part]:
     """The gold of each judged query: the items with a grade above 0."""
     try:
-        judged = read_qrels(source.path)
+        judged = read_qrels(source.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from error
     for qid, grades in judged.items():
@@ -42,7 +42,7 @@ def read_trec_qrels(source: Source) -> Iterator[Part]:
 def read_trec_run(source: Source) -> Iterator[Part]:
     """The list of each query of a run."""
     try:
-        run = read_run(source.path)
+        run = read_run(source.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from error
     if run.contradicting:

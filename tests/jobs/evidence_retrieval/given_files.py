@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.importing import given_sheet, importer
+from jobs.evidence_retrieval.importing.forms import importer
+from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.load import load
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings

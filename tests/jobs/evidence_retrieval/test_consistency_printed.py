@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
+from runner.figure import Axis, Figure, Line, Panel, Rule
 from runner.scorecard import Finding, Metric, Table
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -155,6 +157,19 @@ def test_one_metric_with_two_values_in_two_tables_is_found(sheet: Sheet) -> None
     assert "0.8 in summary and 0.9 in overall" in found.message
 
 
+def test_headline_of_the_ablation_is_the_overall_value(sheet: Sheet) -> None:
+    ablation = Table(
+        name="ablation",
+        columns=("config", *COLUMNS, "p_holm"),
+        rows=(
+            ("first stage", "ndcg@10", 0.5, 2, "has_evidence", "ndcg@1", None),
+            ("given", "ndcg@10", 0.8, 2, "has_evidence", "ndcg@1", 0.01),
+        ),
+    )
+    (found,) = findings(sheet, METRICS, OVERALL, ablation)
+    assert (found.code, found.where) == ("two_values", "ablation ndcg@10")
+
+
 def test_two_values_of_two_subsets_are_no_contradiction(sheet: Sheet) -> None:
     other = replace(
         OVERALL, name="summary", rows=(("ndcg@10", 0.1, 4, "all_queries", "ndcg@1"),)
@@ -193,3 +208,22 @@ def test_dynamic_k_is_not_printed_as_10_in_a_table_either(sheet: Sheet) -> None:
     )
     (found,) = findings(sheet, METRICS, table)
     assert found.code == "fixed_name_for_dynamic_k"
+
+
+@pytest.mark.parametrize(("at", "n"), [(0.5, 1), (0.1, 0)])
+def test_precision_over_recall_drawn_against_a_half_is_found(
+    sheet: Sheet, at: float, n: int
+) -> None:
+    rare = replace(sheet, queries=replace(sheet.queries, y=np.array([1, 0, 0, 0])))
+    curve = Line(x=(0.0, 1.0), y=(1.0, 0.2))
+    panel = Panel(
+        marks=(curve, Rule(way="horizontal", at=at)),
+        x=Axis(label="Recall"),
+        y=Axis(label="Precision"),
+    )
+    figure = Figure(name="pr", title="", caption="", panels=(panel,))
+    settings = Settings.model_validate(SHORT_LISTS)
+    found = check(rare, settings, {}, (), (figure,))
+    assert [f.where for f in found if f.code == "auprc_against_half"] == [
+        "figure pr"
+    ] * n

@@ -1,0 +1,71 @@
+"""A post with all its queries, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jobs.evidence_retrieval.explain.columns import (
+    NONE,
+    WIDTH,
+    Column,
+    counted,
+    cut,
+    number,
+    one_line,
+    table,
+    word,
+    words,
+)
+from jobs.evidence_retrieval.explain.decisions import state_of
+from jobs.evidence_retrieval.explain.query import Query
+from jobs.evidence_retrieval.explain.sentences import shown_of
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+
+CRITERION_WIDTH = 16
+
+
+def overview_lines(
+    queries: Sequence[Query], predictions: Predictions | None
+) -> Iterator[str]:
+    """The queries of one post under the headline; None before any run."""
+    first = queries[0]
+    title = "before any run"
+    if predictions is not None:
+        title = f"{one_line(predictions.model)}, {one_line(predictions.config)}"
+    yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
+    pool = "unknown" if first.pool == UNKNOWN else counted(first.pool, "sentence")
+    yield f"pool       {pool}, fold {NONE if first.fold is None else one_line(first.fold)}"
+    columns = [
+        Column(
+            title="criterion",
+            cells=[word(each.criterion_id, CRITERION_WIDTH) for each in queries],
+            has_words=True,
+        )
+    ]
+    if predictions is not None:
+        columns += _columns(queries, predictions)
+    truths = [each.truth for each in queries]
+    columns.append(Column(title="gold", cells=truths, has_words=True))
+    yield from table(columns)
+
+
+def _columns(queries: Sequence[Query], predictions: Predictions) -> Iterator[Column]:
+    places = [query.place for query in queries]
+    p = predictions.prob if predictions.prob is not None else predictions.score
+    title = "p" if predictions.prob is not None else "score"
+    values = [None if p is None else float(p[place]) for place in places]
+    yield Column(title=title, cells=[number(value) for value in values])
+    states = [state_of(predictions, place) for place in places]
+    yield Column(title="state", cells=states, has_words=True)
+    shown = [shown_of(predictions, place) for place in places]
+    yield Column(title="K", cells=[NONE if s is None else str(len(s)) for s in shown])
+    cells = [_found(query, own) for query, own in zip(queries, shown, strict=True)]
+    yield Column(title="gold shown at", cells=cells)
+
+
+def _found(query: Query, shown: Sequence[str] | None) -> str:
+    """The places of the gold among what is shown."""
+    if shown is None or not query.gold:
+        return NONE
+    gold = frozenset(query.gold)
+    return words(rank for rank, uid in enumerate(shown, start=1) if uid in gold)

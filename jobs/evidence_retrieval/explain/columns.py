@@ -82,9 +82,9 @@ def number(value: float | None, decimals: int = 4) -> str:
     return f"{value:.{decimals}f}"
 
 
-def counted(n: int, noun: str) -> str:
-    """`1 sentence`, `2 sentences`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+def counted(n: int, noun: str, many: str = "") -> str:
+    """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
 def words(values: Iterable[object]) -> str:

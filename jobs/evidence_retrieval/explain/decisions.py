@@ -105,10 +105,9 @@ def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
 
 def _fitting(gate: FoldGate) -> str:
     if "undefined" in gate.fitted:
-        return (
-            f"fold {one_line(gate.fold)} has no gate ({gate.fitted['undefined']}); p "
-            "is the model's own"
-        )
+        reason = str(gate.fitted["undefined"]).rstrip(".")
+        fold = one_line(gate.fold)
+        return f"fold {fold} has no gate ({reason}); p is the model's own"
     fit, tune = (counted(gate.posts[part], "post") for part in ("fit", "tune"))
     return (
         f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
@@ -121,7 +120,10 @@ def _why(
 ) -> str:
     place = query.place
     if config.dynamic_k != MASS:
-        return f"the best {predictions.k_rule} of {query.pool}"
+        most = int(predictions.k_rule)
+        if query.pool <= most:
+            return f"all of them; up to {most} are shown"
+        return f"the best {most} of {query.pool}"
     state = UNKNOWN if predictions.state is None else int(predictions.state[place])
     rule = rule_of(state)
     if rule is None:
@@ -131,9 +133,9 @@ def _why(
         scale=settings.k_scale,
         temperature=settings.k_temperature,
     )
-    fewest, most = rule.bounds(len(held))
+    low, high = rule.bounds(len(held))
     named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
     return (
         f"the first {mass_k(held, rule.gamma)} hold {rule.gamma:g} of the mass; "
-        f"at least {fewest}, at most {most} of {len(held)} ({named})"
+        f"at least {low}, at most {high} of {len(held)} ({named})"
     )

@@ -8,7 +8,6 @@ from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
     Column,
-    counted,
     cut,
     number,
     one_line,
@@ -19,7 +18,7 @@ from jobs.evidence_retrieval.explain.columns import (
 from jobs.evidence_retrieval.explain.decisions import state_of
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
-from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+from jobs.evidence_retrieval.queries import Predictions
 
 CRITERION_WIDTH = 16
 
@@ -33,8 +32,7 @@ def overview_lines(
     if predictions is not None:
         title = f"{one_line(predictions.model)}, {one_line(predictions.config)}"
     yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
-    pool = "unknown" if first.pool == UNKNOWN else counted(first.pool, "sentence")
-    yield f"pool       {pool}, fold {NONE if first.fold is None else one_line(first.fold)}"
+    yield f"pool       {first.standing}"
     columns = [
         Column(
             title="criterion",

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.explain.overview import overview_lines
 from jobs.evidence_retrieval.explain.prompts import prompt_lines
 from jobs.evidence_retrieval.explain.query import Query, head
 from jobs.evidence_retrieval.explain.replies import reply_lines
-from jobs.evidence_retrieval.explain.run import Run
+from jobs.evidence_retrieval.explain.run import Run, Told
 from jobs.evidence_retrieval.explain.selection import Selection, selections
 from jobs.evidence_retrieval.explain.sentences import (
     before_any_run,
@@ -26,7 +26,7 @@ from jobs.evidence_retrieval.explain.sentences import (
 )
 from jobs.evidence_retrieval.explain.stated import stated_lines
 from jobs.evidence_retrieval.predicting.questions import queries
-from jobs.evidence_retrieval.queries import Predictions, Queries
+from jobs.evidence_retrieval.queries import Predictions
 from runner.job import Answers
 
 
@@ -42,35 +42,25 @@ def explain(dataset: Dataset, answers: Answers | None, items: tuple[str, ...]) -
         UsageError: an item names nothing in the data or the run.
     """
     if answers is None:
-        asked = queries(dataset)
-        pages = [
-            _before(dataset, selection, _queries(dataset, asked, selection))
-            for selection in selections(items, asked)
-        ]
+        chosen = selections(items, dataset, queries(dataset))
+        pages = [_before(dataset, selection) for selection in chosen]
     else:
         run = Run(dataset, answers)
-        asked = run.sheet.queries
+        chosen = selections(items, dataset, run.sheet.queries)
+        told = Told(dataset, answers, chosen)
         pages = [
-            _after(run, model, selection, _queries(dataset, asked, selection))
-            for selection in selections(items, asked)
+            _after(run, told, model, selection)
+            for selection in chosen
             for model in run.sheet.models
         ]
     return "\n\n".join("\n".join(page) for page in pages) + "\n"
 
 
-def _queries(
-    dataset: Dataset, asked: Queries, selection: Selection
-) -> tuple[Query, ...]:
-    return tuple(Query.at(dataset, asked, place) for place in selection.places)
-
-
-def _before(
-    dataset: Dataset, selection: Selection, found: tuple[Query, ...]
-) -> Iterator[str]:
+def _before(dataset: Dataset, selection: Selection) -> Iterator[str]:
     if selection.is_post:
-        yield from overview_lines(found, None)
+        yield from overview_lines(selection.queries, None)
         return
-    (query,) = found
+    (query,) = selection.queries
     yield from head(query, "before any run")
     yield from _part("sentences")
     stages = before_any_run(dataset, query)
@@ -79,27 +69,26 @@ def _before(
     yield from prompt_lines(dataset, query)
 
 
-def _after(
-    run: Run, model: str, selection: Selection, found: tuple[Query, ...]
-) -> Iterator[str]:
+def _after(run: Run, told: Told, model: str, selection: Selection) -> Iterator[str]:
     headline = run.headline(model)
     if selection.is_post:
-        yield from overview_lines(found, headline)
+        yield from overview_lines(selection.queries, headline)
         return
-    (query,) = found
+    (query,) = selection.queries
     yield from head(query, model)
     yield f"status     {headline.status[query.place]}"
     if run.is_imported:
         yield from _stated(query, headline)
     else:
-        yield from _predicted(run, model, query, headline)
+        yield from _predicted(run, told, query, headline)
 
 
 def _stated(query: Query, predictions: Predictions) -> Iterator[str]:
     """Of work made elsewhere: its lists and its numbers."""
     place = query.place
-    lists = [own[place] for own in reversed(predictions.lists.values())]
-    uids = pool_of(query, lists)
+    # the final list is the last one, and its order that of sentences without a post
+    lists = [own[place] for own in predictions.lists.values()]
+    uids = pool_of(query, reversed(lists))
     yield from _part("sentences")
     stages = given(predictions, place, uids)
     yield from sentence_lines(query, uids, stages, shown_of(predictions, place))
@@ -108,12 +97,12 @@ def _stated(query: Query, predictions: Predictions) -> Iterator[str]:
 
 
 def _predicted(
-    run: Run, model: str, query: Query, headline: Predictions
+    run: Run, told: Told, query: Query, headline: Predictions
 ) -> Iterator[str]:
-    dataset = run.dataset
-    configured = run.predictions(model)
-    own = run.about(query.post_id)
-    stages = of_model(dataset, query, run.outputs(own), model, dataset.configs[-1])
+    dataset, model = run.dataset, headline.model
+    configured = run.configured(model)
+    last, _ = configured[-1]
+    stages = of_model(dataset, query, told.outputs, model, last)
     shown = shown_of(headline, query.place)
     yield from _part("sentences")
     yield from sentence_lines(query, pool_of(query), stages, shown)
@@ -123,8 +112,7 @@ def _predicted(
     yield from _part("shown")
     yield from k_lines(configured, query, dataset.settings)
     yield from _part("replies")
-    answers = own.about(query.key, query.post_id, model)
-    yield from reply_lines(dataset, query, answers)
+    yield from reply_lines(dataset, query, told.about(query, model))
 
 
 def _part(title: str) -> Iterator[str]:

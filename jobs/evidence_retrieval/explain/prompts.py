@@ -9,8 +9,8 @@ from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import counted
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.run import item
+from jobs.evidence_retrieval.orders import LOCAL
 from jobs.evidence_retrieval.plan import plan, wanted
-from jobs.evidence_retrieval.settings import Settings
 from jobs.quoted import quoted
 from runner.estimating.tokens import prompt_tokens
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
@@ -24,9 +24,9 @@ def prompt_lines(dataset: Dataset, query: Query) -> Iterator[str]:
         task = _task(spec)
         if item(task) in own:
             yield from _lines(dataset, spec, task)
-    settings = dataset.settings
-    if "rerank" in wanted(dataset) and settings.first_stage in {"assess", "embedding"}:
-        yield f"  rerank      follows the answer that gives the {settings.first_stage} order"
+    first_stage = dataset.settings.first_stage
+    if "rerank" in wanted(dataset) and first_stage not in LOCAL:
+        yield f"  rerank      follows what {first_stage} answers"
 
 
 def _task(spec: TaskSpec) -> Task:

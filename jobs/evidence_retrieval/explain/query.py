@@ -18,6 +18,8 @@ from jobs.evidence_retrieval.explain.columns import (
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.quoted import quoted
 
+FOLD_WIDTH = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
@@ -40,15 +42,18 @@ class Query:
         post_id = queries.posts[queries.post[place]]
         criterion_id = queries.criteria[queries.criterion[place]]
         fold = int(queries.fold[place])
-        named = {each.id: each for each in dataset.criteria}
-        posts = {each.id: each for each in dataset.posts if each.id == post_id}
+        own = (each for each in dataset.criteria if each.id == criterion_id)
+        try:
+            post = dataset.post(post_id)
+        except KeyError:
+            post = None
         return cls(
             place=place,
             key=queries.key(place),
             post_id=post_id,
             criterion_id=criterion_id,
-            post=posts.get(post_id),
-            criterion=named.get(criterion_id),
+            post=post,
+            criterion=next(own, None),
             pool=int(queries.pool[place]),
             fold=None if fold == UNKNOWN else queries.folds[fold],
             y=int(queries.y[place]),
@@ -60,6 +65,13 @@ class Query:
         """The number of each sentence by its uid, as prompts count them: from 1."""
         pool = () if self.post is None else self.post.sentences
         return {sentence.uid: n for n, sentence in enumerate(pool, start=1)}
+
+    @property
+    def standing(self) -> str:
+        """The size of the pool, and the fold."""
+        pool = "unknown" if self.pool == UNKNOWN else counted(self.pool, "sentence")
+        fold = NONE if self.fold is None else word(self.fold, FOLD_WIDTH)
+        return f"{pool}, fold {fold}"
 
     @property
     def truth(self) -> str:
@@ -88,7 +100,5 @@ def head(query: Query, title: str) -> Iterator[str]:
     yield cut(f"criterion  {named}", WIDTH).rstrip()
     if query.criterion is not None:
         yield from quoted(query.criterion.text)
-    pool = "unknown" if query.pool == UNKNOWN else counted(query.pool, "sentence")
-    fold = NONE if query.fold is None else word(query.fold, 20)
-    yield f"pool       {pool}, fold {fold}"
+    yield f"pool       {query.standing}"
     yield cut(f"gold       {query.truth}", WIDTH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from jobs.evidence_retrieval import asking
 from jobs.evidence_retrieval.dataset import Dataset
@@ -11,7 +12,6 @@ from jobs.evidence_retrieval.explain.columns import (
     counted,
     cut,
     hanging,
-    number,
     one_line,
     words,
 )
@@ -33,6 +33,9 @@ from runner.wire import skeleton
 HASH_LENGTH = 16
 """Digits that are shown of a prompt's hash; enough to tell the prompts of a run."""
 
+Line: TypeAlias = tuple[str, str]
+"""A label and what it is of."""
+
 _PARSERS = {stage.name: stage.parse for stage in STAGES}
 
 
@@ -52,8 +55,8 @@ def reply_lines(
             yield from quoted(answer.chat.text)
             if answer.chat.finish_reason != "stop":
                 yield f"    ended   {one_line(answer.chat.finish_reason)}"
-        for line in _reading(dataset, query, answer):
-            yield from hanging("    read    ", line)
+        for label, line in _reading(dataset, query, answer):
+            yield from hanging(f"    {label:<6}  ", line)
 
 
 def prompt_hash(dataset: Dataset, task: Task) -> str:
@@ -69,64 +72,61 @@ def prompt_hash(dataset: Dataset, task: Task) -> str:
     return skeleton(request, task.model).sha256[:HASH_LENGTH]
 
 
-def _reading(dataset: Dataset, query: Query, answer: Answer) -> Iterator[str]:
+def _reading(dataset: Dataset, query: Query, answer: Answer) -> Iterator[Line]:
+    """What was read, what had to be mended for that, or what went wrong."""
     if answer.skip is not None:
-        yield f"not asked: {one_line(answer.skip)}"
+        yield "skip", one_line(answer.skip)
     elif answer.error is not None:
-        yield f"no reply: {one_line(answer.error)}"
+        yield "error", one_line(answer.error)
     elif answer.reply is None:
-        yield "no reply yet"
+        yield "open", "not answered yet"
     else:
         task = answer.task
         parsed = _PARSERS[task.stage](dataset, task, answer.reply)
         yield from _value(dataset, query, task, parsed)
 
 
-def _value(dataset: Dataset, query: Query, task: Task, parsed: object) -> Iterator[str]:
+def _value(
+    dataset: Dataset, query: Query, task: Task, parsed: object
+) -> Iterator[Line]:
     match parsed:
         case ParseFailure(reason=reason, detail=detail):
-            yield f"failed: {reason}" + (f" ({one_line(detail)})" if detail else "")
+            yield "failed", reason + (f": {one_line(detail)}" if detail else "")
         case Assessment():
             yield from _assessment(parsed)
         case PostAssessment():
             yield from _noted(parsed.noted)
             own = parsed.criteria.get(query.criterion_id)
             if own is None:
-                yield "says nothing of this criterion, which is asked alone"
+                yield "read", "nothing of this criterion, which is asked alone"
             else:
                 yield from _value(dataset, query, task, own)
         case Ordering():
             listed = listing(dataset, task)
             order = (listed.places[place] + 1 for place in parsed.places)
-            yield (
-                f"window {listed.window + 1} of {len(listed.spans)}, best first: "
-                f"{words(order)}"
-            )
+            window = f"window {listed.window + 1} of {len(listed.spans)}"
+            yield "read", f"{window}, best first: {words(order)}"
             yield from _noted(parsed.noted)
         case PostVectors():
-            yield (
-                f"{counted(len(parsed.criteria) + len(parsed.sentences), 'vector')} "
-                f"of {parsed.sentences.shape[1]} numbers"
-            )
+            n = len(parsed.criteria) + len(parsed.sentences)
+            length = parsed.criteria.shape[1]
+            yield "read", f"{counted(n, 'vector')} of {counted(length, 'number')}"
         case EndpointScores():
             there = sum(score is not None for score in parsed.scores)
-            yield f"{counted(there, 'score')} for {len(parsed.scores)} sentences"
+            pool = counted(len(parsed.scores), "sentence")
+            yield "read", f"{counted(there, 'score')} for {pool}"
             yield from _noted(parsed.noted)
         case _:
             raise AssertionError(parsed)
 
 
-def _assessment(read: Assessment) -> Iterator[str]:
-    listed = [
-        f"{place + 1} ({relevance})" for place, relevance in read.relevance.items()
-    ]
-    yield (
-        f"probability {number(read.probability, 2)}, sentences (relevance) "
-        f"{', '.join(listed) or 'none'}"
-    )
+def _assessment(read: Assessment) -> Iterator[Line]:
+    listed = [f"{place + 1} ({rated})" for place, rated in read.relevance.items()]
+    sentences = ", ".join(listed) or "none"
+    yield "read", f"probability {read.probability:g}, relevant sentences {sentences}"
     yield from _noted(read.noted)
 
 
-def _noted(noted: Mapping[str, int]) -> Iterator[str]:
+def _noted(noted: Mapping[str, int]) -> Iterator[Line]:
     if noted:
-        yield "noted: " + ", ".join(f"{name} {n}" for name, n in noted.items())
+        yield "noted", ", ".join(f"{name} {n}" for name, n in noted.items())

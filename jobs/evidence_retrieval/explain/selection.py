@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import word
+from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.queries import Queries
 from runner.errors import UsageError
 
@@ -16,15 +18,16 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """One item, as places among the queries."""
+    """One item."""
 
-    post: str
-    places: tuple[int, ...]
+    queries: tuple[Query, ...]
     is_post: bool  #: a whole post was named, so its queries are told in short
 
 
-def selections(items: Iterable[str], queries: Queries) -> tuple[Selection, ...]:
-    """What each item names.
+def selections(
+    items: Iterable[str], dataset: Dataset, queries: Queries
+) -> tuple[Selection, ...]:
+    """What each item names among *queries*, those of the data or of an import.
 
     Raises:
         UsageError: an item names nothing; says which names are near.
@@ -36,25 +39,22 @@ def selections(items: Iterable[str], queries: Queries) -> tuple[Selection, ...]:
     found = []
     for item in items:
         # as in the key of a task, a name that fits both ways is a query
-        if item in by_key:
-            place = by_key[item]
-            post = queries.posts[queries.post[place]]
-            found.append(Selection(post=post, places=(place,), is_post=False))
-        elif item in by_post:
-            places = tuple(by_post[item])
-            found.append(Selection(post=item, places=places, is_post=True))
-        else:
+        places = [by_key[item]] if item in by_key else by_post.get(item)
+        if places is None:
             raise UsageError(_unknown(item, queries))
+        own = tuple(Query.at(dataset, queries, place) for place in places)
+        found.append(Selection(queries=own, is_post=item not in by_key))
     return tuple(found)
 
 
 def _unknown(item: str, queries: Queries) -> str:
     near = [word(name, SHOWN) for name in _near(item, queries)]
-    hint = f"did you mean {' or '.join(near)}?" if near else "name a post of the data."
-    return (
-        f"There is no post and no query {word(item, SHOWN)} here, as a post's id or "
-        f"post/criterion; {hint}"
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else "name a post by its id, or a query as post/criterion."
     )
+    return f"There is no post and no query {word(item, SHOWN)!r}; {hint}"
 
 
 def _near(item: str, queries: Queries) -> Iterator[str]:

@@ -11,6 +11,7 @@ from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
     Column,
+    counted,
     cut,
     number,
     one_line,
@@ -19,7 +20,7 @@ from jobs.evidence_retrieval.explain.columns import (
 )
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.merging import merged_order
+from jobs.evidence_retrieval.predicting.merging import Assessed, merged_order
 from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.predicting.pool import Pool
 from jobs.evidence_retrieval.predicting.steps import GRAPH, Step, Steps, path
@@ -64,7 +65,7 @@ def of_model(
             *_answered(pool, steps, outputs, model, place),
             *_steps(found, place),
         ),
-        notes=tuple(_notes(found, place, config)),
+        notes=(*_stated(steps.assessed[place]), *_notes(found, place, config)),
     )
 
 
@@ -135,7 +136,7 @@ def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
 
 def _lexical(pool: Pool, query: Query) -> Column:
     scores = pool.lexical[:, pool.keys.index(query.key)].tolist()
-    return Column(title="bm25", cells=[number(score) for score in scores])
+    return Column(title="bm25", cells=[number(score, 3) for score in scores])
 
 
 def _answered(
@@ -150,12 +151,12 @@ def _answered(
     orders = outputs.subjects[model].orders.get(key)
     if orders:
         merged = merged_order([orders[number] for number in sorted(orders)])
-        yield Column(title="rerank", cells=_places(merged))
+        yield Column(title="llm", cells=_places(merged))
     if pool.cosines is not None:
-        cells = [number(own) for own in pool.cosines.query[:, place].tolist()]
+        cells = [number(own, 3) for own in pool.cosines.query[:, place].tolist()]
         yield Column(title="cosine", cells=cells)
     if key in outputs.endpoint:
-        cells = [number(score) for score in outputs.endpoint[key]]
+        cells = [number(score, 3) for score in outputs.endpoint[key]]
         yield Column(title="endpoint", cells=cells)
 
 
@@ -178,6 +179,12 @@ def _ranks(order: Sequence[Place]) -> dict[Place, int]:
     return {own: rank for rank, own in enumerate(order, start=1)}
 
 
+def _stated(assessed: Assessed | None) -> Iterator[str]:
+    if assessed is not None:
+        replies = counted(assessed.replicates, "reply", "replies")
+        yield f"assess: probability {number(assessed.probability)}, of {replies}"
+
+
 def _notes(found: Sequence[Step], place: int, config: Config) -> Iterator[str]:
     stages = ("+".join(config.first_stage), config.rerank, config.graph)
     named = [name for name in stages if name != "none"]
@@ -185,4 +192,4 @@ def _notes(found: Sequence[Step], place: int, config: Config) -> Iterator[str]:
     yield f"places under {one_line(config.name)}: {', '.join(told)}"
     for title, step, name in zip(ORDINALS, found, named, strict=False):
         if not step.known[place] and step.name != GRAPH:
-            yield f"{title}: nothing of {name} could be used; the order before it stands"
+            yield f"{title}: nothing of {name} could be used, so another order stands"

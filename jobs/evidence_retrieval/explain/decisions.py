@@ -48,7 +48,7 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
             names(found),
             numbers("top score", [each.score for each in found], place),
             numbers("p raw", [each.prob_raw for each in found], place),
-            numbers("p", [each.prob for each in found], place),
+            numbers("p cal", [each.prob for each in found], place),
             numbers("tau neg", [each.tau_neg for each in found], place),
             numbers("tau pos", [each.tau_pos for each in found], place),
             Column(
@@ -136,6 +136,6 @@ def _why(
     low, high = rule.bounds(len(held))
     named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
     return (
-        f"the first {mass_k(held, rule.gamma)} hold {rule.gamma:g} of the mass; "
-        f"at least {low}, at most {high} of {len(held)} ({named})"
+        f"{rule.gamma:g} of the mass is in the first {mass_k(held, rule.gamma)}; at "
+        f"least {low}, at most {high} of {len(held)} ({named})"
     )

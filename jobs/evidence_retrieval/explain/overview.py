@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.explain.columns import (
 )
 from jobs.evidence_retrieval.explain.decisions import state_of
 from jobs.evidence_retrieval.explain.query import Query
-from jobs.evidence_retrieval.explain.sentences import shown_of
+from jobs.evidence_retrieval.explain.sentences import k_of
 from jobs.evidence_retrieval.queries import Predictions
 
 CRITERION_WIDTH = 16
@@ -55,15 +55,15 @@ def _columns(queries: Sequence[Query], predictions: Predictions) -> Iterator[Col
     yield Column(title=title, cells=[number(value) for value in values])
     states = [state_of(predictions, place) for place in places]
     yield Column(title="state", cells=states, has_words=True)
-    shown = [shown_of(predictions, place) for place in places]
-    yield Column(title="K", cells=[NONE if s is None else str(len(s)) for s in shown])
-    cells = [_found(query, own) for query, own in zip(queries, shown, strict=True)]
-    yield Column(title="gold shown at", cells=cells)
+    ks = (k_of(predictions, place) for place in places)
+    yield Column(title="K", cells=[NONE if k is None else str(k) for k in ks])
+    cells = [_found(query, predictions) for query in queries]
+    yield Column(title="gold at", cells=cells)
 
 
-def _found(query: Query, shown: Sequence[str] | None) -> str:
-    """The places of the gold among what is shown."""
-    if shown is None or not query.gold:
-        return NONE
-    gold = frozenset(query.gold)
-    return words(rank for rank, uid in enumerate(shown, start=1) if uid in gold)
+def _found(query: Query, predictions: Predictions) -> str:
+    """The places of the gold in the list that a reader sees the beginning of."""
+    lists = predictions.lists.get(predictions.final)
+    gold = frozenset(query.gold or ())
+    listed = () if lists is None else lists[query.place]
+    return words(rank for rank, uid in enumerate(listed, start=1) if uid in gold)

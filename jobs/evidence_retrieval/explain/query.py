@@ -81,7 +81,7 @@ class Query:
         if not self.y:
             return "judged, no evidence"
         if not self.gold:
-            return "evidence; the sentences are not named"
+            return "evidence, sentences unnamed"
         numbers = self.numbers
         named = [numbers.get(uid) or one_line(uid) for uid in self.gold]
         return f"evidence in {counted(len(named), 'sentence')}: {words(named)}"

@@ -50,7 +50,8 @@ def reply_lines(
             f"task {task.number}",
             WIDTH,
         )
-        yield f"    prompt  {prompt_hash(dataset, task)}"
+        if answer.skip is None:
+            yield f"    prompt  {prompt_hash(dataset, task)}"
         if answer.chat is not None:
             yield from quoted(answer.chat.text)
             if answer.chat.finish_reason != "stop":

@@ -15,8 +15,11 @@ from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.predicting.gathering import gather
 from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.queries import Predictions, Sheet
+from jobs.evidence_retrieval.reading import STAGES
 from runner.job import Answers
 from runner.task import Answer, Task
+
+_ROLES = {stage.name: stage.role for stage in STAGES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +99,9 @@ class Told:
         for family in self._answers.held:
             for answer in family:
                 task = answer.task
-                speaks = task.model == model or task.model not in self._answers.models
-                if speaks and item(task) in {query.key, query.post_id}:
+                is_shared = _ROLES[task.stage] != "subject"
+                is_about = item(task) in {query.key, query.post_id}
+                if is_about and (is_shared or task.model == model):
                     yield answer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
@@ -101,29 +101,31 @@ def sentence_lines(
         shown: uids that a reader of the headline sees, best first; None before a run.
     """
     if not uids:
-        yield "  no sentences"
+        yield "  none are named" if query.pool == UNKNOWN or query.pool else "  none"
         return
-    numbers = query.numbers
     gold = frozenset(query.gold or ())
-    columns = [
-        Column(title="n", cells=[str(numbers.get(uid, NONE)) for uid in uids]),
-        Column(title="gold", cells=["gold" if uid in gold else "" for uid in uids]),
-        *stages.columns,
-    ]
+    marks = ["gold" if uid in gold else "" for uid in uids]
+    columns = [Column(title="gold", cells=marks), *stages.columns]
     if shown is not None:
         seen = frozenset(shown)
         cells = ["yes" if uid in seen else "" for uid in uids]
         columns.append(Column(title="shown", cells=cells))
-    texts = {} if query.post is None else {s.uid: s.text for s in query.post.sentences}
-    title, *rows = table(columns)
-    yield title
-    for uid, row in zip(uids, rows, strict=True):
-        yield row
-        name = word(uid, UID_WIDTH)
-        text = one_line(texts[uid]) if uid in texts else "(text unknown)"
-        yield cut(f"      {name} | {text}", WIDTH)
+    if query.post is None:
+        cells = [one_line(uid) for uid in uids]
+        yield from table([*columns, Column(title="uid", cells=cells, has_words=True)])
+    else:
+        yield from _with_texts(query.post, uids, columns)
     for note in stages.notes:
         yield f"  {note}"
+
+
+def k_of(predictions: Predictions, place: int) -> int | None:
+    """How many sentences a reader sees; None where nobody says."""
+    shown = shown_of(predictions, place)
+    if shown is not None:
+        return len(shown)
+    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    return None if k == UNKNOWN else k
 
 
 def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
@@ -132,6 +134,20 @@ def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
     if k == UNKNOWN or not predictions.final:
         return None
     return tuple(predictions.lists[predictions.final][place][:k])
+
+
+def _with_texts(
+    post: Post, uids: Sequence[str], columns: Sequence[Column]
+) -> Iterator[str]:
+    """A table in which each row has its number before it and its text below."""
+    own = {sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)}
+    numbers = [str(own[uid][0]) if uid in own else NONE for uid in uids]
+    title, *rows = table([Column(title="n", cells=numbers), *columns])
+    yield title
+    for uid, row in zip(uids, rows, strict=True):
+        yield row
+        text = one_line(own[uid][1].text) if uid in own else "(not in the data)"
+        yield cut(f"      {word(uid, UID_WIDTH)} | {text}", WIDTH)
 
 
 def _lexical(pool: Pool, query: Query) -> Column:

@@ -8,27 +8,30 @@ import numpy as np
 
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
-    WIDTH,
     Column,
-    cut,
-    number,
     table,
     word,
 )
-from jobs.evidence_retrieval.explain.decisions import state_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.metrics import assign
 from jobs.metrics.columns import Floats, Ints
 from jobs.metrics.gate import STATES
 
+NAME_WIDTH = 30
+
 
 def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
     """Every number that the files give, then the state by file and by thresholds."""
     found = {name: value for name, value in _numbers(predictions, place) if value}
-    cells = [Column(title="number", cells=[word(n, 30) for n in found], has_words=True)]
-    yield from table([*cells, Column(title="value", cells=list(found.values()))])
-    yield cut(f"  state in the file  {state_of(predictions, place)}", WIDTH)
-    yield f"  by p and taus      {_recomputed(predictions, place)}"
+    found |= {"state": _state(predictions, place)}
+    found |= {"state by p and taus": _recomputed(predictions, place)}
+    titles = [word(name, NAME_WIDTH) for name in found]
+    yield from table(
+        [
+            Column(title="the files say", cells=titles, has_words=True),
+            Column(title="", cells=list(found.values()), has_words=True),
+        ]
+    )
 
 
 def _numbers(predictions: Predictions, place: int) -> Iterator[tuple[str, str]]:
@@ -45,14 +48,20 @@ def _numbers(predictions: Predictions, place: int) -> Iterator[tuple[str, str]]:
 
 
 def _float(column: Floats | None, place: int) -> str:
-    """A number with six decimals; empty where the files have none."""
-    shown = number(None if column is None else float(column[place]), 6)
-    return "" if shown == NONE else shown
+    """A number as it stands in a file; empty where there is none."""
+    value = np.nan if column is None else float(column[place])
+    return "" if np.isnan(value) else f"{value:.12g}"
 
 
 def _int(column: Ints | None, place: int) -> str:
     value = UNKNOWN if column is None else int(column[place])
     return "" if value == UNKNOWN else str(value)
+
+
+def _state(predictions: Predictions, place: int) -> str:
+    states = predictions.state
+    known = states is not None and states[place] != UNKNOWN
+    return STATES[states[place]] if known else NONE
 
 
 def _recomputed(predictions: Predictions, place: int) -> str:

@@ -38,17 +38,21 @@ class Column:
 
 def table(columns: Sequence[Column], indent: str = "  ") -> Iterator[str]:
     """The title line and the rows; what lies beyond the page is cut."""
-    padded = [list(_padded(column)) for column in columns]
-    for row in zip(*padded, strict=True):
-        yield cut(indent + _GAP.join(row).rstrip(), WIDTH)
+    for row in zip(*map(_aligned, columns), strict=True):
+        yield cut((indent + _GAP.join(row)).rstrip(), WIDTH)
 
 
-def _padded(column: Column) -> Iterator[str]:
+def _aligned(column: Column) -> Iterator[str]:
     texts = [column.title, *column.cells]
     width = max(map(taken, texts))
     for text in texts:
-        blank = " " * (width - taken(text))
-        yield text + blank if column.has_words else blank + text
+        yield padded(text, width, is_number=not column.has_words)
+
+
+def padded(text: str, width: int, *, is_number: bool = False) -> str:
+    """A printable text with blanks that make it *width* cells wide."""
+    blank = " " * (width - taken(text))
+    return blank + text if is_number else text + blank
 
 
 def word(text: str, width: int) -> str:
@@ -94,13 +98,10 @@ def words(values: Iterable[object]) -> str:
 
 def hanging(label: str, text: str) -> Iterator[str]:
     """A text of our own behind its label, over as many lines as it takes."""
-    yield from textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=label,
-        subsequent_indent=" " * taken(label),
-        break_on_hyphens=False,
-    )
+    before = label
+    for line in textwrap.wrap(text, WIDTH - taken(label), break_on_hyphens=False):
+        yield cut(before + line, WIDTH)
+        before = " " * taken(label)
 
 
 def _cells(character: str) -> int:

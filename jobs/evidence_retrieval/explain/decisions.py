@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     Column,
@@ -12,7 +13,9 @@ from jobs.evidence_retrieval.explain.columns import (
     hanging,
     number,
     one_line,
+    padded,
     table,
+    taken,
     word,
     words,
 )
@@ -53,7 +56,7 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
             numbers("tau pos", [each.tau_pos for each in found], place),
             Column(
                 title="state",
-                cells=[state_of(each, place) for each in found],
+                cells=[outcome(each, place) for each in found],
                 has_words=True,
             ),
         ]
@@ -73,16 +76,27 @@ def numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column:
 
 
 def state_of(predictions: Predictions, place: int) -> str:
-    """The state; where there is none, why the query does not count."""
+    """The state, or `NONE`."""
     states = predictions.state
-    if states is not None and states[place] != UNKNOWN:
-        return STATES[states[place]]
+    if states is None or states[place] == UNKNOWN:
+        return NONE
+    return STATES[states[place]]
+
+
+def outcome(predictions: Predictions, place: int) -> str:
+    """The state; where there is none, why the query does not count, if it does not."""
     status = predictions.status[place]
-    return NONE if status in {SCORED, UNJUDGED} else status
+    if status in {SCORED, UNJUDGED}:
+        return state_of(predictions, place)
+    return status
 
 
-def fitting_lines(sheet: Sheet, model: str, query: Query) -> Iterator[str]:
+def fitting_lines(
+    dataset: Dataset, sheet: Sheet, model: str, query: Query
+) -> Iterator[str]:
     """On how many posts the gates that judged the query were fitted, or why none."""
+    if dataset.gates:
+        yield "  the gates are those of --apply-gate"
     told: dict[str, list[str]] = {}
     for gate in sheet.gates:
         if (gate.model, gate.fold) == (model, query.fold):
@@ -96,11 +110,11 @@ def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
     order = query.numbers
     for config, predictions in own:
         shown = shown_of(predictions, query.place) or ()
-        label = f"  {word(config.name, NAME_WIDTH):<{NAME_WIDTH}}  "
+        label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
         why = _why(config, predictions, query, settings)
         yield from hanging(label, f"K {len(shown)}: {why}")
         if shown:
-            yield from hanging(" " * len(label), words(order[uid] for uid in shown))
+            yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
 
 
 def _fitting(gate: FoldGate) -> str:

@@ -15,7 +15,7 @@ from jobs.evidence_retrieval.explain.columns import (
     word,
     words,
 )
-from jobs.evidence_retrieval.explain.decisions import state_of
+from jobs.evidence_retrieval.explain.decisions import outcome
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import k_of
 from jobs.evidence_retrieval.queries import Predictions
@@ -53,7 +53,7 @@ def _columns(queries: Sequence[Query], predictions: Predictions) -> Iterator[Col
     title = "p" if predictions.prob is not None else "score"
     values = [None if p is None else float(p[place]) for place in places]
     yield Column(title=title, cells=[number(value) for value in values])
-    states = [state_of(predictions, place) for place in places]
+    states = [outcome(predictions, place) for place in places]
     yield Column(title="state", cells=states, has_words=True)
     ks = (k_of(predictions, place) for place in places)
     yield Column(title="K", cells=[NONE if k is None else str(k) for k in ks])

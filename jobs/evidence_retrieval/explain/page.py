@@ -108,11 +108,14 @@ def _predicted(
     yield from sentence_lines(query, pool_of(query), stages, shown)
     yield from _part("gate")
     yield from gate_lines(configured, query)
-    yield from fitting_lines(run.sheet, model, query)
+    yield from fitting_lines(dataset, run.sheet, model, query)
     yield from _part("shown")
     yield from k_lines(configured, query, dataset.settings)
     yield from _part("replies")
-    yield from reply_lines(dataset, query, told.about(query, model))
+    answers = tuple(told.about(query, model))
+    yield from reply_lines(dataset, query, answers)
+    if not answers:
+        yield "  nothing was asked"
 
 
 def _part(title: str) -> Iterator[str]:

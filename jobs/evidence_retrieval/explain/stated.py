@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from jobs.evidence_retrieval.explain.columns import (
-    NONE,
     Column,
     table,
     word,
 )
+from jobs.evidence_retrieval.explain.decisions import state_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.metrics import assign
 from jobs.metrics.columns import Floats, Ints
@@ -23,7 +23,7 @@ NAME_WIDTH = 30
 def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
     """Every number that the files give, then the state by file and by thresholds."""
     found = {name: value for name, value in _numbers(predictions, place) if value}
-    found |= {"state": _state(predictions, place)}
+    found |= {"state": state_of(predictions, place)}
     found |= {"state by p and taus": _recomputed(predictions, place)}
     titles = [word(name, NAME_WIDTH) for name in found]
     yield from table(
@@ -56,12 +56,6 @@ def _float(column: Floats | None, place: int) -> str:
 def _int(column: Ints | None, place: int) -> str:
     value = UNKNOWN if column is None else int(column[place])
     return "" if value == UNKNOWN else str(value)
-
-
-def _state(predictions: Predictions, place: int) -> str:
-    states = predictions.state
-    known = states is not None and states[place] != UNKNOWN
-    return STATES[states[place]] if known else NONE
 
 
 def _recomputed(predictions: Predictions, place: int) -> str:

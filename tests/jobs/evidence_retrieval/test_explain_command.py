@@ -1,0 +1,37 @@
+"""explain by the command: a run of the sample, and the sample before any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store.reading import started
+from store.views import open_reader
+from tests.plugging import plugged
+from tests.processes import siftlog
+
+
+def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None:
+    target = "jobs.evidence_retrieval.job:job"
+    env = plugged(tmp_path / "plugged", **{"evidence-retrieval": target})
+
+    def told(*words: str, check: bool = True) -> str:
+        return siftlog(*words, cwd=tmp_path, env=env, check=check).stdout
+
+    before = told("explain", "evidence-retrieval", "post_13/A.2")
+    assert before.startswith("post_13/A.2  before any run\n")
+    assert "\nprompts\n  assess      about " in before
+    model = ("--model", "baseline/lexical", "--no-score", "--run-id", "r")
+    told("run", "evidence-retrieval", *model)
+    page = told("explain", "r", "post_13/A.2", "post_13")
+    assert page.startswith("post_13/A.2  baseline/lexical\ncriterion  A.2")
+    assert "\npost_13  baseline/lexical, full\n" in page
+    (task,) = (
+        line.rpartition("task ")[2] for line in page.splitlines() if ", task " in line
+    )
+    with open_reader(tmp_path / "runs" / "r" / "log.db") as reader:
+        digest = started(reader, int(task))
+    assert digest is not None
+    assert f"\n    prompt  {digest[:16]}\n" in page
+    wrong = siftlog("explain", "r", "post_31/A.2", cwd=tmp_path, env=env, check=False)
+    assert wrong.returncode != 0
+    assert "did you mean post_13/A.2" in wrong.stderr

@@ -15,7 +15,9 @@ from dataclasses import replace
 import pytest
 
 from jobs.evidence_retrieval.consistency.checking import check
-from jobs.evidence_retrieval.importing import given_sheet, importer, read_given
+from jobs.evidence_retrieval.importing.forms import importer
+from jobs.evidence_retrieval.importing.given import read_given
+from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.load import SAMPLE, load
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers

@@ -49,11 +49,9 @@ def selections(
 
 def _unknown(item: str, queries: Queries) -> str:
     near = [word(name, SHOWN) for name in _near(item, queries)]
-    hint = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else "name a post by its id, or a query as post/criterion."
-    )
+    hint = "name a post by its id, or a query as post/criterion."
+    if near:
+        hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
     return f"There is no post and no query {word(item, SHOWN)!r}; {hint}"
 
 

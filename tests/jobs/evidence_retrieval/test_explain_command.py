@@ -14,8 +14,8 @@ def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None
     target = "jobs.evidence_retrieval.job:job"
     env = plugged(tmp_path / "plugged", **{"evidence-retrieval": target})
 
-    def told(*words: str, check: bool = True) -> str:
-        return siftlog(*words, cwd=tmp_path, env=env, check=check).stdout
+    def told(*words: str) -> str:
+        return siftlog(*words, cwd=tmp_path, env=env).stdout
 
     before = told("explain", "evidence-retrieval", "post_13/A.2")
     assert before.startswith("post_13/A.2  before any run\n")
@@ -34,4 +34,4 @@ def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None
     assert f"\n    prompt  {digest[:16]}\n" in page
     wrong = siftlog("explain", "r", "post_31/A.2", cwd=tmp_path, env=env, check=False)
     assert wrong.returncode != 0
-    assert "did you mean post_13/A.2" in wrong.stderr
+    assert "the nearest are post_23/A.2, post_21/A.2" in wrong.stderr

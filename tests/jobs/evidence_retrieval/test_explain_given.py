@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,10 @@ from tests.jobs.evidence_retrieval.given_files import (
 )
 
 
-def page(
-    folder: Path, rows: Rows, *items: str, lists: bool = True, **own: object
-) -> str:
-    """Of an import of *rows*, with a ranking of each pool unless told otherwise."""
+def page(folder: Path, rows: Rows, *items: str, **own: object) -> str:
+    """Of an import of *rows* with a ranking of each pool."""
     file = write_jsonl(folder / "r.jsonl", ranked(rows))
-    rankings = (str(file),) if lists else ()
-    settings = Settings.model_validate({"rankings": rankings, **own})
+    settings = Settings.model_validate({"rankings": [str(file)], **own})
     found = read(write_csv(folder / "l.csv", rows), settings=settings)
     return explain(load(settings), MemoryAnswers.of_import(found), items)
 
@@ -49,10 +47,8 @@ def test_lists_are_told_by_place_with_gold_and_what_is_shown(tmp_path: Path) -> 
 
 def test_numbers_stand_as_given_beside_the_state_that_follows(tmp_path: Path) -> None:
     lines = page(tmp_path, CLEAN, "p/A.1").splitlines()
-    told = dict(
-        line.strip().split("  ", 1) for line in lines[lines.index("numbers") + 2 :]
-    )
-    told = {name: value.strip() for name, value in told.items()}
+    rows = lines[lines.index("numbers") + 2 :]
+    told = dict(re.split(r" {2,}", line.strip()) for line in rows)
     assert told["p"] == "0.5"
     assert told["evidence_precision_at_k"] == "0.333333333333"
     assert told["K"] == "3"
@@ -97,9 +93,7 @@ def test_the_run_s_own_sentences_and_criteria_fill_the_page(tmp_path: Path) -> N
     assert "  2  gold        2    yes\n      p_1 | Line 1.\n" in shown
 
 
-def test_a_file_without_lists_says_that_no_sentences_are_named(
-    realdata: Path, tmp_path: Path
-) -> None:
+def test_a_file_without_lists_says_that_no_sentences_are_named(realdata: Path) -> None:
     settings = Settings(allow_ragged=True)
     found = read(realdata / SAMPLE, settings=settings)
     answers = MemoryAnswers.of_import(found)

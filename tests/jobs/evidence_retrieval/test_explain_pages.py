@@ -30,9 +30,8 @@ from store.printable import printable
 from tests.jobs.evidence_retrieval.asked import data
 from tests.jobs.evidence_retrieval.world import answers
 
-HOSTILE = (
-    "\x1b[2J\nreplies\n  \u202egate\u2066 " + "長い" * 50 + "\u0301\ufe0f 👩\u200d🚀"
-)
+WIDE = "長い" * 50
+HOSTILE = f"\x1b[2J\nreplies\n  \u202egate\u2066 {WIDE}\u0301\ufe0f 👩\u200d🚀"
 
 
 def hostile() -> Dataset:
@@ -133,10 +132,10 @@ def test_cells_are_counted_as_terminals_do() -> None:
 @pytest.mark.parametrize(
     ("item", "sentence"),
     [
-        ("post_l/A.1", "did you mean post_1/A.1?"),
-        ("post_l", "did you mean post_1?"),
-        ("post_1/A1", "did you mean post_1/A.1 or post_1/A.2?"),
-        ("post_1/", "did you mean post_1/A"),
+        ("post_l/A.1", "the nearest is post_1/A.1."),
+        ("post_l", "the nearest is post_1."),
+        ("post_1/A1", "the nearest are post_1/A.1, post_1/A.2."),
+        ("post_1/", "the nearest are post_1/A.2, post_1/A.1."),
         ("", "name a post by its id, or a query as post/criterion."),
         ("zzz\x1b[2J/q", "There is no post and no query 'zzz\u241b[2J/q'; name a post"),
     ],

@@ -83,6 +83,7 @@ from jobs.metrics.gate import (
     gate_metrics,
 )
 from jobs.metrics.intervals import (
+    FEW_CLUSTERS,
     Difference,
     Interval,
     Ratio,
@@ -102,7 +103,7 @@ from jobs.metrics.ranking import (
     order,
     select,
 )
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
+from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of, tpr_of
 from jobs.metrics.screening import (
     atd,
     atd_records,
@@ -129,6 +130,7 @@ from jobs.metrics.significance import McNemar, holm, mcnemar, noninferiority, si
 from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
 __all__ = [
+    "FEW_CLUSTERS",
     "Aggregate",
     "Agreement",
     "Bin",
@@ -243,6 +245,7 @@ __all__ = [
     "threshold_grid",
     "tnr_at_recall",
     "tpr_at_fpr",
+    "tpr_of",
     "wilson",
     "wss",
 ]

@@ -65,16 +65,16 @@ def deep_checks(
         test = rows_of(rows, own.test)
         before = fit_one(spec, rows, y, own)
         scrambled = _permuted(y, test, chance)
-        if _said(fit_one(spec, rows, scrambled, own), rows, test) != _said(
-            before, rows, test
-        ):
+        after = fit_one(spec, rows, scrambled, _split(own.fold, rows, scrambled, folds))
+        if _said(after, rows, test) != _said(before, rows, test):
             yield _leak(
                 "gold_scramble",
                 at,
                 "With the gold of the test posts permuted, their predictions change.",
             )
-        kept = rows.where(~test)
-        if _learnt(fit_one(spec, kept, y[~test], own)) != _learnt(before):
+        kept, left = rows.where(~test), y[~test]
+        without = fit_one(spec, kept, left, _split(own.fold, kept, left, folds))
+        if _learnt(without) != _learnt(before):
             yield _leak(
                 "test_removal",
                 at,
@@ -102,6 +102,11 @@ def _after_shuffle(where: str, rows: Rows, y: Ints, found: Nested) -> Iterator[F
                 f"{area.auroc:.4f}, more than {STANDARD_ERRORS} standard errors "
                 f"({area.se:.4f}) off 0.5.",
             )
+
+
+def _split(fold: str, rows: Rows, y: Ints, folds: Folds) -> Split:
+    """The split of one fold, made again from what is given."""
+    return next(own for own in splits(folds, rows, y) if own.fold == fold)
 
 
 def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:

@@ -79,10 +79,8 @@ def seen_posts(
 
 def sweep_findings(found: Predictions) -> Iterator[Finding]:
     """A gamma that changes nothing: bounds or flat scores decide every K."""
-    if len(found.sweep) < 1 + 1:
-        return
     columns = list(found.sweep.values())
-    if np.sum(columns[-1]) <= np.sum(columns[0]):
+    if len(columns) > 1 and np.sum(columns[-1]) <= np.sum(columns[0]):
         low, *_, high = found.sweep
         yield Finding(
             code="gamma_without_effect",

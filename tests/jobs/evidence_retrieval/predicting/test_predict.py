@@ -120,7 +120,9 @@ def test_the_order_of_files_changes_nothing() -> None:
     gold = Gold(
         posts=world.gold.posts, evidence=dict(reversed(world.gold.evidence.items()))
     )
-    turned = replace(world, posts=world.posts[::-1], gold=gold)
+    turned = replace(
+        world, posts=world.posts[::-1], criteria=world.criteria[::-1], gold=gold
+    )
     backwards = MemoryAnswers(held=stored.held[::-1], models=("m",))
     one, other = predict(world, stored), predict(turned, backwards)
     assert fingerprint(other) == fingerprint(one)

@@ -48,12 +48,12 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
     found = [predictions for _, predictions in own]
     yield from table(
         [
-            names(found),
-            numbers("top score", [each.score for each in found], place),
-            numbers("p raw", [each.prob_raw for each in found], place),
-            numbers("p cal", [each.prob for each in found], place),
-            numbers("tau neg", [each.tau_neg for each in found], place),
-            numbers("tau pos", [each.tau_pos for each in found], place),
+            _names(found),
+            _numbers("top score", [each.score for each in found], place),
+            _numbers("p raw", [each.prob_raw for each in found], place),
+            _numbers("p cal", [each.prob for each in found], place),
+            _numbers("tau neg", [each.tau_neg for each in found], place),
+            _numbers("tau pos", [each.tau_pos for each in found], place),
             Column(
                 title="state",
                 cells=[outcome(each, place) for each in found],
@@ -61,18 +61,6 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
             ),
         ]
     )
-
-
-def names(found: Sequence[Predictions]) -> Column:
-    """The configurations."""
-    cells = [word(each.config, NAME_WIDTH) for each in found]
-    return Column(title="configuration", cells=cells, has_words=True)
-
-
-def numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column:
-    """One query's number under each configuration."""
-    own = (None if each is None else float(each[place]) for each in columns)
-    return Column(title=title, cells=[number(value, 5) for value in own])
 
 
 def state_of(predictions: Predictions, place: int) -> str:
@@ -115,6 +103,18 @@ def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
         yield from hanging(label, f"K {len(shown)}: {why}")
         if shown:
             yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
+
+
+def _names(found: Sequence[Predictions]) -> Column:
+    """The configurations."""
+    cells = [word(each.config, NAME_WIDTH) for each in found]
+    return Column(title="configuration", cells=cells, has_words=True)
+
+
+def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column:
+    """One query's number under each configuration."""
+    own = (None if each is None else float(each[place]) for each in columns)
+    return Column(title=title, cells=[number(value, 5) for value in own])
 
 
 def _fitting(gate: FoldGate) -> str:

@@ -13,6 +13,7 @@ from jobs.evidence_retrieval.explain.columns import (
     Column,
     counted,
     cut,
+    hanging,
     number,
     one_line,
     table,
@@ -26,6 +27,7 @@ from jobs.evidence_retrieval.predicting.pool import Pool
 from jobs.evidence_retrieval.predicting.steps import GRAPH, Step, Steps, path
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 
+NAME_WIDTH = 10
 UID_WIDTH = 24
 ORDINALS = ("1st", "2nd", "3rd")
 """Titles of the places that the steps of a configuration give."""
@@ -75,7 +77,7 @@ def given(predictions: Predictions, place: int, uids: Sequence[str]) -> Stages:
     for name, lists in predictions.lists.items():
         ranks = _ranks(lists[place])
         cells = [str(ranks.get(uid, NONE)) for uid in uids]
-        columns.append(Column(title=word(name, 10), cells=cells))
+        columns.append(Column(title=word(name, NAME_WIDTH), cells=cells))
     return Stages(columns=tuple(columns))
 
 
@@ -116,7 +118,7 @@ def sentence_lines(
     else:
         yield from _with_texts(query.post, uids, columns)
     for note in stages.notes:
-        yield f"  {note}"
+        yield from hanging("  ", note)
 
 
 def k_of(predictions: Predictions, place: int) -> int | None:
@@ -166,7 +168,7 @@ def _answered(
         yield Column(title="assess", cells=cells)
     orders = outputs.subjects[model].orders.get(key)
     if orders:
-        merged = merged_order([orders[number] for number in sorted(orders)])
+        merged = merged_order([orders[replicate] for replicate in sorted(orders)])
         yield Column(title="llm", cells=_places(merged))
     if pool.cosines is not None:
         cells = [number(own, 3) for own in pool.cosines.query[:, place].tolist()]
@@ -198,7 +200,7 @@ def _ranks(order: Sequence[Place]) -> dict[Place, int]:
 def _stated(assessed: Assessed | None) -> Iterator[str]:
     if assessed is not None:
         replies = counted(assessed.replicates, "reply", "replies")
-        yield f"assess: probability {number(assessed.probability)}, of {replies}"
+        yield f"assess: probability {number(assessed.probability)}, from {replies}"
 
 
 def _notes(found: Sequence[Step], place: int, config: Config) -> Iterator[str]:

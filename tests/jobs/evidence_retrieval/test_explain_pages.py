@@ -52,7 +52,10 @@ def hostile() -> Dataset:
             evidence={(post.id, criterion.id): (post.sentences[1].uid,)},
         ),
         folds={post.id: f"f{HOSTILE}"},
-        configs=(Config(name=f"one{HOSTILE}"), Config(name="two", rerank="assess")),
+        configs=(
+            Config(name=f"one{HOSTILE}"),
+            Config(name=f"two{HOSTILE}", rerank="assess"),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from jobs.evidence_retrieval import asking
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain import explain
+from jobs.evidence_retrieval.gating.stored import decode
 from jobs.evidence_retrieval.load import SAMPLE, load, with_sample
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting import predict
@@ -145,7 +146,7 @@ def test_sentences_stand_in_document_order_with_gold_score_and_place(
     assert [row.split()[0] for row in rows[::2]] == ["1", "2", "3", "4", "5", "6"]
     assert rows[4].split()[:6] == ["3", "gold", "2.455", "95", "1", "1"]
     assert rows[5].startswith("      post_01_2 | I lie awake until three")
-    assert lines[-2] == "  assess: probability 0.8800, of 1 reply"
+    assert lines[-2] == "  assess: probability 0.8800, from 1 reply"
     assert lines[-1] == "  places under full: 1st bm25, 2nd assess, 3rd ppr"
     assert page.startswith("post_01/A.1  rowan\ncriterion  A.1  Broken sleep\n      | ")
     assert "\ngold       evidence in 1 sentence: 3\n" in page
@@ -167,7 +168,7 @@ def test_pages_of_every_stage_fit_and_name_all_of_them() -> None:
     ]
     assert "    read    11 vectors of 8 numbers" in told["replies"]
     assert "    read    8 scores for 8 sentences" in told["replies"]
-    assert "of 2 replies" in told["sentences"][-2]
+    assert "from 2 replies" in told["sentences"][-2]
 
 
 def test_a_model_of_two_roles_serves_the_pages_of_all_subjects() -> None:
@@ -338,3 +339,13 @@ def test_a_post_is_told_in_a_line_a_query(sample: Dataset) -> None:
     assert before.startswith(
         "post_01  before any run\npool       6 sentences, fold 0\n"
     )
+
+
+def test_a_gate_that_was_given_is_named(world: Dataset, run: MemoryAnswers) -> None:
+    settings = world.settings.model_copy(update={"final_gate": True})
+    stored = decode(predict(replace(world, settings=settings), run).final_gates)
+    page = explain(replace(world, gates=stored), run, ("p003/A.1",))
+    assert "\n  the gates are those of --apply-gate\n" in page
+    assert "was fitted on" not in page
+    fitted = explain(world, run, ("p003/A.1",))
+    assert "the gate of fold 2 was fitted on 22 posts" in fitted

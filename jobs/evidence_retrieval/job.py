@@ -63,7 +63,9 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.importing.sheet import given_sheet  # noqa: PLC0415
+        from jobs.evidence_retrieval.importing.sheet import (  # noqa: PLC0415 - see above
+            given_sheet,
+        )
         from jobs.evidence_retrieval.predicting import predict  # noqa: PLC0415
         from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
 

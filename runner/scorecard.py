@@ -30,7 +30,7 @@ class Target:
 
     def is_met(self, value: float) -> bool:
         """Whether *value* is on the right side of the bound."""
-        return _SENSES[self.sense](value, self.bound)
+        return bool(_SENSES[self.sense](value, self.bound))
 
 
 _SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -73,6 +73,9 @@ class Metric:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
+
+    Its name may put it into a folder, as in `openai_gpt-4o/per_query`; so may that of
+    an artifact.
 
     A table with a row per paper or question is declared without them; they come as
     `Row`s of its name, in the details.
@@ -177,11 +180,15 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
     summary: str  #: the text that a terminal shows
+    headline: str = ""  #: path of the metric that a scoring is judged by
     worth_explaining: str = ""  #: the item a reader should look at first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failures: tuple[str, ...] = ()
+    """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: Iterable[Figure] = ()
+    """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)

@@ -41,7 +41,10 @@ def _invoke(*words: str) -> str:
         _invoke("--help"),
         _invoke("status", "no-such-run"),
         _invoke("run", "--help"),
+        _invoke("report", "no-such-run"),
         "import runner.launching.launch, runner.records.scoring",
+        "import runner.figure, runner.scorecard, jobs.report.command",
+        "import jobs.paper_investigation.scoring.pictures",
         "import store, store.views",
     ],
 )

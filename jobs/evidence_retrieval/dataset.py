@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
@@ -61,6 +61,7 @@ class Dataset:
     gold: Gold | None = None
     folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
     configs: tuple[Config, ...] = STANDARD
+    stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
     gates: tuple[StoredGate, ...] = ()  #: to use instead of fitting any
     idf: Idf | None = field(init=False, repr=False, compare=False)

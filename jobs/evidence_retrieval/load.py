@@ -12,6 +12,7 @@ from jobs.evidence_retrieval.folds import assign_folds, read_folds
 from jobs.evidence_retrieval.judgements import read_gold
 from jobs.evidence_retrieval.posts import read_posts
 from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.stored import read_stored
 from jobs.noticed import Noticed
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
@@ -29,6 +30,10 @@ DATA = {
     "folds": "folds.csv",
 }
 """The settings that name data, and the file of the sample behind each."""
+
+
+FILES = (*DATA, "pipeline", "against", "apply_gate")
+"""The settings whose files are read."""
 
 
 def with_sample(settings: Settings) -> Settings:
@@ -57,9 +62,7 @@ def require(settings: Settings) -> None:
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files that `load` reads under these settings."""
-    named = (
-        (name, getattr(settings, name)) for name in (*DATA, "pipeline", "apply_gate")
-    )
+    named = ((name, getattr(settings, name)) for name in FILES)
     return tuple(InputFile(setting=name, path=path) for name, path in named if path)
 
 
@@ -92,6 +95,7 @@ def load(settings: Settings) -> Dataset:
         gold=gold,
         folds=folds,
         configs=configs,
+        stored=read_stored(settings.against) if settings.against else None,
         findings=noticed.findings(),
         gates=_gates(settings.apply_gate),
     )

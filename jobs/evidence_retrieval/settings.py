@@ -43,6 +43,11 @@ INPUTS = (
     "folds",
     "pipeline",
     "against",
+    "per_query",
+    "rankings",
+    "gamma_sweep",
+    "qrels",
+    "run",
     "apply_gate",
 )
 """The settings that name files."""
@@ -67,6 +72,9 @@ class Settings(BaseModel):
     )
     against: Path | None = Field(
         None, description="stored summary.json whose numbers are recomputed"
+    )
+    tolerance: float = Field(
+        1e-9, ge=0.0, description="largest difference of a stored number that is equal"
     )
     per_query: Path | None = Field(
         None, description="to import: CSV of predictions or ranked lists"

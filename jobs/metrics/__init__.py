@@ -103,7 +103,7 @@ from jobs.metrics.ranking import (
     order,
     select,
 )
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
+from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of, tpr_of
 from jobs.metrics.screening import (
     atd,
     atd_records,
@@ -245,6 +245,7 @@ __all__ = [
     "threshold_grid",
     "tnr_at_recall",
     "tpr_at_fpr",
+    "tpr_of",
     "wilson",
     "wss",
 ]

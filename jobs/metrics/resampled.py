@@ -81,8 +81,15 @@ class _Sorted:
         return parts
 
 
+def _undefined(block: Counts) -> Floats:
+    """What no rows come to, in every replicate."""
+    return np.full(len(block), np.nan)
+
+
 def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The area under the ROC curve of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -94,8 +101,34 @@ def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf
     return rows.by_parts(areas)
 
 
+def tpr_of(
+    y: Column, score: Column, cluster: npt.NDArray[np.intp], grid: Floats
+) -> ValueOf:
+    """The sensitivity of each replicate at each false positive rate of *grid*.
+
+    On the lines between the points of its curve, as a band around a picture of it is
+    drawn. One row a replicate, for `Resamples.band_of`; NaN with one class.
+    """
+    rows = _Sorted(y, score, cluster)
+
+    def sensitivities(block: Counts) -> Floats:
+        positives, negatives = rows.counts(block)
+        found = np.full((len(block), len(grid)), np.nan)
+        for row, tp, fp in zip(
+            found, positives.cumsum(axis=1), negatives.cumsum(axis=1), strict=True
+        ):
+            if tp[-1] and fp[-1]:
+                fpr, tpr = np.append(0, fp) / fp[-1], np.append(0, tp) / tp[-1]
+                row[:] = np.interp(grid, fpr, tpr)
+        return found
+
+    return rows.by_parts(sensitivities)
+
+
 def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The average precision of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:

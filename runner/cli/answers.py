@@ -19,6 +19,15 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
 @click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@click.option(
+    "--fail-under",
+    "least",
+    multiple=True,
+    metavar="[PATH=]X",
+    help="Exit with 6 if the headline metric, or PATH, is below X or undefined; "
+    "repeatable.",
+)
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 @click.pass_context
@@ -28,6 +37,7 @@ def score(
     run_name: str,
     no_record: bool,
     strict: bool,
+    least: tuple[str, ...],
     **given: Any,
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
@@ -35,13 +45,14 @@ def score(
     No model is called. While the run is alive its finished part is scored, and nothing
     is recorded.
     """
-    from runner.cli import session
+    from runner.cli import checks, session
     from runner.records import scoring
     from runner.records.render import metrics_json
     from runner.registry import load_job
     from store.runs import resolve
     from store.views import open_reader, run_started
 
+    under = checks.floors(least)
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
@@ -49,7 +60,14 @@ def score(
     settings = scoring.effective_settings(job, folder, typed)
     collector.calm()
     made = asyncio.run(
-        scoring.score(job, folder, settings, clock=session.CLOCK, record=not no_record)
+        scoring.score(
+            job,
+            folder,
+            settings,
+            clock=session.CLOCK,
+            record=not no_record,
+            report=not given["no_report"],
+        )
     )
     for setting in made.changed_inputs:
         tell(f"note: {setting} is not the file that the run was started with.")
@@ -66,17 +84,17 @@ def score(
                 "settings": dict(card.settings),
                 "missing": card.missing,
                 "stale": card.stale,
+                "failures": list(card.failures),
                 "partial": made.is_partial,
                 "digest": made.digest,
                 "artifacts": list(made.artifacts),
             }
         )
     session.show_scoring(folder, made, given)
-    wrong = [f for f in card.findings if f.severity == "error"]
-    if strict and wrong:
-        tell(f"siftlog: {len(wrong)} findings are errors: {wrong[0].message}")
-        return CHECK_FAILED
-    return DONE
+    failed = checks.failed(card, strict=strict, under=under)
+    for sentence in failed:
+        tell(f"siftlog: {sentence}")
+    return CHECK_FAILED if failed else DONE
 
 
 @click.command(context_settings=ANY_SETTING)

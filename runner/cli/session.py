@@ -12,11 +12,12 @@ from typing import Any, assert_never
 
 from pydantic import BaseModel
 
-from runner.cli import choices
+from runner.cli import checks, choices
 from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
     BUDGET,
+    CHECK_FAILED,
     DONE,
     ERROR,
     FAILED_TASKS,
@@ -32,6 +33,7 @@ from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
+from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.settings import resolve
 from runner.work import Work
@@ -171,7 +173,14 @@ def end(
     if scores and ended.outcome in {"finished", "budget"}:
         try:
             scoring = asyncio.run(
-                score(work.job, folder, work.settings, clock=CLOCK, record=True)
+                score(
+                    work.job,
+                    folder,
+                    work.settings,
+                    clock=CLOCK,
+                    record=True,
+                    report=not given["no_report"],
+                )
             )
             show_scoring(folder, scoring, given)
         except (RunnerError, StoreError) as error:
@@ -179,6 +188,7 @@ def end(
             tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
         state = status(reader)
+    failed = checks.failed(scoring.scorecard) if scoring is not None else ()
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
     if code == FAILED_TASKS and state.imported:
         tell(f"{state.tasks.failed} tasks had failed where they were made.")
@@ -187,6 +197,10 @@ def end(
             f"{state.tasks.failed} tasks failed; ask them again with: "
             f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
         )
+    for sentence in failed:
+        tell(f"siftlog: {sentence}")
+    if failed and code in {DONE, FAILED_TASKS}:
+        code = CHECK_FAILED
     if given["as_json"]:
         shown = status_json(state, folder, CLOCK)
         record(
@@ -228,6 +242,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
     text(scoring.scorecard.summary)
     if scoring.folder is not None:
         text(f"files: {scoring.folder}")
+        if REPORT in scoring.artifacts:
+            text(f"report: {scoring.folder / REPORT}")
     item = scoring.scorecard.worth_explaining
     look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
     text(f"next: siftlog {look}")
@@ -236,4 +252,5 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
+        (target / name).parent.mkdir(exist_ok=True)
         shutil.copy2(source / name, target / name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from runner.job import Job
 from runner.launching.creation import owner
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
+from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
 from runner.scorecard import Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
@@ -104,11 +106,20 @@ async def score(
     *,
     clock: Clock,
     record: bool,
+    report: bool = True,
 ) -> Scoring:
     """Score a run as it stands; write and record it unless told not to.
 
     While another process writes the run, its finished part is scored and nothing is
     recorded.
+
+    Args:
+        job: whose run it is.
+        folder: of the run.
+        settings: under which to score.
+        clock: tells when the scoring was recorded.
+        record: whether to write files and an event.
+        report: whether the files include reports, which take seconds to draw.
 
     Raises:
         DatasetError: an input file is missing or wrong.
@@ -117,27 +128,18 @@ async def score(
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
-        first = run_started(reader)
         upto = last_seq(reader)
-        state = status(reader)
-        dataset = job.load(settings)
-        card = job.score(dataset, answers(reader, first, upto))
-        result = Scoring(
-            number=None,
-            job=job.name,
-            scorecard=card,
-            content=scorecard_json(job, card),
-            artifacts=(),
-            folder=None,
-            is_partial=state.tasks.open > 0 or not state.planning_exhausted,
-            changed_inputs=_changed(first.inputs, inputs),
-        )
+        result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
+        operations = operations_json(status(reader))
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            _write(draft, card, result.content, operations_json(state))
+            write_files(draft, result.scorecard, result.content, operations)
+            if report:
+                first = run_started(reader)
+                write_reports(draft, reported(job, first, settings, result, inputs))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
             ) as log:
@@ -157,8 +159,62 @@ async def score(
                         digest=result.digest,
                     )
                 )
-    names = tuple(sorted(path.name for path in target.iterdir()))
-    return replace(result, number=number, artifacts=names, folder=target)
+    return replace(result, number=number, artifacts=names(target), folder=target)
+
+
+def replayed(
+    job: Job,
+    reader: sqlite3.Connection,
+    settings: BaseModel,
+    inputs: list[Input],
+    *,
+    upto: int,
+) -> Scoring:
+    """What a run's answers up to one event come to; nothing is written.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+    """
+    first = run_started(reader)
+    state = status(reader)
+    card = job.score(job.load(settings), answers(reader, first, upto))
+    return Scoring(
+        number=None,
+        job=job.name,
+        scorecard=card,
+        content=scorecard_json(job, card),
+        artifacts=(),
+        folder=None,
+        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        changed_inputs=_changed(first.inputs, inputs),
+    )
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """The files of a scoring, those in folders of it included."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+
+
+def reported(
+    job: Job,
+    first: RunStarted,
+    settings: BaseModel,
+    made: Scoring,
+    inputs: Sequence[Input],
+) -> Reported:
+    """What reports say of a scoring."""
+    return Reported(
+        job=job.name,
+        job_version=job.version,
+        run_id=first.run_id,
+        scorecard=made.scorecard,
+        digest=made.digest,
+        inputs=tuple(inputs),
+        changes=changes(job, settings, tuple(made.scorecard.settings)),
+        is_imported=first.imported,
+        changed_inputs=made.changed_inputs,
+    )
 
 
 def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
@@ -166,12 +222,28 @@ def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
     return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
 
 
-def _write(draft: Path, card: Scorecard, content: bytes, operations: bytes) -> None:
-    """Write all files of a scoring into a new folder."""
+def write_files(
+    draft: Path, card: Scorecard, content: bytes, operations: bytes
+) -> None:
+    """Write all files of a scoring but its reports into a new folder."""
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
-    (draft / "operations.json").write_bytes(operations)
+    (draft / OPERATIONS).write_bytes(operations)
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
+
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def _inside(name: str) -> str:
+    """A file's name, which a job may put into one folder of its own.
+
+    Raises:
+        ValueError: where it could lead elsewhere.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a scoring's file.")
+    return name
 
 
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
@@ -179,7 +251,8 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     with ExitStack() as stack:
 
         def opened(name: str) -> TextIO:
-            path = draft / name
+            path = draft / _inside(name)
+            path.parent.mkdir(exist_ok=True)
             return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
 
         tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}

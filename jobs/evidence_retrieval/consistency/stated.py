@@ -7,18 +7,23 @@ contradiction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import numpy as np
 
 from jobs.evidence_retrieval.consistency.rule import Broken, Rule, View
 from jobs.evidence_retrieval.consistency.states import recomputed, states_in_force
+from jobs.evidence_retrieval.measuring.ranked import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, States
-from jobs.metrics.ranking import evaluate, hits, select
+from jobs.metrics.ranking import evaluate, select
 
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""
+
+TINY = 1e-12
+"""So that a half, rounded up or down, is not taken for a difference."""
 
 RECALL, PRECISION, MRR = "evidence_recall_at_k", "evidence_precision_at_k", "mrr"
 
@@ -31,14 +36,18 @@ DECISIONS: dict[str, Callable[[States], Bools]] = {
 
 def digits(value: float) -> int:
     """How many decimals a number is printed with."""
-    # a decimal exponent is beyond any column that holds shares
-    return len(repr(float(value)).partition("e")[0].partition(".")[2])
+    _, _, exponent = Decimal(repr(float(value))).as_tuple()
+    return max(0, -int(exponent))
 
 
 def is_share(value: float, parts: int) -> bool:
     """Whether a printed number can be some whole number of *parts*."""
-    nearest = round(value * parts) / parts
-    return abs(value - nearest) < EXACT or round(nearest, digits(value)) == value
+    return is_printed(round(value * parts) / parts, value)
+
+
+def is_printed(exact: float, value: float) -> bool:
+    """Whether a printed number is the *exact* one, as rounded to the digits it has."""
+    return abs(exact - value) <= max(EXACT, 0.5 * 10.0 ** -digits(value) + TINY)
 
 
 def _column(view: View, name: str) -> Floats | None:
@@ -106,9 +115,7 @@ def _reciprocal(view: View) -> tuple[Floats, Bools, Bools] | None:
     rank = np.round(1 / np.where(mrr > 0, mrr, 1))
     is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
     wanted = _positive(view, mrr) & ~is_exact
-    wrong = _rows(
-        view, wanted, lambda i: bool(round(1 / rank[i], digits(mrr[i])) == mrr[i])
-    )
+    wrong = _rows(view, wanted, lambda i: is_printed(1 / rank[i], mrr[i]))
     return mrr, wrong, wanted & ~wrong
 
 
@@ -143,7 +150,7 @@ def _rank_against_recall(view: View) -> Iterator[Broken]:
 
     def holds(i: int) -> bool:
         least = 1 / k[i] if k[i] else np.inf
-        is_within = mrr[i] >= least - EXACT or round(least, digits(mrr[i])) == mrr[i]
+        is_within = mrr[i] >= least or is_printed(least, mrr[i])
         return bool(is_within == (recall[i] > 0))
 
     yield Broken(
@@ -159,9 +166,11 @@ def _rank_against_recall(view: View) -> Iterator[Broken]:
 
 def _differ(view: View) -> Iterator[Broken]:
     """With gold and lists, what a file states can be computed again."""
+    stated = {name: _column(view, name) for name in (RECALL, PRECISION, MRR)}
+    if all(column is None for column in stated.values()):
+        return
     for name, again in _again(view).items():
-        column = _column(view, name)
-        if column is not None:
+        if (column := stated[name]) is not None:
             yield _differing(view, name, column, again)
 
 
@@ -171,12 +180,18 @@ def _again(view: View) -> dict[str, Floats]:
     lists = view.prediction.lists.get(view.prediction.final)
     if queries.gold is None or lists is None:
         return {}
-    found = hits(queries.gold, lists)
-    again = {MRR: evaluate(found, ())[MRR]}
-    if k is not None:
-        selected = select(found, np.maximum(k, 0))
-        precision = np.where(found.relevant > 0, selected.precision, np.nan)
-        again |= {RECALL: selected.recall, PRECISION: precision}
+    rows = np.flatnonzero(queries.y == 1)
+    again = {name: np.full(len(queries), np.nan) for name in (RECALL, PRECISION, MRR)}
+    done = 0
+    for found in compared(queries.gold, lists, rows):
+        own = rows[done : done + len(found.lengths)]
+        done += len(own)
+        again[MRR][own] = evaluate(found, ())[MRR]
+        if k is not None:
+            selected = select(found, np.maximum(k[own], 0))
+            has_gold = found.relevant > 0
+            again[RECALL][own] = selected.recall
+            again[PRECISION][own] = np.where(has_gold, selected.precision, np.nan)
     return again
 
 
@@ -184,11 +199,11 @@ def _differing(view: View, name: str, column: Floats, again: Floats) -> Broken:
     wanted = _positive(view, column) & ~np.isnan(again)
     if name != MRR and view.prediction.k is not None:
         wanted &= view.prediction.k != UNKNOWN
-    far = wanted & (np.abs(column - again) >= EXACT)
+    # a column is written in one way: next to 0.3333333333333333, 0.5 is no 0.46
+    places = max((digits(value) for value in column[wanted].tolist()), default=0)
+    apart = np.abs(column - again)
     return Broken(
-        rows=_rows(
-            view, far, lambda i: bool(round(again[i], digits(column[i])) == column[i])
-        ),
+        rows=wanted & (apart > max(EXACT, 0.5 * 10.0**-places + TINY)),
         where=name,
         message=f"{name} is not what the list and the gold sentences give.",
         values=lambda i: f"{column[i]} stated, {again[i]} from the list",

@@ -9,7 +9,6 @@ from jobs.paper_investigation.artifacts import (
     EVAL_RESULTS,
     FILES,
     file_name,
-    slugs,
 )
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
@@ -20,15 +19,17 @@ from jobs.paper_investigation.scoring.overview import (
     models_table,
     pairs_table,
 )
+from jobs.paper_investigation.scoring.pictures import figures
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import investigation_text
 from jobs.paper_investigation.summary.questions import questions_text
 from jobs.paper_investigation.summary.terminal import Results, run_text
 from jobs.paper_investigation.summary.variants import variants_text
-from jobs.paper_investigation.tallies.headline import SCORE
+from jobs.paper_investigation.tallies.headline import HEADLINES, SCORE
 from jobs.paper_investigation.tallies.measure import plain
 from jobs.paper_investigation.tallies.survey import Survey, survey
+from jobs.slugs import slugs
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Metric, Scorecard
 
@@ -71,9 +72,11 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
                 findings=noticed,
             )
         ),
+        headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,
+        figures=tuple(figures(counted, by_path)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),
         details=Details(
             dataset=dataset, answers=answers, mode=counted.mode, sources=sources

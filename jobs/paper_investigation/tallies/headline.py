@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.metrics import Ratio, mean, mean_of
 from jobs.paper_investigation.record import Mode
@@ -34,6 +34,7 @@ class Average:
     path: str
     of: str  #: what a paper's value is
     value: Value
+    meaning: str
 
     @property
     def definition(self) -> str:
@@ -62,23 +63,34 @@ class Pooled:
 
 
 RECALL = Average(
-    path="avg_variant_recall", of="|R|/|T|", value=lambda paper: paper.recall
+    path="avg_variant_recall",
+    of="|R|/|T|",
+    value=lambda paper: paper.recall,
+    meaning="How much of what a paper studies the model finds in it.",
 )
 PRECISION = Average(
     path="avg_precision",
     of="|R|/|L|, a lower bound as the truth lists findings only",
     value=lambda paper: paper.precision,
+    meaning="How much of what the model lists the paper is known to study.",
 )
-F1 = Average(path="avg_f1", of="2|R|/(|T|+|L|)", value=lambda paper: paper.f1)
+F1 = Average(
+    path="avg_f1",
+    of="2|R|/(|T|+|L|)",
+    value=lambda paper: paper.f1,
+    meaning="Both in one: high only where recall and precision are.",
+)
 QUESTION_ACC = Average(
     path="avg_question_acc",
     of="mean right/answered over recalled variants with answers",
     value=lambda paper: paper.question_accuracy,
+    meaning="How well it understands the findings on the variants that it found.",
 )
 SCORE = Average(
     path="avg_paper_score",
     of="recall x question accuracy, 0 without questions",
     value=lambda paper: paper.score,
+    meaning="What is left of a paper once its variants are found and understood.",
 )
 
 AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
@@ -86,6 +98,13 @@ AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
     "extract": (RECALL, PRECISION, F1),
     "questions": (),
 }
+
+HEADLINES: Mapping[Mode, str] = {
+    "investigate": SCORE.path,
+    "extract": RECALL.path,
+    "questions": "pipeline.TOTAL.accuracy",
+}
+"""The one metric that a scoring is judged by."""
 
 
 MICRO = (
@@ -127,7 +146,8 @@ def headline(papers: Papers, mode: Mode) -> Iterator[Measure]:
     yield from _counts(papers)
     for average in AVERAGES[mode]:
         values = papers.values(average.value)
-        yield _mean(average.path, average.of, values, is_drawn=True)
+        measure = _mean(average.path, average.of, values)
+        yield replace(measure, statistic=mean_of(values), meaning=average.meaning)
     yield from (pooled.measure(papers) for pooled in MICRO)
     yield count(
         "truth_merged",
@@ -229,14 +249,11 @@ def _score_with_questions(paper: Figures) -> float | None:
     return None if paper.question_accuracy is None else paper.score
 
 
-def _mean(
-    path: str, of: str, values: list[float | None], *, is_drawn: bool = False
-) -> Measure:
+def _mean(path: str, of: str, values: list[float | None]) -> Measure:
     return Measure(
         path=path,
         value=mean(values),
         n=len(values),
         n_defined=sum(value is not None for value in values),
         definition=mean_over_papers(of),
-        statistic=mean_of(values) if is_drawn else None,
     )

@@ -33,6 +33,7 @@ class Measure:
     statistic: Ratio | None = None  #: columns over the model's papers, ascending
     interval: Interval | None = None  #: one that is known already
     note: str | None = None
+    meaning: str = ""
 
 
 def count(path: str, value: int, definition: str) -> Measure:
@@ -51,7 +52,13 @@ def mean_over_papers(what: str) -> str:
 
 
 def rate(
-    path: str, k: int, n: int, definition: str, statistic: Ratio | None = None
+    path: str,
+    k: int,
+    n: int,
+    definition: str,
+    statistic: Ratio | None = None,
+    *,
+    meaning: str = "",
 ) -> Measure:
     """A share of *n* things; undefined where there are none."""
     return Measure(
@@ -60,6 +67,7 @@ def rate(
         n=n,
         definition=ratio_of(definition),
         statistic=statistic,
+        meaning=meaning,
     )
 
 
@@ -107,6 +115,7 @@ def plain(measure: Measure) -> Metric:
         hi=_end(interval.hi) if interval else None,
         definition=measure.definition,
         note=measure.note,
+        meaning=measure.meaning,
     )
 
 

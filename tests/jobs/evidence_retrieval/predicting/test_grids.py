@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ UNGATED = replace(
 )
 
 
-def grids(**settings: object) -> dict[str, object]:
+def grids(**settings: Any) -> dict[str, Any]:
     return {
         "gamma_grid": GAMMAS,
         "damping_grid": DAMPINGS,
@@ -60,7 +61,10 @@ def _sheet(world: Dataset) -> Sheet:
 
 def keys_of(sheet: Sheet, fold: str) -> list[str]:
     place = sheet.queries.folds.index(fold)
-    return [sheet.queries.key(i) for i in np.flatnonzero(sheet.queries.fold == place)]
+    return [
+        sheet.queries.key(i)
+        for i in np.flatnonzero(sheet.queries.fold == place).tolist()
+    ]
 
 
 def test_a_grid_touches_only_configurations_with_its_stage() -> None:

@@ -136,9 +136,15 @@ def fold_gates(decided: Decided) -> Iterator[FoldGate]:
             yield _record(decided, own.split, own)
         return
     by = decided.grid.settings.grid_metric
+    offered_values = [asdict(own.constants) for own in decided.grid.candidates]
+    varied = [
+        name
+        for name in offered_values[0]
+        if len({own[name] for own in offered_values}) > 1
+    ]
     for choice in decided.chosen:
         record = _record(decided, choice.split, fitted.get(choice.split.fold))
-        constants = asdict(choice.constants)
+        constants = {name: getattr(choice.constants, name) for name in varied}
         yield replace(
             record,
             fitted={**record.fitted, "constants": constants, "chosen_by": by},

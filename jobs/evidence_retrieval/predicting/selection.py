@@ -36,6 +36,7 @@ def selection(
     settings: Settings,
     scores: Sequence[Floats],
     states: States | None,
+    gamma: float | None = None,
 ) -> Selection:
     """The K of each query.
 
@@ -44,6 +45,7 @@ def selection(
         settings: of the mass rule.
         scores: of the last step, by query.
         states: of the queries; without one, the rule of UNCERTAIN is everybody's.
+        gamma: instead of the states' own, where a grid gave one.
     """
     if config.dynamic_k != MASS:
         named = config.dynamic_k.removeprefix("fixed:")
@@ -57,9 +59,9 @@ def selection(
             own, scale=settings.k_scale, temperature=settings.k_temperature
         )
         rule = rule_of(-1 if states is None else int(states[i]))
-        k[i] = selected_k(held, rule)
-        for row, gamma in enumerate(gammas):
-            swept[row, i] = selected_k(held, rule, gamma)
+        k[i] = selected_k(held, rule, gamma)
+        for row, other in enumerate(gammas):
+            swept[row, i] = selected_k(held, rule, other)
     return Selection(k=k, rule="K", sweep=dict(zip(gammas, swept, strict=True)))
 
 

@@ -10,13 +10,14 @@ import base64
 import hashlib
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
 from jobs.report import sections
 from jobs.report.markup import Child, Element, element
+from runner.figure import Figure
 from runner.records.reporting import OPERATIONS, REPORT, Reported
 
 FIGURES = "figures"
@@ -24,22 +25,24 @@ FIGURES = "figures"
 
 def write(folder: Path, reported: Reported) -> None:
     """Write `report.html`, and `figures/` where there are some, into *folder*."""
-    if reported.scorecard.figures:
+    drawn = tuple(reported.scorecard.figures)
+    if drawn:
         # about its cache of fonts it would speak to the terminal, from its import on
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         # which takes half a second
         from jobs.report import figures  # noqa: PLC0415
 
-        figures.write(reported.scorecard.figures, folder / FIGURES)
-    (folder / REPORT).write_text(page(folder, reported), encoding="utf-8", newline="")
+        figures.write(drawn, folder / FIGURES)
+    text = page(folder, reported, drawn)
+    (folder / REPORT).write_text(text, encoding="utf-8", newline="")
 
 
-def page(folder: Path, reported: Reported) -> str:
+def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     """The text of the page; *folder* holds all other files of the scoring."""
     course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
         "Results": sections.headlines(reported),
-        "Figures": sections.figures(reported, folder / FIGURES),
+        "Figures": sections.figures(drawn, folder / FIGURES),
         "Findings": sections.findings(reported),
         "Tables": sections.tables(reported, folder),
         "Coverage": sections.coverage(course),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from jobs.report.grid import FIRST_ROWS, Column, Sheet, grid, scrolling
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import counted, interval, number, spread, target
+from runner.figure import Figure
 from runner.records.reporting import Reported
 from runner.scorecard import Finding, Metric
 
@@ -131,9 +132,9 @@ def _class(name: str, metric: Metric, is_number: bool) -> str | None:
     return "n" if is_number else None
 
 
-def figures(reported: Reported, folder: Path) -> Iterator[Element]:
+def figures(drawn: Iterable[Figure], folder: Path) -> Iterator[Element]:
     """Every figure inside the page, with what it shows in words."""
-    for figure in reported.scorecard.figures:
+    for figure in drawn:
         picture = (folder / f"{figure.name}.svg").read_bytes()
         source = base64.b64encode(picture).decode()
         yield element(

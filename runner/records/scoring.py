@@ -110,6 +110,9 @@ async def score(
 ) -> Scoring:
     """Score a run as it stands; write and record it unless told not to.
 
+    While another process writes the run, its finished part is scored and nothing is
+    recorded.
+
     Args:
         job: whose run it is.
         folder: of the run.
@@ -117,9 +120,6 @@ async def score(
         clock: tells when the scoring was recorded.
         record: whether to write files and an event.
         report: whether the files include reports, which take seconds to draw.
-
-    While another process writes the run, its finished part is scored and nothing is
-    recorded.
 
     Raises:
         DatasetError: an input file is missing or wrong.

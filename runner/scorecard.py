@@ -8,7 +8,7 @@ lives in `operations.json` and not here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -30,7 +30,7 @@ class Target:
 
     def is_met(self, value: float) -> bool:
         """Whether *value* is on the right side of the bound."""
-        return _SENSES[self.sense](value, self.bound)
+        return bool(_SENSES[self.sense](value, self.bound))
 
 
 _SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -146,6 +146,35 @@ Detail: TypeAlias = Verdict | Row | Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ItemValues:
+    """A metric of one model item by item: what comparing it with another model takes.
+
+    What `first` and `second` hold for an item depends on the kind:
+
+        mean             its value; no second
+        ratio            what it adds to the numerator, and to the denominator
+        auroc, auprc     its label, 0 or 1, and its score, higher is more positive
+
+    An item whose value is undefined is given, with None.
+    """
+
+    kind: Literal["mean", "ratio", "auroc", "auprc"]
+    items: Sequence[str]  #: keys, each once; models are paired by them
+    clusters: Sequence[str]  #: the document that each item is part of
+    cluster: str  #: what such a document is called, such as "paper"
+    first: Sequence[float | None]
+    second: Sequence[float | None] | None = None
+    definition: str  #: name@version; two that differ are not compared
+
+
+Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
+"""Makers of the values of a model's metrics, by path.
+
+They are called after the scoring, when its answers can no longer be read.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
     """All that one scoring says."""
 
@@ -158,9 +187,12 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: Iterable[Figure] = ()
+    """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+    comparable: Mapping[str, Comparable] = field(default_factory=dict)
+    """By model: the metrics that can be compared, in reading order."""

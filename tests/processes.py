@@ -80,5 +80,7 @@ def status(
 def environment(extra: dict[str, str] | None) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("SIFTLOG_")}
     kept.pop("OPENAI_API_KEY", None)
-    # what simulated models cost nobody asks, but the tests of prices
-    return {**kept, "SIFTLOG_ALLOW_UNKNOWN_PRICE": "1", **(extra or {})}
+    # what simulated models cost nobody asks, but the tests of prices; nor does anybody
+    # look at reports but their tests, and drawing one takes longer than many a run
+    unasked = {"SIFTLOG_ALLOW_UNKNOWN_PRICE": "1", "SIFTLOG_NO_REPORT": "1"}
+    return {**kept, **unasked, **(extra or {})}

@@ -41,7 +41,10 @@ def _invoke(*words: str) -> str:
         _invoke("--help"),
         _invoke("status", "no-such-run"),
         _invoke("run", "--help"),
+        _invoke("report", "no-such-run"),
         "import runner.launching.launch, runner.records.scoring",
+        "import runner.figure, runner.scorecard, jobs.report.command",
+        "import jobs.paper_investigation.scoring.pictures",
         "import store, store.views",
     ],
 )
@@ -49,8 +52,8 @@ def test_nothing_heavy_is_imported_by_what_does_not_need_it(code: str) -> None:
     assert not _loaded(code) & set(HEAVY)
 
 
-def test_the_help_imports_neither_asyncio_clients_nor_jobs() -> None:
-    assert not _loaded(_invoke("--help")) & {"httpx", "aiohttp", "jobs", "pydantic"}
+def test_the_help_imports_neither_asyncio_clients_nor_what_jobs_need() -> None:
+    assert not _loaded(_invoke("--help")) & {"httpx", "aiohttp", "numpy", "pydantic"}
 
 
 def test_the_direct_way_does_not_pay_for_litellm() -> None:

@@ -82,6 +82,7 @@ from jobs.metrics.gate import (
     gate_metrics,
 )
 from jobs.metrics.intervals import (
+    FEW_CLUSTERS,
     Difference,
     Interval,
     Ratio,
@@ -128,6 +129,7 @@ from jobs.metrics.significance import McNemar, holm, mcnemar, noninferiority, si
 from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
 __all__ = [
+    "FEW_CLUSTERS",
     "Aggregate",
     "Agreement",
     "Bin",

@@ -24,6 +24,10 @@ Counts: TypeAlias = npt.NDArray[np.uint8]
 #: No matrix of replicates x clusters takes more bytes than this.
 MATRIX_BYTES = 64 << 20
 
+#: With fewer clusters than this an interval is given with a warning: so few say little
+#: of others.
+FEW_CLUSTERS = 10
+
 #: An interval is flagged if more replicates than this share had no value.
 DROPPED_SHARE = 0.05
 

@@ -27,6 +27,7 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
     help="Exit with 6 if the headline metric, or PATH, is below X or undefined; "
     "repeatable.",
 )
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 @click.pass_context
@@ -59,7 +60,14 @@ def score(
     settings = scoring.effective_settings(job, folder, typed)
     collector.calm()
     made = asyncio.run(
-        scoring.score(job, folder, settings, clock=session.CLOCK, record=not no_record)
+        scoring.score(
+            job,
+            folder,
+            settings,
+            clock=session.CLOCK,
+            record=not no_record,
+            report=not given["no_report"],
+        )
     )
     for setting in made.changed_inputs:
         tell(f"note: {setting} is not the file that the run was started with.")

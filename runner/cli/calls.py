@@ -27,6 +27,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
 @choices.detach
 @choices.no_score
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 @click.pass_context
@@ -105,6 +106,7 @@ def _start(
 @click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
 @choices.detach
 @choices.no_score
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 @click.pass_context
@@ -195,6 +197,7 @@ def resume(
 )
 @choices.new_run
 @choices.no_score
+@choices.no_report
 @choices.output_dir
 @choices.as_json
 def import_(

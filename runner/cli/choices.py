@@ -65,6 +65,7 @@ config = click.option(
     help="TOML file with options and a [settings] table; paths in it begin there.",
 )
 no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
+no_report = option("--no-report", is_flag=True, help="Draw neither report nor figures.")
 output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -185,6 +186,7 @@ def variables() -> frozenset[str]:
     @new_run
     @who_answers
     @engine_options
+    @no_report
     def every(**given: Any) -> None:
         del given
 

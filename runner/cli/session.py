@@ -33,6 +33,7 @@ from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
+from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.settings import resolve
 from runner.work import Work
@@ -172,7 +173,14 @@ def end(
     if scores and ended.outcome in {"finished", "budget"}:
         try:
             scoring = asyncio.run(
-                score(work.job, folder, work.settings, clock=CLOCK, record=True)
+                score(
+                    work.job,
+                    folder,
+                    work.settings,
+                    clock=CLOCK,
+                    record=True,
+                    report=not given["no_report"],
+                )
             )
             show_scoring(folder, scoring, given)
         except (RunnerError, StoreError) as error:
@@ -234,6 +242,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
     text(scoring.scorecard.summary)
     if scoring.folder is not None:
         text(f"files: {scoring.folder}")
+        if REPORT in scoring.artifacts:
+            text(f"report: {scoring.folder / REPORT}")
     item = scoring.scorecard.worth_explaining
     look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
     text(f"next: siftlog {look}")

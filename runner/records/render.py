@@ -67,6 +67,7 @@ def operations_json(state: Status) -> bytes:
     """`operations.json`: what depends on the run's course, outside the digest."""
     content = {
         "run": state.run_id,
+        "partial": state.tasks.open > 0 or not state.planning_exhausted,
         "tasks": {
             "planned": state.tasks.planned,
             "completed": state.tasks.completed,
@@ -101,8 +102,15 @@ def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
 
 def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
     """Writes a row to *file* with each call, in the form of `csv_lines`."""
-    write = csv.writer(file, lineterminator="\n").writerow
-    return lambda row: write(map(_cell, row))
+    plain = csv.writer(file, lineterminator="\n").writerow
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+
+    def write(row: tuple[Cell, ...]) -> None:
+        cells = [*map(_cell, row)]
+        # Python before 3.13 leaves it bare, and a reader ends the row there
+        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
+
+    return write
 
 
 def _cell(cell: Cell) -> str:

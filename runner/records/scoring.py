@@ -25,6 +25,7 @@ from runner.job import Job
 from runner.launching.creation import owner
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
+from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
 from runner.scorecard import Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
@@ -105,11 +106,20 @@ async def score(
     *,
     clock: Clock,
     record: bool,
+    report: bool = True,
 ) -> Scoring:
     """Score a run as it stands; write and record it unless told not to.
 
     While another process writes the run, its finished part is scored and nothing is
     recorded.
+
+    Args:
+        job: whose run it is.
+        folder: of the run.
+        settings: under which to score.
+        clock: tells when the scoring was recorded.
+        record: whether to write files and an event.
+        report: whether the files include reports, which take seconds to draw.
 
     Raises:
         DatasetError: an input file is missing or wrong.
@@ -118,27 +128,18 @@ async def score(
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
-        first = run_started(reader)
         upto = last_seq(reader)
-        state = status(reader)
-        dataset = job.load(settings)
-        card = job.score(dataset, answers(reader, first, upto))
-        result = Scoring(
-            number=None,
-            job=job.name,
-            scorecard=card,
-            content=scorecard_json(job, card),
-            artifacts=(),
-            folder=None,
-            is_partial=state.tasks.open > 0 or not state.planning_exhausted,
-            changed_inputs=_changed(first.inputs, inputs),
-        )
+        result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
+        operations = operations_json(status(reader))
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            _write(draft, card, result.content, operations_json(state))
+            write_files(draft, result.scorecard, result.content, operations)
+            if report:
+                first = run_started(reader)
+                write_reports(draft, reported(job, first, settings, result, inputs))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
             ) as log:
@@ -158,12 +159,62 @@ async def score(
                         digest=result.digest,
                     )
                 )
-    names = sorted(
-        path.relative_to(target).as_posix()
-        for path in target.rglob("*")
-        if path.is_file()
+    return replace(result, number=number, artifacts=names(target), folder=target)
+
+
+def replayed(
+    job: Job,
+    reader: sqlite3.Connection,
+    settings: BaseModel,
+    inputs: list[Input],
+    *,
+    upto: int,
+) -> Scoring:
+    """What a run's answers up to one event come to; nothing is written.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+    """
+    first = run_started(reader)
+    state = status(reader)
+    card = job.score(job.load(settings), answers(reader, first, upto))
+    return Scoring(
+        number=None,
+        job=job.name,
+        scorecard=card,
+        content=scorecard_json(job, card),
+        artifacts=(),
+        folder=None,
+        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        changed_inputs=_changed(first.inputs, inputs),
     )
-    return replace(result, number=number, artifacts=tuple(names), folder=target)
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """The files of a scoring, those in folders of it included."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+
+
+def reported(
+    job: Job,
+    first: RunStarted,
+    settings: BaseModel,
+    made: Scoring,
+    inputs: Sequence[Input],
+) -> Reported:
+    """What reports say of a scoring."""
+    return Reported(
+        job=job.name,
+        job_version=job.version,
+        run_id=first.run_id,
+        scorecard=made.scorecard,
+        digest=made.digest,
+        inputs=tuple(inputs),
+        changes=changes(job, settings, tuple(made.scorecard.settings)),
+        is_imported=first.imported,
+        changed_inputs=made.changed_inputs,
+    )
 
 
 def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
@@ -171,11 +222,13 @@ def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
     return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
 
 
-def _write(draft: Path, card: Scorecard, content: bytes, operations: bytes) -> None:
-    """Write all files of a scoring into a new folder."""
+def write_files(
+    draft: Path, card: Scorecard, content: bytes, operations: bytes
+) -> None:
+    """Write all files of a scoring but its reports into a new folder."""
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
-    (draft / "operations.json").write_bytes(operations)
+    (draft / OPERATIONS).write_bytes(operations)
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 

@@ -19,6 +19,7 @@ import pytest
 from runner.records.render import FORMULA
 from tests.answering import answering
 from tests.crash.hostile.job import KEYS
+from tests.jobs.report.reported import Page
 from tests.plugging import plugged
 from tests.processes import SIFTLOG, siftlog, status
 
@@ -149,7 +150,9 @@ def test_no_cell_of_a_csv_is_a_formula(ran: Ran) -> None:
     quoted = 0
     for path in files:
         with path.open(newline="", encoding="utf-8") as file:
-            cells = [cell for row in csv.reader(file) for cell in row]
+            rows = [*csv.reader(file)]
+        assert {len(row) for row in rows} == {len(rows[0])}
+        cells = [cell for row in rows for cell in row]
         assert not [cell[:20] for cell in cells if cell.startswith(FORMULA)]
         quoted += sum(cell.startswith("'") for cell in cells)
     assert quoted > 10
@@ -191,3 +194,15 @@ def test_a_run_cannot_be_called_what_no_folder_should_be(
     assert "--run-id" in done.stderr
     assert _raw(done.stderr) == []
     assert not list(tmp_path.iterdir())
+
+
+def test_the_report_shows_hostile_texts_and_does_nothing_that_they_say(
+    ran: Ran,
+) -> None:
+    ran.says("report", "r", "--scoring=1")
+    place = ran.cwd.joinpath(*RUN, "scores", "1", "report.html")
+    text = place.read_text(encoding="utf-8")
+    page = Page(text)
+    page.assert_closed()
+    assert _raw(text) == []
+    assert all(len(piece) < 1_000 for piece in page.texts)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from jobs.metrics import mean
+from jobs.metrics import mean, ratio
 from jobs.paper_investigation import linking
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.marking.judging import (
@@ -78,21 +78,20 @@ class MarkedPaper:
         """Share of the truth that was listed."""
         if self.predicted is None:
             return None
-        return len(self.recalled) / len(self.truth) if self.truth else 1.0
+        share = ratio(len(self.recalled), len(self.truth))
+        return 1.0 if share is None else share
 
     @property
     def precision(self) -> float | None:
         """Share of the list that is truth: a lower bound, as curators list findings."""
-        if not self.predicted:
-            return None
-        return len(self.recalled) / len(self.predicted)
+        return ratio(len(self.recalled), len(self.predicted or ()))
 
     @property
     def f1(self) -> float | None:
         """Harmonic mean of recall and precision."""
-        if self.predicted is None or not (self.truth or self.predicted):
+        if self.predicted is None:
             return None
-        return 2 * len(self.recalled) / (len(self.truth) + len(self.predicted))
+        return ratio(2 * len(self.recalled), len(self.truth) + len(self.predicted))
 
     @property
     def uses(self) -> dict[str, list[str]]:
@@ -112,7 +111,7 @@ class MarkedPaper:
     def pooled_accuracy(self) -> float | None:
         """Right answers over all answers of the paper, each once."""
         answered = [q for q in self.questions if q.judgement]
-        return sum(q.is_right for q in answered) / len(answered) if answered else None
+        return ratio(sum(q.is_right for q in answered), len(answered))
 
     @property
     def score(self) -> float | None:
@@ -128,11 +127,12 @@ class MarkedPaper:
             return None
         if all(question.judgement for question in self.questions):
             return self.score
-        accuracies = [
-            sum(question.is_right for question in asked) / len(asked)
-            for asked in self.links.values()
-        ]
-        return self._score(mean(accuracies))
+        return self._score(
+            mean(
+                ratio(sum(question.is_right for question in asked), len(asked))
+                for asked in self.links.values()
+            )
+        )
 
     def _score(self, accuracy: float | None) -> float:
         return (self.recall or 0.0) * (accuracy or 0.0)
@@ -256,8 +256,9 @@ def _accuracies(
 ) -> Iterator[tuple[str, float]]:
     for variant, asked in links.items():
         verdicts = [q.judgement.right for q in asked if q.judgement]
-        if verdicts:
-            yield variant, sum(verdicts) / len(verdicts)
+        accuracy = ratio(sum(verdicts), len(verdicts))
+        if accuracy is not None:
+            yield variant, accuracy
 
 
 def _questions_skip(

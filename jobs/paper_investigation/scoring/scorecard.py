@@ -19,6 +19,7 @@ from jobs.paper_investigation.scoring.overview import (
     models_table,
     pairs_table,
 )
+from jobs.paper_investigation.scoring.pictures import figures
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import investigation_text
@@ -75,6 +76,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,
+        figures=tuple(figures(counted, by_path)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),
         details=Details(
             dataset=dataset, answers=answers, mode=counted.mode, sources=sources
@@ -82,6 +84,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         settings=_printed(settings),
         missing=sum(tally.replies.unasked for tally in tallies),
         stale=sum(tally.replies.stale for tally in tallies),
+        comparable={model: counted.comparable(model) for model in counted.models},
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jobs.metrics import ratio
+
 UNDEFINED = "n/a"
 
 
@@ -17,4 +19,4 @@ def interval(lo: float | None, hi: float | None) -> str:
 
 def percent(k: int, n: int) -> str:
     """A share of *n* in percent; 0.0% where there are none."""
-    return f"{k / n if n else 0.0:.1%}"
+    return f"{ratio(k, n) or 0.0:.1%}"

@@ -25,6 +25,12 @@ from jobs.paper_investigation.tallies.measure import (
 TOTAL = "TOTAL"
 """Stands behind the pipelines for all of them together."""
 
+ACCURACY = "right / answered, each question once"
+"""What the accuracy of a pipeline is."""
+
+MEANING = "How many of the questions that were answered were answered right."
+"""The same over all pipelines, for whoever reads the report."""
+
 TypeOf: TypeAlias = Literal["question_type", "table_type"]
 TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
 
@@ -96,14 +102,15 @@ class Breakdown:
                 f"{path}.accuracy",
                 group.right,
                 group.answered,
-                "right / answered, each question once",
+                ACCURACY,
                 self._ratio(name, papers),
+                meaning=MEANING if name == TOTAL else "",
             )
             yield wilson_rate(
                 f"{path}.accuracy",
                 group.right,
                 group.answered,
-                "right / answered, each question once",
+                ACCURACY,
                 level,
             )
         for kind in TYPES:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.metrics import mean
+from jobs.metrics import mean, ratio
 from jobs.paper_investigation.marking.paper import MarkedPaper, distinct
 
 UNPARSED = "extraction_unparsed"
@@ -69,7 +69,7 @@ class Figures:
     @property
     def pooled_accuracy(self) -> float:
         """Right answers over all answers; 0 where there are none."""
-        return self.right / self.answered if self.answered else 0.0
+        return ratio(self.right, self.answered) or 0.0
 
 
 Value = Callable[[Figures], float | None]

@@ -7,8 +7,8 @@ reading of an open point. They are printed with it, never instead of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from jobs.metrics import Ratio, mean, mean_of
 from jobs.paper_investigation.record import Mode
@@ -18,7 +18,13 @@ from jobs.paper_investigation.tallies.figures import (
     Papers,
     Value,
 )
-from jobs.paper_investigation.tallies.measure import Measure, count, rate
+from jobs.paper_investigation.tallies.measure import (
+    Measure,
+    count,
+    mean_over_papers,
+    rate,
+    ratio_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,26 +34,63 @@ class Average:
     path: str
     of: str  #: what a paper's value is
     value: Value
+    meaning: str
+
+    @property
+    def definition(self) -> str:
+        """What a metric states, and what a comparison asks to be the same."""
+        return mean_over_papers(self.of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pooled:
+    """A ratio of sums over scored papers."""
+
+    path: str
+    of: str
+    above: Callable[[Figures], int]
+    below: Callable[[Figures], int]
+
+    @property
+    def definition(self) -> str:
+        """What a metric states, and what a comparison asks to be the same."""
+        return ratio_of(self.of)
+
+    def measure(self, papers: Papers) -> Measure:
+        """The ratio over *papers*, with its columns."""
+        above, below = papers.sums(self.above), papers.sums(self.below)
+        return rate(self.path, sum(above), sum(below), self.of, Ratio(above, below))
 
 
 RECALL = Average(
-    path="avg_variant_recall", of="|R|/|T|", value=lambda paper: paper.recall
+    path="avg_variant_recall",
+    of="|R|/|T|",
+    value=lambda paper: paper.recall,
+    meaning="How much of what a paper studies the model finds in it.",
 )
 PRECISION = Average(
     path="avg_precision",
     of="|R|/|L|, a lower bound as the truth lists findings only",
     value=lambda paper: paper.precision,
+    meaning="How much of what the model lists the paper is known to study.",
 )
-F1 = Average(path="avg_f1", of="2|R|/(|T|+|L|)", value=lambda paper: paper.f1)
+F1 = Average(
+    path="avg_f1",
+    of="2|R|/(|T|+|L|)",
+    value=lambda paper: paper.f1,
+    meaning="Both in one: high only where recall and precision are.",
+)
 QUESTION_ACC = Average(
     path="avg_question_acc",
     of="mean right/answered over recalled variants with answers",
     value=lambda paper: paper.question_accuracy,
+    meaning="How well it understands the findings on the variants that it found.",
 )
 SCORE = Average(
     path="avg_paper_score",
     of="recall x question accuracy, 0 without questions",
     value=lambda paper: paper.score,
+    meaning="What is left of a paper once its variants are found and understood.",
 )
 
 AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
@@ -64,13 +107,48 @@ HEADLINES: Mapping[Mode, str] = {
 """The one metric that a scoring is judged by."""
 
 
+MICRO = (
+    Pooled(
+        path="avg_variant_recall~micro",
+        of="sum |R| / sum |T|",
+        above=lambda paper: paper.recalled,
+        below=lambda paper: paper.truth,
+    ),
+    Pooled(
+        path="avg_precision~micro",
+        of="sum |R| / sum |L|",
+        above=lambda paper: paper.recalled,
+        below=lambda paper: paper.predicted,
+    ),
+    Pooled(
+        path="avg_f1~micro",
+        of="2 sum |R| / sum (|T|+|L|)",
+        above=lambda paper: 2 * paper.recalled,
+        below=lambda paper: paper.truth + paper.predicted,
+    ),
+)
+QUESTIONS_POOLED = Pooled(
+    path="avg_question_acc~questions_pooled",
+    of="right / answered over all questions",
+    above=lambda paper: paper.right,
+    below=lambda paper: paper.answered,
+)
+
+POOLED: Mapping[Mode, tuple[Pooled, ...]] = {
+    "investigate": (*MICRO, QUESTIONS_POOLED),
+    "extract": MICRO,
+    "questions": (),
+}
+
+
 def headline(papers: Papers, mode: Mode) -> Iterator[Measure]:
     """The averages of one model with their intervals, and their alternatives."""
     yield from _counts(papers)
     for average in AVERAGES[mode]:
         values = papers.values(average.value)
-        yield _mean(average.path, average.of, values, is_drawn=True)
-    yield from _micro(papers)
+        measure = _mean(average.path, average.of, values)
+        yield replace(measure, statistic=mean_of(values), meaning=average.meaning)
+    yield from (pooled.measure(papers) for pooled in MICRO)
     yield count(
         "truth_merged",
         papers.total(lambda paper: paper.merged),
@@ -96,20 +174,6 @@ def _counts(papers: Papers) -> Iterator[Measure]:
     reasons = Counter(papers.skips.values())
     for reason in sorted(reasons):
         yield count(f"papers_skipped.{reason}", reasons[reason], "papers by reason")
-
-
-def _micro(papers: Papers) -> Iterator[Measure]:
-    truth = papers.sums(lambda paper: paper.truth)
-    recalled = papers.sums(lambda paper: paper.recalled)
-    predicted = papers.sums(lambda paper: paper.predicted)
-    both = [t + p for t, p in zip(truth, predicted, strict=True)]
-    twice = [2 * r for r in recalled]
-    for path, of, above, below in (
-        ("avg_variant_recall~micro", "sum |R| / sum |T|", recalled, truth),
-        ("avg_precision~micro", "sum |R| / sum |L|", recalled, predicted),
-        ("avg_f1~micro", "2 sum |R| / sum (|T|+|L|)", twice, both),
-    ):
-        yield rate(path, sum(above), sum(below), of, Ratio(above, below))
 
 
 def _reach(papers: Papers) -> Iterator[Measure]:
@@ -151,15 +215,7 @@ def _accuracy_alternatives(papers: Papers) -> Iterator[Measure]:
         n=len(accuracies),
         definition="mean@1(right/answered, over=recalled variants with answers)",
     )
-    right = papers.sums(lambda paper: paper.right)
-    answered = papers.sums(lambda paper: paper.answered)
-    yield rate(
-        "avg_question_acc~questions_pooled",
-        sum(right),
-        sum(answered),
-        "right / answered over all questions",
-        Ratio(right, answered),
-    )
+    yield QUESTIONS_POOLED.measure(papers)
 
 
 def _score_alternatives(papers: Papers) -> Iterator[Measure]:
@@ -193,14 +249,11 @@ def _score_with_questions(paper: Figures) -> float | None:
     return None if paper.question_accuracy is None else paper.score
 
 
-def _mean(
-    path: str, of: str, values: list[float | None], *, is_drawn: bool = False
-) -> Measure:
+def _mean(path: str, of: str, values: list[float | None]) -> Measure:
     return Measure(
         path=path,
         value=mean(values),
         n=len(values),
         n_defined=sum(value is not None for value in values),
-        definition=f"mean@1({of}; over papers, exact sum)",
-        statistic=mean_of(values) if is_drawn else None,
+        definition=mean_over_papers(of),
     )

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from jobs.metrics import Interval, Ratio, Resamples, ratio, round12, wilson
+from jobs.metrics import (
+    FEW_CLUSTERS,
+    Interval,
+    Ratio,
+    Resamples,
+    ratio,
+    round12,
+    wilson,
+)
 from runner.scorecard import Metric
-
-FEW_PAPERS = 10
-"""Below, an interval is given with a warning: so few papers say little of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,7 @@ class Measure:
     statistic: Ratio | None = None  #: columns over the model's papers, ascending
     interval: Interval | None = None  #: one that is known already
     note: str | None = None
+    meaning: str = ""
 
 
 def count(path: str, value: int, definition: str) -> Measure:
@@ -35,16 +41,33 @@ def count(path: str, value: int, definition: str) -> Measure:
     return Measure(path=path, value=value, n=value, definition=f"count@1({definition})")
 
 
+def ratio_of(what: str) -> str:
+    """The definition of a share."""
+    return f"ratio@1({what})"
+
+
+def mean_over_papers(what: str) -> str:
+    """The definition of a mean over papers."""
+    return f"mean@1({what}; over papers, exact sum)"
+
+
 def rate(
-    path: str, k: int, n: int, definition: str, statistic: Ratio | None = None
+    path: str,
+    k: int,
+    n: int,
+    definition: str,
+    statistic: Ratio | None = None,
+    *,
+    meaning: str = "",
 ) -> Measure:
     """A share of *n* things; undefined where there are none."""
     return Measure(
         path=path,
         value=ratio(k, n),
         n=n,
-        definition=f"ratio@1({definition})",
+        definition=ratio_of(definition),
         statistic=statistic,
+        meaning=meaning,
     )
 
 
@@ -54,7 +77,7 @@ def wilson_rate(path: str, k: int, n: int, definition: str, level: float) -> Mea
         path=f"{path}~wilson",
         value=ratio(k, n),
         n=n,
-        definition=f"ratio@1({definition}); wilson@1(level={level})",
+        definition=f"{ratio_of(definition)}; wilson@1(level={level})",
         interval=wilson(k, n, level),
         note="assumes independent questions",
     )
@@ -92,6 +115,7 @@ def plain(measure: Measure) -> Metric:
         hi=_end(interval.hi) if interval else None,
         definition=measure.definition,
         note=measure.note,
+        meaning=measure.meaning,
     )
 
 
@@ -103,7 +127,7 @@ def _bootstrapped(
     measure: Measure, interval: Interval, resamples: Resamples, papers: int
 ) -> Metric:
     notes = [measure.note] if measure.note else []
-    if papers < FEW_PAPERS:
+    if papers < FEW_CLUSTERS:
         notes.append(f"interval from {papers} papers only")
     if interval.flagged:
         notes.append(f"undefined in {interval.b - interval.b_used} replicates")

@@ -9,30 +9,18 @@ does not, and is secondary.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jobs.metrics import (
-    Difference,
-    Interval,
-    Resamples,
-    holm,
-    mcnemar,
-    mean,
-    mean_of,
-    round12,
-)
+from jobs.comparison.difference import Gap, gap
+from jobs.comparison.pairing import pair
+from jobs.metrics import Resamples, holm, mcnemar, mean, round12
 from jobs.paper_investigation.tallies.ballots import Ballots
+from jobs.paper_investigation.tallies.breakdown import TOTAL
+from jobs.paper_investigation.tallies.comparable import averaged
 from jobs.paper_investigation.tallies.figures import Papers
 from jobs.paper_investigation.tallies.headline import RECALL, SCORE, Average
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """One average of the left model minus the right one's."""
-
-    value: float | None
-    interval: Interval
+from runner.scorecard import ItemValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +49,14 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """One model item by item."""
+
+    averages: Mapping[str, ItemValues]  #: by path, over papers
+    verdicts: ItemValues  #: over questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """What comparing the models of a run takes."""
 
@@ -71,96 +67,77 @@ class Pairing:
 
     def pairs(self, models: Sequence[str]) -> tuple[Pair, ...]:
         """Every two *models*, in order, with Holm's correction over all of them."""
-        made = [self._pair(*both) for both in itertools.combinations(models, 2)]
-        corrected = holm([pair.sign_p for pair in made])
+        columns = {model: self._columns(model) for model in models}
+        made = [
+            self._pair(left, right, columns[left], columns[right])
+            for left, right in itertools.combinations(models, 2)
+        ]
+        corrected = holm([each.sign_p for each in made])
         return tuple(
-            replace(pair, sign_p=_stored(pair.sign_p), sign_p_holm=_stored(p))
-            for pair, p in zip(made, corrected, strict=True)
+            replace(each, sign_p=_stored(each.sign_p), sign_p_holm=_stored(p))
+            for each, p in zip(made, corrected, strict=True)
         )
 
-    def _pair(self, left: str, right: str) -> Pair:
+    def _columns(self, model: str) -> Columns:
+        papers = self.papers[model]
+        return Columns(
+            averages={each.path: averaged(papers, each) for each in self.averages},
+            verdicts=self.ballots.values(model, f"pipeline.{TOTAL}.accuracy"),
+        )
+
+    def _pair(self, left: str, right: str, a: Columns, b: Columns) -> Pair:
         ours, theirs = self.papers[left], self.papers[right]
         shared = sorted(set(ours.scored) & set(theirs.scored))
-        questions, test = self.ballots.paired(left, right)
-        pair = Pair(
+        # a comparison is B minus A, and here the left model's excess is asked for
+        paired = {path: pair(b.averages[path], own) for path, own in a.averages.items()}
+        verdicts = pair(b.verdicts, a.verdicts)
+        standing = verdicts.standing()
+        made = Pair(
             left=left,
             right=right,
             papers=len(shared),
             only_left=len(ours.scored) - len(shared),
             only_right=len(theirs.scored) - len(shared),
-            gaps=self._gaps(ours, theirs, shared),
-            questions=questions,
-            mcnemar_p=_stored(test.p) if questions else None,
+            gaps={
+                path: gap(both, self.draw(both.drawn)) for path, both in paired.items()
+            },
+            questions=verdicts.overlap.n,
+            mcnemar_p=_stored(mcnemar(standing.wins, standing.losses).p)
+            if verdicts.items
+            else None,
         )
         if not shared or SCORE not in self.averages:
-            return pair
-        return _compared(pair, ours, theirs, shared)
-
-    def _gaps(
-        self, ours: Papers, theirs: Papers, shared: Sequence[str]
-    ) -> dict[str, Gap]:
-        columns = [_columns(each, ours, theirs, shared) for each in self.averages]
-        drawn = self.draw(shared).intervals(
-            [Difference(mean_of(a), mean_of(b)) for a, b in columns]
+            return made
+        scores = paired[SCORE.path].standing()
+        return replace(
+            _with_parts(made, ours, theirs, shared),
+            wins=scores.wins,
+            losses=scores.losses,
+            sign_p=mcnemar(scores.wins, scores.losses).p,
         )
-        return {
-            average.path: Gap(value=_mean_gap(a, b), interval=interval)
-            for average, (a, b), interval in zip(
-                self.averages, columns, drawn, strict=True
-            )
-        }
 
 
-def _columns(
-    average: Average, ours: Papers, theirs: Papers, shared: Sequence[str]
-) -> tuple[list[float | None], list[float | None]]:
-    """Both models' values, undefined for both where one has none."""
-    left, right = [], []
-    for pmcid in shared:
-        a, b = ours.value(pmcid, average.value), theirs.value(pmcid, average.value)
-        left.append(None if b is None else a)
-        right.append(None if a is None else b)
-    return left, right
-
-
-def _mean_gap(
-    left: Iterable[float | None], right: Iterable[float | None]
-) -> float | None:
-    both = zip(left, right, strict=True)
-    return mean(a - b for a, b in both if a is not None and b is not None)
-
-
-def _compared(pair: Pair, ours: Papers, theirs: Papers, shared: Sequence[str]) -> Pair:
-    """Who wins on how many papers, and what the difference is made of.
+def _with_parts(
+    made: Pair, ours: Papers, theirs: Papers, shared: Sequence[str]
+) -> Pair:
+    """What the difference of the scores is made of.
 
     A paper's score is its recall r times a factor f, so that the difference of two is
     (rA - rB)(fA + fB)/2 + (fA - fB)(rA + rB)/2. With one replicate f is the question
     accuracy; with several it is what makes the product right.
     """
-    wins = losses = 0
     by_recall, by_accuracy = [], []
     for pmcid in shared:
-        (r_a, f_a, score_a), (r_b, f_b, score_b) = (
-            _factors(papers, pmcid) for papers in (ours, theirs)
-        )
-        wins += score_a > score_b
-        losses += score_a < score_b
+        (r_a, f_a), (r_b, f_b) = (_factors(papers, pmcid) for papers in (ours, theirs))
         by_recall.append((r_a - r_b) * (f_a + f_b) / 2)
         by_accuracy.append((f_a - f_b) * (r_a + r_b) / 2)
-    return replace(
-        pair,
-        wins=wins,
-        losses=losses,
-        sign_p=mcnemar(wins, losses).p,
-        recall_part=mean(by_recall),
-        accuracy_part=mean(by_accuracy),
-    )
+    return replace(made, recall_part=mean(by_recall), accuracy_part=mean(by_accuracy))
 
 
-def _factors(papers: Papers, pmcid: str) -> tuple[float, float, float]:
+def _factors(papers: Papers, pmcid: str) -> tuple[float, float]:
     recall = papers.value(pmcid, RECALL.value) or 0.0
     score = papers.value(pmcid, SCORE.value) or 0.0
-    return recall, score / recall if recall else 0.0, score
+    return recall, score / recall if recall else 0.0
 
 
 def _stored(p: float | None) -> float | None:

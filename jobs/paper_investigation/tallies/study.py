@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.tallies.measure import Measure, rate
 
+STUDY = "study_param"
+"""Where the paths of these metrics begin."""
+
 NOT_FOUND = "not found"
 MODIFIED = "modified_"
 """The beginning of the question types that ask about something swapped in."""
@@ -56,10 +59,10 @@ class Study:
         """Accuracy by field, over all and by question type, and invented p-values."""
         if not self.all.answered:
             return
-        yield from _by_field("study_param", self.all)
+        yield from _by_field(STUDY, self.all)
         for name in sorted(filter(None, self.types)):
             fields = self.types[name]
-            path = f"study_param.{name}"
+            path = f"{STUDY}.{name}"
             yield from _by_field(path, fields)
             if name.startswith(MODIFIED):
                 yield rate(
@@ -86,5 +89,10 @@ def _by_field(path: str, fields: Fields) -> Iterator[Measure]:
             f"{path}.{name}.accuracy",
             right,
             fields.answered,
-            f"{name} right / answered",
+            right_of(name),
         )
+
+
+def right_of(field: str) -> str:
+    """What the accuracy of a field is."""
+    return f"{field} right / answered"

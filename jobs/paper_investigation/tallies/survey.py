@@ -18,6 +18,7 @@ from jobs.paper_investigation.marking.paper import MarkedPaper, Reading, mark, r
 from jobs.paper_investigation.record import Mode, PaperRecord
 from jobs.paper_investigation.tallies.agreement import Agreement
 from jobs.paper_investigation.tallies.ballots import Ballots
+from jobs.paper_investigation.tallies.comparable import comparable
 from jobs.paper_investigation.tallies.grounded import Gathering, Grounding
 from jobs.paper_investigation.tallies.headline import AVERAGES
 from jobs.paper_investigation.tallies.measure import metrics
@@ -25,7 +26,7 @@ from jobs.paper_investigation.tallies.pairs import Pair, Pairing
 from jobs.paper_investigation.tallies.replicates import Repeats, over_replicates
 from jobs.paper_investigation.tallies.tally import Tally
 from runner.job import Answers
-from runner.scorecard import Metric
+from runner.scorecard import Comparable, Metric
 
 KEPT_DRAWS = 4
 """Sets of papers whose resamples are held; the models of a run mostly share one."""
@@ -116,6 +117,11 @@ class Survey:
             measures += over_replicates(own, self._repeats[model], AVERAGES[self.mode])
         papers = tally.clusters
         return metrics(measures, self.draw(papers), len(papers))
+
+    def comparable(self, model: str) -> Comparable:
+        """What *model* can be compared in, item by item."""
+        papers = self.tallies[model].papers
+        return comparable(model, papers, self.ballots, self.mode)
 
     def pairs(self) -> tuple[Pair, ...]:
         """Every two models."""

@@ -1,0 +1,176 @@
+"""Models against each other over all metrics that both have, with Holm's correction.
+
+Pure: what a side is made of is given, and what is drawn depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+from jobs.comparison.difference import Compared, gap, p_values
+from jobs.comparison.pairing import Incomparable, ItemGap, pair
+from jobs.metrics import Resamples, holm, round12
+from runner.errors import UsageError
+from runner.scorecard import Comparable
+
+_KEPT_DRAWS = 4
+"""Sets of clusters whose resamples are held; a match's metrics mostly share one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One model of one run."""
+
+    run: str
+    model: str
+    comparable: Comparable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How intervals are drawn: replicates, seed and level."""
+
+    b: int = 2000
+    seed: int = 20260118
+    level: float = 0.95
+
+    def maker(self) -> Callable[[tuple[str, ...]], Resamples]:
+        """The resamples of some clusters, the same ones whenever they are asked for."""
+        return lru_cache(maxsize=_KEPT_DRAWS)(
+            partial(Resamples, b=self.b, seed=self.seed, level=self.level)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A metric that both sides have and that cannot be compared."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Two models, metric by metric."""
+
+    a: Side
+    b: Side
+    compared: tuple[Compared, ...]
+    refused: tuple[Refused, ...]
+    only_a: tuple[str, ...]  #: metrics that B does not have
+    only_b: tuple[str, ...]
+
+
+def matches(
+    pairs: Iterable[tuple[Side, Side]], patterns: Sequence[str], drawing: Drawing
+) -> tuple[Match, ...]:
+    """Every pair of sides; Holm's family are the tests of all of them together.
+
+    Args:
+        pairs: A and B of each match.
+        patterns: paths of the metrics to compare, `*` for any characters; all where
+            there are none.
+        drawing: how intervals are drawn.
+
+    Raises:
+        UsageError: a pattern names no metric that both sides of some pair have.
+    """
+    draw = drawing.maker()
+    made = [_match(a, b, patterns, drawing.seed, draw) for a, b in pairs]
+    _all_found(patterns, made)
+    family = [each for match in made for each in match.compared]
+    owns = (each.p_values.own for each in family)
+    corrected = iter(holm([None if own is None else own.p for own in owns]))
+    return tuple(
+        replace(
+            match,
+            compared=tuple(
+                replace(each, p_holm=None if p is None else round12(p))
+                for each, p in zip(match.compared, corrected, strict=False)
+            ),
+        )
+        for match in made
+    )
+
+
+def _match(
+    a: Side,
+    b: Side,
+    patterns: Sequence[str],
+    seed: int,
+    draw: Callable[[tuple[str, ...]], Resamples],
+) -> Match:
+    compared: list[Compared] = []
+    refused: list[Refused] = []
+    for path in a.comparable:
+        if path not in b.comparable or not _is_named(path, patterns):
+            continue
+        try:
+            paired = pair(a.comparable[path](), b.comparable[path]())
+        except Incomparable as error:
+            refused.append(Refused(path=path, why=str(error)))
+            continue
+        compared.append(
+            Compared(
+                path=path,
+                definition=paired.values.definition,
+                cluster=paired.values.cluster,
+                overlap=paired.overlap,
+                gap=gap(paired, draw(paired.drawn)),
+                standing=paired.standing() if paired.has_item_values else None,
+                p_values=p_values(paired, seed),
+            )
+        )
+    return Match(
+        a=a,
+        b=b,
+        compared=tuple(compared),
+        refused=tuple(refused),
+        only_a=tuple(path for path in a.comparable if path not in b.comparable),
+        only_b=tuple(path for path in b.comparable if path not in a.comparable),
+    )
+
+
+def furthest(match: Match, path: str, n: int) -> tuple[ItemGap, ...]:
+    """The *n* common items on which the two sides of one metric differ most.
+
+    Raises:
+        UsageError: the metric was not compared, or no item has a value by itself.
+    """
+    by_item = [each.path for each in match.compared if each.standing is not None]
+    if path not in by_item:
+        raise UsageError(
+            f"{path!r} has no value for each item to list; "
+            f"these have: {', '.join(by_item) or 'none'}."
+        )
+    return tuple(
+        pair(match.a.comparable[path](), match.b.comparable[path]()).furthest(n)
+    )
+
+
+def _is_named(path: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatchcase(path, each) for each in patterns)
+
+
+def _all_found(patterns: Sequence[str], made: Sequence[Match]) -> None:
+    """Raise `UsageError` where there is nothing to compare, or less than was named."""
+    shared = dict.fromkeys(
+        path
+        for match in made
+        for path in match.a.comparable
+        if path in match.b.comparable
+    )
+    if not shared:
+        raise UsageError(
+            "There is no metric that both sides give item by item; "
+            "compare runs of one job in one mode."
+        )
+    for pattern in patterns:
+        if not fnmatch.filter(shared, pattern):
+            raise UsageError(
+                f"No metric {pattern!r} can be compared; there are: "
+                f"{', '.join(shared)}."
+            )

@@ -1,0 +1,188 @@
+"""Items that two models both have, side by side.
+
+Pairing goes by the items' keys and never by their place. What only one side has is
+counted, and so is what both have and one has no value for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.metrics.columns import Floats, quotient
+from runner.scorecard import ItemValues
+
+
+class Incomparable(Exception):
+    """The two sides speak of different things; the message says in what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """One side's values of the paired items."""
+
+    first: Floats
+    second: Floats | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Items by the side that has the higher value."""
+
+    wins: int  #: of B
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """How far two sides speak of the same items."""
+
+    n: int  #: items with a value on both sides
+    clusters: int  #: that these items are part of
+    only_a: int
+    only_b: int
+    undefined: int  #: common items that a side has no value for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGap:
+    """One item on both sides."""
+
+    item: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """One metric of A and of B over their common items, ascending by key."""
+
+    values: ItemValues  #: of A; what they are, such as the kind, holds for both
+    items: Sequence[str]  #: those with a value on both sides
+    clusters: Sequence[str]  #: of those items
+    a: Columns
+    b: Columns
+    drawn: tuple[str, ...]  #: the clusters of all common items, ascending
+    overlap: Overlap
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether some cluster has several of the items."""
+        return self.overlap.clusters < self.overlap.n
+
+    @property
+    def has_item_values(self) -> bool:
+        """Whether an item by itself is higher on one side."""
+        return self.values.kind in {"mean", "ratio"}
+
+    def by_item(self) -> tuple[Floats, Floats]:
+        """A's and B's value of each item; NaN where a ratio has none."""
+        return _by_item(self.a), _by_item(self.b)
+
+    def standing(self) -> Standing:
+        """On how many items each side is higher, however little."""
+        a, b = self.by_item()
+        wins, losses = int(np.sum(b > a)), int(np.sum(b < a))
+        return Standing(wins=wins, ties=int(np.sum(b == a)), losses=losses)
+
+    def furthest(self, n: int) -> Iterator[ItemGap]:
+        """The *n* items that differ most, by falling difference and then by key."""
+        a, b = self.by_item()
+        gaps = np.abs(b - a)
+        for place in np.argsort(-gaps, kind="stable")[:n]:
+            if gaps[place] > 0:
+                yield ItemGap(
+                    item=self.items[place], a=float(a[place]), b=float(b[place])
+                )
+
+
+def pair(a: ItemValues, b: ItemValues) -> Paired:
+    """Both sides of one metric, on the items that both have.
+
+    Raises:
+        Incomparable: where they are not the same metric, or not of the same truth.
+        ValueError: where a side gives an item twice, or columns of unequal length.
+    """
+    if (a.kind, a.definition) != (b.kind, b.definition):
+        raise Incomparable(
+            f"A defines it as {a.definition} and B as {b.definition}; "
+            "score both under the same settings."
+        )
+    at_a, at_b = _places("A", a), _places("B", b)
+    common = sorted(at_a.keys() & at_b.keys())
+    in_a = np.array([at_a[item] for item in common], dtype=np.intp)
+    in_b = np.array([at_b[item] for item in common], dtype=np.intp)
+    left, right = _columns(a, in_a), _columns(b, in_b)
+    defined = _defined(left) & _defined(right)
+    left, right = _kept(left, defined), _kept(right, defined)
+    kept = np.flatnonzero(defined)
+    if a.kind in {"auroc", "auprc"}:
+        _same_labels(left, right)
+    clusters = [a.clusters[in_a[place]] for place in kept]
+    drawn = tuple(sorted({a.clusters[place] for place in in_a}))
+    return Paired(
+        values=a,
+        items=[common[place] for place in kept],
+        clusters=clusters,
+        a=left,
+        b=right,
+        drawn=drawn,
+        overlap=Overlap(
+            n=len(kept),
+            clusters=len(set(clusters)),
+            only_a=len(at_a) - len(common),
+            only_b=len(at_b) - len(common),
+            undefined=len(common) - len(kept),
+        ),
+    )
+
+
+def _same_labels(a: Columns, b: Columns) -> None:
+    differing = int((a.first != b.first).sum())
+    if differing:
+        raise Incomparable(
+            f"A and B disagree about the label of {differing} items; score both with "
+            "the same gold."
+        )
+
+
+def _places(side: str, values: ItemValues) -> dict[str, int]:
+    places = {item: place for place, item in enumerate(values.items)}
+    columns = (values.clusters, values.first, values.second)
+    lengths = {len(column) for column in columns if column is not None}
+    if lengths != {len(places)} or len(values.items) != len(places):
+        raise ValueError(
+            f"{side} gives {len(values.items)} items, {len(places)} of them different, "
+            f"and columns of {sorted(lengths)} values."
+        )
+    return places
+
+
+def _columns(values: ItemValues, places: npt.NDArray[np.intp]) -> Columns:
+    """The values at *places*; NaN where they are undefined."""
+    first = np.array(values.first, dtype=np.float64)[places]
+    if values.second is None:
+        return Columns(first=first, second=None)
+    return Columns(
+        first=first, second=np.array(values.second, dtype=np.float64)[places]
+    )
+
+
+def _defined(columns: Columns) -> npt.NDArray[np.bool_]:
+    second = columns.first if columns.second is None else columns.second
+    return ~(np.isnan(columns.first) | np.isnan(second))
+
+
+def _kept(columns: Columns, which: npt.NDArray[np.bool_]) -> Columns:
+    second = None if columns.second is None else columns.second[which]
+    return Columns(first=columns.first[which], second=second)
+
+
+def _by_item(columns: Columns) -> Floats:
+    if columns.second is None:
+        return columns.first
+    return quotient(columns.first, columns.second)

@@ -1,0 +1,93 @@
+"""The verb `siftlog report`: where the report of a scoring lies, drawn if it must be.
+
+It is imported for the help of all verbs too, and so imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from runner.cli import choices
+
+if TYPE_CHECKING:
+    from store.events import ScoringRecorded
+
+
+@click.command()
+@choices.run_argument
+@click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
+@click.option("--rebuild", is_flag=True, help="Draw it again though it is there.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Copy the page there too: it needs no other file.",
+)
+@choices.runs_dir
+@choices.as_json
+def report(
+    run_name: str,
+    scoring: int | None,
+    rebuild: bool,
+    out: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Say where RUN's report lies.
+
+    Where it was left out or is gone it is drawn first: from a fresh replay of what the
+    scoring had read, under its settings, and only if that gives the same numbers again.
+    No model is called.
+    """
+    import shutil
+
+    from runner.cli.speech import DONE, record, text
+    from runner.records.reporting import REPORT
+    from store.runs import resolve
+    from store.views import open_reader, scorings
+
+    folder = resolve(runs_dir, run_name)
+    with open_reader(folder.log) as reader:
+        chosen = _chosen(folder.run_id, scorings(reader), scoring)
+    path = folder.scores / str(chosen.number) / REPORT
+    is_drawn = rebuild or not path.exists()
+    if is_drawn:
+        from runner.records.redrawing import redraw
+
+        redraw(folder, chosen)
+    if out is not None:
+        shutil.copyfile(path, out)
+    if as_json:
+        record(
+            {
+                "run": folder.run_id,
+                "scoring": chosen.number,
+                "report": str(path),
+                "drawn": is_drawn,
+            }
+        )
+    else:
+        text(str(path))
+    return DONE
+
+
+def _chosen(
+    run_id: str, made: Sequence[ScoringRecorded], number: int | None
+) -> ScoringRecorded:
+    from runner.errors import UsageError
+
+    if not made:
+        raise UsageError(
+            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
+        )
+    by_number = {each.number: each for each in made}
+    if number is None:
+        return made[-1]
+    if number not in by_number:
+        raise UsageError(
+            f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
+        )
+    return by_number[number]

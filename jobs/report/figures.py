@@ -1,0 +1,152 @@
+"""Figures drawn with matplotlib: one SVG and one PNG each, the same bytes every time.
+
+Only objects of its own are used, none of `pyplot`'s state, and under a style of its
+own: neither a window system nor a person's matplotlibrc can change a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
+
+from jobs.report.lettering import NAME, words
+from jobs.report.marks import Pen
+from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
+from runner.figure import Axis, Bars, Figure, Histogram, Panel
+
+SQUARE_IN = 4.6
+"""Width of a figure whose only column is square panels."""
+
+BAR_IN = 0.2
+"""Height of a lying bar."""
+
+FRAME_IN = 0.75
+"""Height that title, axis and its label take."""
+
+ROOM = 62
+"""Characters that names side by side along a full width may take together."""
+
+TITLE = 76
+"""Characters of a title over a full width."""
+
+KEY = 7
+"""Characters that the key before an entry of a legend takes."""
+
+
+def write(figures: Sequence[Figure], folder: Path) -> None:
+    """Draw all *figures* into *folder*, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        for figure in figures:
+            canvas = drawn(figure)
+            canvas.savefig(
+                folder / f"{figure.name}.svg",
+                format="svg",
+                metadata={"Date": None, "Creator": None},
+            )
+            canvas.savefig(
+                folder / f"{figure.name}.png",
+                format="png",
+                dpi=DPI,
+                metadata={"Software": None},
+            )
+
+
+def drawn(figure: Figure) -> Canvas:
+    """A figure on a canvas, under matplotlib's present style."""
+    columns = min(figure.columns, len(figure.panels))
+    rows = [
+        figure.panels[begin : begin + columns]
+        for begin in range(0, len(figure.panels), columns)
+    ]
+    heights = [max(map(_height, row)) for row in rows]
+    is_narrow = columns == 1 and all(panel.square for panel in figure.panels)
+    width = SQUARE_IN if is_narrow else WIDTH_IN
+    canvas = Canvas(figsize=(width, sum(heights) + 0.35), layout="constrained")
+    FigureCanvasAgg(canvas)
+    grid = canvas.add_gridspec(len(rows), columns, height_ratios=heights)
+    for y, row in enumerate(rows):
+        for x, panel in enumerate(row):
+            _panel(canvas.add_subplot(grid[y, x]), panel, WIDTH_IN / columns)
+    _legend(canvas, int(1.5 * ROOM * width / WIDTH_IN))
+    return canvas
+
+
+def _height(panel: Panel) -> float:
+    """Of a panel in inches: as it says, or what its lying bars need."""
+    if not panel.y.names:
+        return panel.height * (SQUARE_IN if panel.square else ROW_IN)
+    side_by_side = sum(isinstance(mark, Bars) for mark in panel.marks) or 1.5
+    return FRAME_IN + len(panel.y.names) * BAR_IN * (side_by_side + 0.6)
+
+
+def _panel(axes: Axes, panel: Panel, width: float) -> None:
+    Pen(axes=axes, panel=panel).draw()
+    if panel.title:
+        axes.set_title(words(panel.title, int(TITLE * width / WIDTH_IN)))
+    axes.set_xlabel(words(panel.x.label))
+    axes.set_ylabel(words(panel.y.label))
+    axes.set_xscale(panel.x.scale)
+    axes.set_yscale(panel.y.scale)
+    if any(isinstance(mark, Histogram) for mark in panel.marks):
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    if panel.x.names:
+        names = [words(name, NAME) for name in panel.x.names]
+        is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
+        axes.set_xticks(range(len(names)), names)
+        if is_long:
+            axes.tick_params(axis="x", labelrotation=35)
+            for text in axes.get_xticklabels():
+                text.set_horizontalalignment("right")
+                text.set_rotation_mode("anchor")
+        axes.grid(visible=False, axis="x")
+        axes.set_xlim(-0.6, len(names) - 0.4)
+    if panel.y.names:
+        names = [words(name, NAME) for name in panel.y.names]
+        axes.set_yticks(range(len(names)), names)
+        axes.grid(visible=False, axis="y")
+        axes.set_ylim(len(panel.y.names) - 0.4, -0.6)
+    if not panel.x.names:
+        axes.set_xlim(*_ends(panel.x))
+    if not panel.y.names:
+        axes.set_ylim(*_ends(panel.y))
+    if panel.square:
+        axes.set_aspect("equal", adjustable="box")
+
+
+def _ends(axis: Axis) -> tuple[float | None, float | None]:
+    """The limits of an axis, a little beyond round ones so that no marker is cut."""
+    if axis.lo is None or axis.hi is None or axis.scale == "log":
+        return axis.lo, axis.hi
+    margin = 0.02 * (axis.hi - axis.lo)
+    return axis.lo - (margin if axis.lo else margin / 2), axis.hi + margin
+
+
+def _longest(name: str) -> int:
+    return max(map(len, name.split("\n")))
+
+
+def _legend(canvas: Canvas, room: int) -> None:
+    """One for all panels, below them, where it hides nothing; *room* is characters."""
+    entries: dict[str, Artist] = {}
+    for axes in canvas.axes:
+        handles, names = axes.get_legend_handles_labels()
+        for handle, name in zip(handles, names, strict=True):
+            entries.setdefault(name, handle)
+    if entries:
+        canvas.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=min(len(entries), max(1, room // (max(map(len, entries)) + KEY))),
+            handlelength=2.8,
+        )

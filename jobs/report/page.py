@@ -1,0 +1,144 @@
+"""A scoring as one HTML file: no script, no network, nothing outside of it.
+
+The page forbids itself everything but its own style sheet, by hash, and pictures that
+stand inside it. Neither clock nor path is in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+
+from jobs.report import sections
+from jobs.report.markup import Child, Element, element
+from runner.figure import Figure
+from runner.records.reporting import OPERATIONS, REPORT, Reported
+
+FIGURES = "figures"
+
+
+def write(folder: Path, reported: Reported) -> None:
+    """Write `report.html`, and `figures/` where there are some, into *folder*."""
+    drawn = tuple(reported.scorecard.figures)
+    if drawn:
+        # about its cache of fonts it would speak to the terminal, from its import on
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        # which takes half a second
+        from jobs.report import figures  # noqa: PLC0415
+
+        figures.write(drawn, folder / FIGURES)
+    text = page(folder, reported, drawn)
+    (folder / REPORT).write_text(text, encoding="utf-8", newline="")
+
+
+def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
+    """The text of the page; *folder* holds all other files of the scoring."""
+    course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
+    parts = {
+        "Results": sections.headlines(reported),
+        "Figures": sections.figures(drawn, folder / FIGURES),
+        "Findings": sections.findings(reported),
+        "Tables": sections.tables(reported, folder),
+        "Coverage": sections.coverage(course),
+        "All metrics and definitions": sections.metrics(reported),
+        "Settings": sections.settings(reported),
+    }
+    filled = {title: inside for title, each in parts.items() if (inside := tuple(each))}
+    title = f"{reported.job}: report of run {reported.run_id}"
+    body = element(
+        "body",
+        element(
+            "header",
+            element("h1", title),
+            _facts(reported),
+            (
+                element("p", text, class_="notice")
+                for text in sections.notices(reported, course)
+            ),
+            element(
+                "nav",
+                element("ul", (element("li", _link(title)) for title in filled)),
+                aria_label="Sections",
+            ),
+        ),
+        element(
+            "main", chain.from_iterable(_section(*part) for part in filled.items())
+        ),
+        _footer(reported),
+    )
+    root = element("html", _head(title), body, lang="en")
+    return f"<!DOCTYPE html>\n{root}\n"
+
+
+def _head(title: str) -> Element:
+    style = files("jobs.report").joinpath("page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        # the style sheet is the project's own, and its hash is of these very bytes
+        element("style", Element(style)),
+    )
+
+
+def _facts(reported: Reported) -> Element:
+    card = reported.scorecard
+    facts = {
+        "job": f"{reported.job}, version {reported.job_version}",
+        "run": reported.run_id,
+        "models": ", ".join(card.models) or "none",
+        "answers": "made elsewhere, imported"
+        if reported.is_imported
+        else "made by siftlog",
+        "scoring": f"scorecard.json, SHA-256 {reported.digest[:16]}…",
+    }
+    pairs: Iterable[Child] = (
+        (element("dt", name), element("dd", value)) for name, value in facts.items()
+    )
+    return element("dl", pairs, class_="facts")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _link(title: str) -> Element:
+    return element("a", title, href=f"#{_anchor(title)}")
+
+
+def _section(title: str, inside: Child) -> Iterable[Element]:
+    anchor = _anchor(title)
+    yield element(
+        "section",
+        element("h2", title, id=anchor),
+        inside,
+        aria_labelledby=anchor,
+    )
+
+
+def _footer(reported: Reported) -> Element:
+    return element(
+        "footer",
+        element(
+            "p",
+            "Numbers are shown to three decimals; ",
+            element("code", "scorecard.json"),
+            " and the tables hold all digits. n/a is undefined, such as 0/0 or a mean "
+            "over nothing; it is not 0. One item looked at closely: ",
+            element("code", f"siftlog explain {reported.run_id} ITEM"),
+        ),
+    )

@@ -1,0 +1,93 @@
+"""Two rankings of a recorded run: the known differences, intervals and p-values."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs.comparison.matching import Drawing, Match, matches
+from jobs.metrics import evaluate, hits
+from runner.scorecard import ItemValues
+from tests.jobs.comparison.item_columns import side
+
+pytestmark = pytest.mark.realdata
+
+METRICS = ("recall@10", "ndcg@10", "mrr", "map@10", "hit@10")
+
+
+def ranked(rows: list[dict[str, str]], column: str) -> dict[str, ItemValues]:
+    """Every query as an item; those without evidence have no value."""
+    gold = [row["gold_ids"].split("|") if row["gold_ids"] else [] for row in rows]
+    lists = [row[column].split("|") for row in rows]
+    values = evaluate(hits(gold, lists), (10,))
+    keys = [f"{row['post_id']}/{row['criterion_id']}" for row in rows]
+    posts = [row["post_id"] for row in rows]
+    return {
+        path: ItemValues(
+            kind="mean",
+            items=keys,
+            clusters=posts,
+            cluster="post",
+            first=[None if np.isnan(v) else float(v) for v in values[path]],
+            definition=path,
+        )
+        for path in METRICS
+    }
+
+
+def compared(realdata: Path, name: str) -> Match:
+    (path,) = (realdata / "evidence_pipeline").rglob(f"{name}/per_query.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    sides = [side(ranked(rows, f"{which}_topk")) for which in ("retriever", "reranked")]
+    (match,) = matches([(sides[0], sides[1])], (), Drawing())
+    return match
+
+
+KNOWN = {
+    "ndcg@10": (
+        0.00956596465843702,
+        (-0.03307150986572003, 0.05370290085875028),
+        0.6655334466553344,
+    ),
+    "recall@10": (
+        -0.015238095238095238,
+        (-0.04413928012519574, 0.011111111111111072),
+        0.328125,
+    ),
+    "mrr": (
+        0.01693020351638748,
+        (-0.04043762285521205, 0.07530853892109828),
+        0.5695430456954305,
+    ),
+    "hit@10": (-0.007142857142857143, None, 1.0),
+}
+
+
+def test_reranked_minus_retriever(realdata: Path) -> None:
+    match = compared(realdata, "bge_m3_rrf_top20")
+    found = {each.path: each for each in match.compared}
+    for path, (difference, ends, p) in KNOWN.items():
+        gap, own = found[path].gap, found[path].p_values.own
+        assert gap.value == pytest.approx(difference, abs=1e-12)
+        assert own is not None
+        assert (own.name, own.p) == ("sign flips by post", pytest.approx(p, rel=1e-11))
+        if ends is not None:
+            assert (gap.interval.lo, gap.interval.hi) == pytest.approx(ends, rel=1e-10)
+        assert found[path].gap.verdict == "undecided"
+    assert [each.p_holm for each in match.compared] == [1.0] * 5
+    assert {each.overlap.n for each in match.compared} == {140}
+
+
+def test_the_other_recorded_run(realdata: Path) -> None:
+    match = compared(realdata, "baseline_default_val")
+    (ndcg,) = [each for each in match.compared if each.path == "ndcg@10"]
+    assert ndcg.gap.value == pytest.approx(0.0036869960247506058, abs=1e-12)
+    assert (ndcg.gap.interval.lo, ndcg.gap.interval.hi) == pytest.approx(
+        (-0.037674015310638284, 0.04631366547329843), rel=1e-10
+    )
+    assert ndcg.p_values.own is not None
+    assert ndcg.p_values.own.p == pytest.approx(0.869013098690131, rel=1e-11)

@@ -1,0 +1,256 @@
+"""Differences with their intervals and tests: what must hold for every metric."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.comparison.difference import Gap, gap, p_values
+from jobs.comparison.matching import Drawing
+from jobs.comparison.pairing import Paired, pair
+from jobs.metrics import (
+    Resamples,
+    auprc,
+    auroc,
+    delong_paired,
+    mcnemar,
+    mean,
+    round12,
+    sign_flip,
+)
+from runner.scorecard import ItemValues
+from tests.jobs.comparison.item_columns import (
+    MEANS,
+    RATIOS,
+    VERDICTS,
+    areas,
+    means,
+    pooled,
+)
+
+SAME_KIND = st.one_of(
+    st.tuples(MEANS, MEANS),
+    st.tuples(VERDICTS, VERDICTS),
+    st.tuples(RATIOS, RATIOS),
+    areas("auroc"),
+    areas("auprc"),
+)
+Two = tuple[ItemValues, ItemValues]
+OPPOSITE = {
+    "A higher": "B higher",
+    "B higher": "A higher",
+    "equal": "equal",
+    "undecided": "undecided",
+}
+
+
+def drawn(paired: Paired) -> Gap:
+    return gap(paired, Drawing(b=50).maker()(paired.drawn))
+
+
+@given(SAME_KIND)
+@settings(deadline=None)
+def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
+    paired = pair(two[0], two[0])
+    found = drawn(paired)
+    assert found.a == found.b
+    assert found.value in {0.0, None}
+    assert found.interval.lo in {0.0, None}
+    assert found.interval.hi == found.interval.lo
+    assert found.verdict in {"equal", "undecided"}
+    made = p_values(paired, 1)
+    assert all(test.p == 1.0 for test in (made.own, made.beside) if test)
+
+
+@given(SAME_KIND)
+@settings(deadline=None)
+def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
+    there, back = pair(*two), pair(*two[::-1])
+    one, other = drawn(there), drawn(back)
+    assert (one.a, one.b) == (other.b, other.a)
+    assert one.value == (None if other.value is None else -other.value)
+    assert one.verdict == OPPOSITE[other.verdict]
+    if one.interval.lo is not None:
+        assert other.interval.hi == pytest.approx(-one.interval.lo, rel=1e-11)
+        assert other.interval.lo == pytest.approx(-one.interval.hi, rel=1e-11)
+    assert p_values(there, 1) == p_values(back, 1)
+
+
+@given(SAME_KIND)
+@settings(deadline=None)
+def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
+    a, b = two
+    common = set(a.items) & set(b.items)
+
+    def cut(values: ItemValues) -> ItemValues:
+        kept = [at for at, item in enumerate(values.items) if item in common]
+        return ItemValues(
+            kind=values.kind,
+            items=[values.items[at] for at in kept],
+            clusters=[values.clusters[at] for at in kept],
+            cluster=values.cluster,
+            first=[values.first[at] for at in kept],
+            second=None
+            if values.second is None
+            else [values.second[at] for at in kept],
+            definition=values.definition,
+        )
+
+    whole, part = pair(a, b), pair(cut(a), cut(b))
+    assert drawn(whole) == drawn(part)
+    assert p_values(whole, 1) == p_values(part, 1)
+
+
+@given(SAME_KIND)
+@settings(deadline=None)
+def test_no_side_is_higher_unless_the_whole_interval_is(two: Two) -> None:
+    found = drawn(pair(*two))
+    lo, hi = found.interval.lo, found.interval.hi
+    if found.verdict == "B higher":
+        assert lo is not None
+        assert lo > 0
+    if found.verdict == "A higher":
+        assert hi is not None
+        assert hi < 0
+
+
+@given(MEANS, MEANS)
+def test_a_mean_is_that_of_the_differences_item_by_item(
+    a: ItemValues, b: ItemValues
+) -> None:
+    left = dict(zip(a.items, a.first, strict=True))
+    right = dict(zip(b.items, b.first, strict=True))
+    both = [
+        (x, y)
+        for item in left.keys() & right.keys()
+        if (x := left[item]) is not None and (y := right[item]) is not None
+    ]
+    found = drawn(pair(a, b))
+    assert found.value == mean(y - x for x, y in both)
+    assert found.a == mean(x for x, _ in both)
+    assert found.b == mean(y for _, y in both)
+
+
+def test_a_ratio_is_of_sums_and_not_a_mean_of_ratios() -> None:
+    a = pooled({"p1": (1.0, 1.0), "p2": (0.0, 9.0)})
+    b = pooled({"p1": (1.0, 1.0), "p2": (9.0, 9.0)})
+    found = drawn(pair(a, b))
+    assert (found.a, found.b, found.value) == (0.1, 1.0, 0.9)
+    assert p_values(pair(a, b), 1).own is None
+
+
+def test_few_clusters_have_the_interval_of_the_library() -> None:
+    a = means({"p1": 0.5, "p2": 0.25, "p3": 1.0})
+    b = means({"p1": 0.75, "p2": 0.5, "p3": 0.0})
+    paired = pair(a, b)
+    draws = Resamples(["p1", "p2", "p3"], b=200)
+    assert gap(paired, draws).interval == draws.difference(b.first, a.first)
+
+
+# -- which test a metric gets ----------------------------------------------------------
+
+
+def test_right_and_wrong_of_independent_items_is_mcnemars() -> None:
+    a = means({f"p{n}": float(n < 10) for n in range(20)})
+    b = means({f"p{n}": float(n >= 7) for n in range(20)})
+    made = p_values(pair(a, b), 1)
+    # of B ten are right where A is wrong, and seven the other way round
+    assert made.own is not None
+    assert (made.own.name, made.own.p) == ("McNemar", round12(mcnemar(10, 7).p))
+    assert made.beside is None
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "p"),
+    [(10, 3, 0.09228515625), (0, 0, 1.0), (5, 5, 1.0), (1, 0, 1.0)],
+)
+def test_mcnemars_test_has_the_known_values(wins: int, losses: int, p: float) -> None:
+    a = means({f"p{n}": float(n >= wins) for n in range(wins + losses + 4)})
+    b = means(
+        {
+            f"p{n}": float(not wins <= n < wins + losses)
+            for n in range(wins + losses + 4)
+        }
+    )
+    made = p_values(pair(a, b), 1)
+    assert made.own is not None
+    assert (made.own.name, made.own.p) == ("McNemar", p)
+
+
+def test_right_and_wrong_within_papers_is_permuted_by_paper_and_mcnemar_beside() -> (
+    None
+):
+    a = means({"p1/1": 0.0, "p1/2": 0.0, "p1/3": 0.0, "p2/1": 1.0})
+    b = means({"p1/1": 1.0, "p1/2": 1.0, "p1/3": 1.0, "p2/1": 1.0})
+    made = p_values(pair(a, b), 1)
+    assert made.own is not None
+    assert made.beside is not None
+    # one paper differs, and one sign says nothing; three items would say 0.25
+    assert (made.own.name, made.own.p) == ("sign flips by paper", 1.0)
+    assert (made.beside.name, made.beside.p) == ("McNemar", 0.25)
+
+
+@given(MEANS, MEANS, st.integers(0, 9))
+def test_other_means_are_permuted_by_paper(
+    a: ItemValues, b: ItemValues, seed: int
+) -> None:
+    paired = pair(a, b)
+    made = p_values(paired, seed)
+    if not paired.items:
+        assert made.own is None
+        return
+    assert made.own is not None
+    if made.own.name == "McNemar":
+        assert not paired.is_clustered
+        return
+    gaps = (paired.b.first - paired.a.first).tolist()
+    assert made.own.p == round12(sign_flip(gaps, paired.clusters, seed))
+
+
+LABELS = {f"p{n}": float(n % 3 == 0) for n in range(12)}
+SCORES_A = {item: (n * 7 % 12) / 12 for n, item in enumerate(LABELS)}
+SCORES_B = {item: (n * 5 % 12) / 12 for n, item in enumerate(LABELS)}
+
+
+def scored(scores: dict[str, float], post: str = "", kind: str = "auroc") -> ItemValues:
+    return pooled(
+        {f"{post}{item}": (LABELS[item], scores[item]) for item in LABELS}, kind=kind
+    )
+
+
+def test_areas_are_the_librarys_and_delongs_test_is_their_own() -> None:
+    found = drawn(paired := pair(scored(SCORES_A), scored(SCORES_B)))
+    labels = [LABELS[item] for item in paired.items]
+    first = [SCORES_A[item] for item in paired.items]
+    second = [SCORES_B[item] for item in paired.items]
+    assert (found.a, found.b) == (auroc(labels, first), auroc(labels, second))
+    delong = delong_paired(labels, second, first)
+    made = p_values(paired, 1)
+    assert delong is not None
+    assert made.own is not None
+    assert (made.own.name, made.own.p) == ("DeLong", round12(delong.p))
+
+
+def test_delongs_test_stands_beside_where_posts_have_several_rows() -> None:
+    made = p_values(pair(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
+    assert made.own is None
+    assert made.beside is not None
+    assert made.beside.name == "DeLong"
+
+
+def test_average_precision_has_an_interval_and_no_test() -> None:
+    a, b = scored(SCORES_A, kind="auprc"), scored(SCORES_B, kind="auprc")
+    found = drawn(paired := pair(a, b))
+    labels = [LABELS[item] for item in paired.items]
+    assert found.a == auprc(labels, [SCORES_A[item] for item in paired.items])
+    assert found.interval.lo is not None
+    assert p_values(paired, 1).own is p_values(paired, 1).beside is None
+
+
+def test_one_class_has_neither_area_nor_interval_nor_test() -> None:
+    one = pooled({"p1": (1.0, 0.5), "p2": (1.0, 0.25)}, kind="auroc")
+    found = drawn(paired := pair(one, one))
+    assert (found.a, found.value, found.interval.lo) == (None, None, None)
+    assert found.verdict == "undecided"
+    assert p_values(paired, 1).own is None

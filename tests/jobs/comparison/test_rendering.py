@@ -1,0 +1,155 @@
+"""A comparison as text, JSON and CSV: aligned, within 80 columns, harmless."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.comparison import rendering
+from jobs.comparison.matching import Drawing, Match, furthest, matches
+from runner.records.render import csv_lines
+from tests.jobs.comparison.item_columns import means, pooled, side
+
+DRAWING = Drawing(b=100)
+HEAD = "      A        B    B - A        95% interval  p (Holm)        n  win/tie/loss"
+HOSTILE = "p1\x1b]0;x\x07\nA higher\u202e=SUM(1)"
+
+
+def match(paths: tuple[str, ...] = ("avg_score",)) -> Match:
+    low = means({f"p{n}": n / 40 for n in range(30)})
+    high = means({f"p{n}": 0.9 + n / 400 for n in range(2, 33)})
+    verdicts = means({f"p1/{n}": n % 2 for n in range(9)})
+    ratio = pooled({f"p{n}": (n, n + 1.0) for n in range(30)})
+    a = side({**dict.fromkeys(paths, low), "v": verdicts, "r": ratio, "a": low})
+    b = side({**dict.fromkeys(paths, high), "v": verdicts, "r": ratio})
+    (made,) = matches([(a, b)], (), DRAWING)
+    return made
+
+
+def test_the_table_of_a_match() -> None:
+    lines = rendering.text([match()], DRAWING).splitlines()
+    assert lines[:7] == [
+        "A  r  m",
+        "B  r  m",
+        "",
+        HEAD,
+        "avg_score" + " " * 63 + "B higher",
+        "  0.388    0.939   +0.551    [+0.495, +0.623]    0.0002       28  28/0/0",
+        "v" + " " * 70 + "undecided",
+    ]
+    assert "  2/3/0  avg_score" in lines
+    assert "  0/0/0  v, r" in lines
+    assert "McNemar's p, if items were independent: v 1" in lines
+    assert "only A has: a" in lines
+    assert lines[-2].endswith(
+        "bootstrap by paper, B=100, seed=20260118, both sides drawn alike."
+    )
+    assert lines[-1].endswith(
+        "Holm over the 2 tests of this comparison (1 pair of models)."
+    )
+
+
+@given(st.text("abc.~_", min_size=1, max_size=64), st.sampled_from((1.0, 99.0, -9.0)))
+def test_every_row_of_the_table_fits_80_columns(path: str, scale: float) -> None:
+    a = means({f"p{n}": scale * n / 20 for n in range(12)})
+    b = means({f"p{n}": scale * (n % 7) / 7 for n in range(12)})
+    (made,) = matches([(side({path: a}), side({path: b}))], (), DRAWING)
+    table = rendering.text([made], DRAWING).splitlines()[3:6]
+    assert max(map(len, table)) <= rendering.WIDTH
+    ends = [found.end() for found in re.finditer(r"\S+(?: \S+)*", table[2])]
+    heads = [found.end() for found in re.finditer(r"\S+(?: \S+)*", table[0])]
+    assert ends[:-1] == heads[:-1]
+
+
+def test_few_papers_are_said_beside_the_verdict() -> None:
+    a = means({f"p{n}": 0.1 for n in range(4)})
+    b = means({f"p{n}": 0.2 for n in range(4)})
+    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    assert "B higher (4 papers only)" in rendering.text([made], DRAWING)
+
+
+def test_undefined_is_n_a_and_never_a_number() -> None:
+    a, b = means({"p1": None}), means({"p1": 1.0, "p2": 0.5})
+    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    lines = rendering.text([made], DRAWING).splitlines()
+    assert lines[4:7] == [
+        "no item in common: m",
+        "items left out: only in A / only in B / in both without a value",
+        "  0/1/1  every metric",
+    ]
+    (said,) = rendering.as_json([made], DRAWING, [])["pairs"]
+    metric = said["metrics"]["m"]
+    assert (metric["a"], metric["difference"], metric["lo"], metric["test"]) == (
+        *(None, None, None, None),
+    )
+
+
+def test_one_paper_has_a_difference_and_no_interval() -> None:
+    a, b = means({"p1": 0.25, "p2": 0.5}), means({"p1": 0.5})
+    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    verdict, row = rendering.text([made], DRAWING).splitlines()[4:6]
+    assert verdict.endswith("  undecided")
+    assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0"]
+
+
+def test_nothing_left_out_is_not_a_line() -> None:
+    same = side({"m": means({"p1": 1.0, "p2": 0.0})})
+    (made,) = matches([(same, same)], (), DRAWING)
+    assert "left out" not in rendering.text([made], DRAWING)
+
+
+def test_replicates_without_a_value_are_said() -> None:
+    # few of the papers have a denominator
+    a = pooled({f"p{n}": (1.0, float(n == 0)) for n in range(4)})
+    (made,) = matches([(side({"m": a}), side({"m": a}))], (), DRAWING)
+    assert "interval of m: undefined in" in rendering.text([made], DRAWING)
+
+
+def test_names_and_keys_from_outside_stay_on_their_line() -> None:
+    a = means({HOSTILE: 1.0, "p2": 0.0}, clusters=["p1", "p2"])
+    b = means({HOSTILE: 0.0, "p2": 0.0}, clusters=["p1", "p2"])
+    sides = side({"m": a}, HOSTILE), side({"m": b}, HOSTILE)
+    (made,) = matches([sides], (), DRAWING)
+    told = rendering.text([made], DRAWING)
+    told += rendering.items_text("m", made, furthest(made, "m", 5))
+    assert not [line for line in told.splitlines() if line.startswith("A higher")]
+    (shown,) = [line for line in told.split("\n") if line.endswith("=SUM(1)")][-1:]
+    assert shown.startswith("  1.000    0.000   -1.000  p1")
+
+
+def test_equal_items_are_said_to_be_equal() -> None:
+    same = side({"m": means({"p1": 1.0, "p2": 0.0})})
+    (made,) = matches([(same, same)], (), DRAWING)
+    assert "no item differs" in rendering.items_text("m", made, ())
+
+
+def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
+    made = match()
+    said = rendering.as_json([made], DRAWING, [furthest(made, "avg_score", 1)])
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    assert said["family"] == "the 2 tests of this comparison (1 pair of models)"
+    assert (said["b"], said["seed"], said["level"]) == (100, 20260118, 0.95)
+    (pair,) = said["pairs"]
+    metric = pair["metrics"]["avg_score"]
+    (own,) = [each for each in made.compared if each.path == "avg_score"]
+    assert metric["difference"] == own.gap.value
+    assert metric["verdict"] == "B higher"
+    assert metric["test"]["p_holm"] == own.p_holm
+    assert (metric["n"], metric["only_a"], metric["only_b"]) == (28, 2, 3)
+    assert pair["only_a"] == ["a"]
+    assert pair["items"][0]["item"] == "p2"
+
+
+def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
+    made = match(("=SUM(1)",))
+    file = io.StringIO(csv_lines(rendering.rows([made])))
+    rows = list(csv.DictReader(file))
+    assert [row["metric"] for row in rows] == ["'=SUM(1)", "v", "r"]
+    ratio = rows[-1]
+    assert (ratio["test"], ratio["p"], ratio["p_holm"]) == ("", "", "")
+    assert float(rows[0]["difference"]) == made.compared[0].gap.value

@@ -1,0 +1,141 @@
+"""Reports through the real process: with a scoring, without one, and once more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.report.reported import Page
+from tests.processes import siftlog
+
+DRAWN = {"SIFTLOG_NO_REPORT": "0"}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A finished run called r, with its report, and what its process printed."""
+    cwd = tmp_path_factory.mktemp("ran")
+    done = siftlog("run", "paper-investigation", "--run-id=r", cwd=cwd, env=DRAWN)
+    return cwd, done.stdout
+
+
+def _scoring(cwd: Path, number: int = 1) -> Path:
+    return cwd / "runs" / "r" / "scores" / str(number)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    drawn = (folder / "report.html", *(folder / "figures").iterdir())
+    return {path.name: path.read_bytes() for path in drawn}
+
+
+def test_a_run_ends_with_the_place_of_its_report(ran: tuple[Path, str]) -> None:
+    cwd, said = ran
+    assert "report: runs/r/scores/1/report.html\n" in said
+    page = Page((_scoring(cwd) / "report.html").read_text(encoding="utf-8"))
+    assert "avg_variant_recall How much of what a paper studies" in page.text
+    assert "baseline/lexical 0.912 [0.787, 1.000] 8" in page.text
+
+
+def test_every_figure_of_the_run_is_there_twice(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    names = {path.name for path in (_scoring(cwd) / "figures").iterdir()}
+    assert names == {
+        f"{name}.{kind}"
+        for name in ("averages", "papers", "pipelines", "outcomes", "study-fields")
+        for kind in ("svg", "png")
+    }
+
+
+def test_the_verb_says_where_the_report_lies(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    done = siftlog("report", "r", "--scoring=1", "--json", cwd=cwd)
+    assert json.loads(done.stdout) == {
+        "run": "r",
+        "scoring": 1,
+        "report": "runs/r/scores/1/report.html",
+        "drawn": False,
+    }
+
+
+def test_a_report_drawn_again_is_the_same_bytes(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    before = _files(_scoring(cwd))
+    for seed in ("1", "77"):
+        words = ("--scoring=1", "--rebuild")
+        siftlog("report", "r", *words, cwd=cwd, env={"PYTHONHASHSEED": seed})
+        assert _files(_scoring(cwd)) == before
+
+
+def test_a_copy_elsewhere_is_the_whole_report(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    siftlog("report", "r", "--scoring=1", "--out", cwd / "copy.html", cwd=cwd)
+    there = (_scoring(cwd) / "report.html").read_bytes()
+    assert (cwd / "copy.html").read_bytes() == there
+
+
+def test_a_scoring_without_a_report_gets_one_when_it_is_asked_for(
+    ran: tuple[Path, str],
+) -> None:
+    cwd, _ = ran
+    made = json.loads(siftlog("score", "r", "--json", cwd=cwd).stdout)
+    folder = _scoring(cwd, made["scoring"])
+    assert "report.html" not in made["artifacts"]
+    assert not (folder / "report.html").exists()
+    siftlog("report", "r", "--scoring", made["scoring"], cwd=cwd)
+    assert _files(folder) == _files(_scoring(cwd))
+
+
+def test_a_scoring_names_its_figures_among_its_files(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    words = ("--json", "--output-dir", cwd / "copied")
+    made = json.loads(siftlog("score", "r", *words, cwd=cwd, env=DRAWN).stdout)
+    assert {"report.html", "figures/averages.png"} <= set(made["artifacts"])
+    assert (cwd / "copied" / "figures" / "averages.svg").exists()
+
+
+def test_a_replay_with_other_numbers_does_not_touch_the_old_report(
+    tmp_path: Path,
+) -> None:
+    bench = tmp_path / "bench.jsonl"
+    bench.write_text('{"pmcid": "PMC1", "variants": ["rs1"]}\n')
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "PMC1.md").write_text("We studied rs1 and rs2.\n")
+    words = (f"--bench={bench}", f"--papers={papers}", "--mode=extract", "--run-id=r")
+    siftlog("run", "paper-investigation", *words, cwd=tmp_path, env=DRAWN)
+    before = _files(_scoring(tmp_path))
+    bench.write_text('{"pmcid": "PMC1", "variants": ["rs1", "rs3"]}\n')
+    done = siftlog("report", "r", "--rebuild", cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert "a replay gives other numbers; siftlog score r makes a new" in done.stderr
+    assert _files(_scoring(tmp_path)) == before
+
+
+def test_a_run_without_a_scoring_is_told_how_to_make_one(tmp_path: Path) -> None:
+    siftlog("generate", "paper-investigation", "--run-id=r", cwd=tmp_path)
+    done = siftlog("report", "r", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "siftlog: Run r has no scoring; make one with: siftlog score r\n"
+    )
+
+
+def test_a_scoring_that_was_never_made_is_named(ran: tuple[Path, str]) -> None:
+    cwd, _ = ran
+    done = siftlog("report", "r", "--scoring=99", cwd=cwd, check=False)
+    assert done.returncode == 2
+    assert "Run r has no scoring 99; its newest is" in done.stderr
+
+
+def test_a_folder_that_is_gone_comes_back_with_everything(tmp_path: Path) -> None:
+    siftlog("run", "paper-investigation", "--run-id=r", cwd=tmp_path, env=DRAWN)
+    folder = _scoring(tmp_path)
+    before = {path.name for path in folder.iterdir()}
+    card, drawn = (folder / "scorecard.json").read_bytes(), _files(folder)
+    folder.rename(tmp_path / "gone")
+    siftlog("report", "r", cwd=tmp_path)
+    assert {path.name for path in folder.iterdir()} == before
+    assert (folder / "scorecard.json").read_bytes() == card
+    assert _files(folder) == drawn

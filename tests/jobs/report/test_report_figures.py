@@ -1,0 +1,150 @@
+"""Figures as files: of every mark, with content, and the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.image import imread
+
+from jobs.report.figures import write
+from jobs.report.lettering import LABEL, label, words
+from runner.figure import Axis, Figure, Line, Panel
+from tests.jobs.report.reported import FIGURES
+
+ROOT = Path(__file__).resolve().parents[3]
+PATH = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def _panel(*marks: Line, **axes: Axis) -> Panel:
+    return Panel(marks=marks, x=axes.get("x", Axis()), y=axes.get("y", Axis()))
+
+
+def test_every_figure_is_a_vector_and_a_raster_picture_with_content(
+    tmp_path: Path,
+) -> None:
+    write(FIGURES, tmp_path)
+    assert sorted(_files(tmp_path)) == [
+        *("criteria.png", "criteria.svg", "roc.png", "roc.svg")
+    ]
+    for figure in FIGURES:
+        pixels = imread(tmp_path / f"{figure.name}.png")
+        assert min(pixels.shape[:2]) > 300
+        colors = {tuple(pixel) for row in pixels[::3, ::3, :3] for pixel in row}
+        assert len(colors) > 20
+        assert (tmp_path / f"{figure.name}.svg").read_bytes().count(b"<path ") > 20
+
+
+@pytest.mark.parametrize("seed", ["1", "77"])
+def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) -> None:
+    script = (
+        "import sys; from pathlib import Path; from jobs.report.figures import write; "
+        "from tests.jobs.report.reported import FIGURES; "
+        "write(FIGURES, Path(sys.argv[1]))"
+    )
+    # a person's own style, and another language, change nothing
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nfont.size: 30\n")
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, tmp_path / "there"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": PATH,
+            "LC_ALL": "C.UTF-8",
+            "TZ": "Asia/Tokyo",
+        },
+        check=True,
+        timeout=60,
+    )
+    write(FIGURES, tmp_path / "here")
+    assert _files(tmp_path / "there") == _files(tmp_path / "here")
+
+
+def test_a_machine_without_a_place_for_fonts_is_not_told_of_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    script = (
+        "import sys; from pathlib import Path; "
+        "from tests.jobs.report.reported import written; written(Path(sys.argv[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "scoring"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "MPLCONFIGDIR": str(tmp_path / "file" / "under"),
+            "PYTHONPATH": PATH,
+        },
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == b""
+    assert (tmp_path / "scoring" / "figures" / "roc.png").exists()
+
+
+def test_the_vector_picture_holds_no_date(tmp_path: Path) -> None:
+    write(FIGURES[:1], tmp_path)
+    text = (tmp_path / "roc.svg").read_text()
+    assert "dc:date" not in text
+    assert "<text" not in text
+
+
+def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
+    pictures = []
+    for value in (0.5, 0.6):
+        figure = Figure(
+            name="f",
+            title="",
+            caption="",
+            panels=(_panel(Line(x=(0, 1), y=(0, value)), y=Axis(lo=0, hi=1)),),
+        )
+        write([figure], tmp_path)
+        pictures.append(_files(tmp_path))
+    assert pictures[0]["f.svg"] != pictures[1]["f.svg"]
+    assert pictures[0]["f.png"] != pictures[1]["f.png"]
+
+
+def test_nothing_but_undefined_numbers_draws_an_empty_panel(tmp_path: Path) -> None:
+    figure = Figure(
+        name="f", title="", caption="", panels=(_panel(Line(x=(None,), y=(None,))),)
+    )
+    write([figure], tmp_path)
+    assert len(_files(tmp_path)) == 2
+
+
+def test_letters_that_the_font_lacks_and_formulas_are_shown_not_run() -> None:
+    assert words("a\x1b[2Jb") == "a\ufffd[2Jb"
+    assert words("\u4e2d$x^2$") == "\ufffd$x^2$"
+    assert label("_hidden") == "hidden"
+    assert label("") is None
+    assert len(label("x" * 100) or "") == LABEL
+
+
+def test_text_that_looks_like_a_formula_draws_no_formula(tmp_path: Path) -> None:
+    broken = Figure(
+        name="f",
+        title="",
+        caption="",
+        panels=(_panel(Line(x=(0,), y=(0,), label=r"$\frac{$"), x=Axis(label="$_$")),),
+    )
+    write([broken], tmp_path)
+    assert (tmp_path / "f.svg").stat().st_size > 1_000
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "A", "x/y", "-x", "a" * 81])
+def test_a_figure_whose_name_is_no_file_name_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be called"):
+        Figure(name=name, title="", caption="", panels=(_panel(),))
+
+
+def test_a_figure_without_a_panel_is_refused() -> None:
+    with pytest.raises(ValueError, match="no panel"):
+        Figure(name="f", title="", caption="", panels=())

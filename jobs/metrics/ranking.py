@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -75,11 +76,13 @@ def hits(
     inside = np.arange(depth) < lengths[:, None]
     gains = np.zeros(inside.shape)
     judged = np.zeros(inside.shape, dtype=np.bool_)
-    found = [
-        of.get(item) for of, items in zip(grades, lists, strict=True) for item in items
-    ]
-    judged[inside] = [grade is not None for grade in found]
-    gains[inside] = [max(0.0, grade or 0.0) for grade in found]
+    grade_of = chain.from_iterable(
+        map(of.get, items, repeat(np.nan))
+        for of, items in zip(grades, lists, strict=True)
+    )
+    found = np.fromiter(grade_of, dtype=np.float64, count=int(lengths.sum()))
+    judged[inside] = ~np.isnan(found)
+    gains[inside] = np.fmax(found, 0.0)  # of a number and NaN, the number
     relevant = [
         sorted((g for g in of.values() if g > 0), reverse=True) for of in grades
     ]

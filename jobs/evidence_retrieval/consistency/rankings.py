@@ -21,10 +21,16 @@ def _gold_not_listed(view: View) -> Iterator[Broken]:
 def _unlisted(
     name: str, gold: Sequence[Sequence[str]], lists: Sequence[Sequence[str]]
 ) -> Broken:
-    missing = [set(own) - set(items) for own, items in zip(gold, lists, strict=True)]
-    total = sum(map(len, missing))
+    missing = {
+        i: uids
+        for i, own in enumerate(gold)
+        if own and (uids := set(own).difference(lists[i]))
+    }
+    total = sum(map(len, missing.values()))
+    rows = np.zeros(len(gold), dtype=np.bool_)
+    rows[list(missing)] = True
     return Broken(
-        rows=np.array([bool(uids) for uids in missing], dtype=np.bool_),
+        rows=rows,
         where=name,
         message=f"{total} gold sentences are not in their list at all, at any rank.",
         values=lambda i: (

@@ -12,10 +12,11 @@ import numpy as np
 
 from jobs.evidence_retrieval.consistency.rule import Broken, Rule, View
 from jobs.evidence_retrieval.consistency.states import recomputed, states_in_force
+from jobs.evidence_retrieval.measuring.ranked import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, States
-from jobs.metrics.ranking import evaluate, hits, select
+from jobs.metrics.ranking import evaluate, select
 
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""
@@ -159,9 +160,11 @@ def _rank_against_recall(view: View) -> Iterator[Broken]:
 
 def _differ(view: View) -> Iterator[Broken]:
     """With gold and lists, what a file states can be computed again."""
+    stated = {name: _column(view, name) for name in (RECALL, PRECISION, MRR)}
+    if all(column is None for column in stated.values()):
+        return
     for name, again in _again(view).items():
-        column = _column(view, name)
-        if column is not None:
+        if (column := stated[name]) is not None:
             yield _differing(view, name, column, again)
 
 
@@ -171,12 +174,18 @@ def _again(view: View) -> dict[str, Floats]:
     lists = view.prediction.lists.get(view.prediction.final)
     if queries.gold is None or lists is None:
         return {}
-    found = hits(queries.gold, lists)
-    again = {MRR: evaluate(found, ())[MRR]}
-    if k is not None:
-        selected = select(found, np.maximum(k, 0))
-        precision = np.where(found.relevant > 0, selected.precision, np.nan)
-        again |= {RECALL: selected.recall, PRECISION: precision}
+    rows = np.flatnonzero(queries.y == 1)
+    again = {name: np.full(len(queries), np.nan) for name in (RECALL, PRECISION, MRR)}
+    done = 0
+    for found in compared(queries.gold, lists, rows):
+        own = rows[done : done + len(found.lengths)]
+        done += len(own)
+        again[MRR][own] = evaluate(found, ())[MRR]
+        if k is not None:
+            selected = select(found, np.maximum(k[own], 0))
+            has_gold = found.relevant > 0
+            again[RECALL][own] = selected.recall
+            again[PRECISION][own] = np.where(has_gold, selected.precision, np.nan)
     return again
 
 

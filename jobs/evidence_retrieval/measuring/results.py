@@ -74,6 +74,7 @@ class Results:
 
     sheet: Sheet
     settings: Settings
+    draws: Draws  #: the same for every number, and for what is drawn later
     models: Mapping[str, ModelResults]
     steps: tuple[Step, ...]  #: configurations, by model; none where there is one
     gaps: tuple[Gap, ...]
@@ -109,6 +110,7 @@ def measured(sheet: Sheet, settings: Settings) -> Results:
     return Results(
         sheet=sheet,
         settings=settings,
+        draws=draws,
         models={m: _of_model(block, draws) for m, block in headline.items()},
         steps=tuple(
             step

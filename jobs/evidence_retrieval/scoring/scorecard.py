@@ -9,6 +9,7 @@ from jobs.evidence_retrieval.artifacts.summary_json import summary_json
 from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.figures import Album
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
@@ -50,6 +51,7 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
             ),
             *long_files.artifacts(),
         ),
+        figures=Album(results),
         details=long_files,
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.evidence_retrieval.figures.shown import Model, Shown, beside, with_ends
+from jobs.evidence_retrieval.figures.shown import Model, Shown, with_ends
 from jobs.evidence_retrieval.measuring.ablation import Step
 from runner.figure import Axis, Figure, Panel, Points, Rule
 
 COMPARED: Mapping[str, str] = {
-    "ndcg@10": "nDCG@10",
+    "ndcg": "nDCG@10",
     "auroc": "AUROC",
     "evidence_recall": "evidence recall",
-    "evidence_precision": "evidence precision",
     "k.mean": "mean K, sentences",
 }
-"""Measures by their stems, which leave out how K came about, and their axes."""
+"""Measures by their names, without the cut-off, and their axes."""
+
+BREADTH = 0.7
+"""Of a row, what models side by side take."""
 
 LEAST = 2
 """Configurations that a measure needs to be compared."""
@@ -23,19 +25,17 @@ LEAST = 2
 
 def ablation(shown: Shown) -> Figure | None:
     """Each measure of each configuration, and its difference to the one before."""
-    steps = [
-        step
-        for step in shown.results.steps
-        if step.model in {model.name for model in shown.models} and step.is_measured
-    ]
+    steps = [step for step in shown.results.steps if step.is_measured]
+    with_steps = {step.model for step in steps}
+    models = [model for model in shown.models if model.name in with_steps]
     panels = []
-    for stem, label in COMPARED.items():
-        own = [s for s in steps if s.metric.path.partition("@")[0] == _bare(stem)]
+    for name, label in COMPARED.items():
+        own = [step for step in steps if step.metric.path.partition("@")[0] == name]
         configs = list(dict.fromkeys(step.config for step in own))
         if len(configs) >= LEAST:
             panels += [
-                _values(own, configs, label, shown),
-                _differences(own, configs, shown),
+                _values(own, configs, label, models),
+                _differences(own, configs, models),
             ]
     if not panels:
         return None
@@ -44,16 +44,12 @@ def ablation(shown: Shown) -> Figure | None:
         title="What each stage adds",
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
-        f"any correction for many tests. Bars: {shown.drawn}. Evidence recall and "
-        "precision are at the first 10 sentences where a configuration chooses no K."
-        f"{shown.rest}",
+        f"any correction for many tests. Bars: {shown.drawn}. Where a configuration "
+        "chooses no K, evidence recall is that of the first 10 sentences. Further "
+        f"measures are in ablation.csv.{shown.rest}",
         columns=2,
         panels=tuple(panels),
     )
-
-
-def _bare(stem: str) -> str:
-    return stem.partition("@")[0]
 
 
 def _by_config(
@@ -64,7 +60,7 @@ def _by_config(
 
 
 def _values(
-    steps: Sequence[Step], configs: Sequence[str], label: str, shown: Shown
+    steps: Sequence[Step], configs: Sequence[str], label: str, models: Sequence[Model]
 ) -> Panel:
     return Panel(
         x=Axis(label=label),
@@ -75,17 +71,19 @@ def _values(
                     step.metric if step else None
                     for step in _by_config(steps, configs, model)
                 ],
-                _places(model, len(configs), shown),
+                places,
                 model,
             )
-            for model in shown.models
+            for model, places in _beside(models, len(configs))
         ),
     )
 
 
-def _differences(steps: Sequence[Step], configs: Sequence[str], shown: Shown) -> Panel:
+def _differences(
+    steps: Sequence[Step], configs: Sequence[str], models: Sequence[Model]
+) -> Panel:
     marks = []
-    for model in shown.models:
+    for model, places in _beside(models, len(configs)):
         gaps = [
             step.gap if step else None for step in _by_config(steps, configs, model)
         ]
@@ -93,7 +91,7 @@ def _differences(steps: Sequence[Step], configs: Sequence[str], shown: Shown) ->
         marks.append(
             Points(
                 x=tuple(gap.value if gap else None for gap in gaps),
-                y=_places(model, len(configs), shown),
+                y=places,
                 lo=tuple(each.lo if each else None for each in ends),
                 hi=tuple(each.hi if each else None for each in ends),
                 label=model.name,
@@ -108,6 +106,11 @@ def _differences(steps: Sequence[Step], configs: Sequence[str], shown: Shown) ->
     )
 
 
-def _places(model: Model, configs: int, shown: Shown) -> tuple[float, ...]:
-    begin = beside(model, len(shown.models))
-    return tuple(place + begin for place in range(configs))
+def _beside(
+    models: Sequence[Model], configs: int
+) -> Iterator[tuple[Model, tuple[float, ...]]]:
+    """The models, each with its places in the rows, so that none hides another."""
+    gap = BREADTH / len(models)
+    for i, model in enumerate(models):
+        begin = (i - (len(models) - 1) / 2) * gap
+        yield model, tuple(row + begin for row in range(configs))

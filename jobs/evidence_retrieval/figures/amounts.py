@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jobs.evidence_retrieval.figures.shown import SIDE_BY_SIDE, Model, Shown
 from jobs.evidence_retrieval.measuring.curves import k_by_state as counted
@@ -33,32 +33,25 @@ def k_by_state(shown: Shown) -> Figure | None:
         f"the query. Each panel has a scale of its own.{shown.rest}",
         columns=columns,
         panels=tuple(
-            _histogram(
-                f"{model.name}: {state}" if len(found) > 1 else state,
-                model,
-                ks,
-                most,
-                is_first=not place,
-            )
+            _histogram(state, model, ks, most)
             for model, own in found
-            for place, (state, ks) in enumerate(own.items())
+            for state, ks in own.items()
         ),
     )
 
 
-def _histogram(
-    title: str, model: Model, ks: Mapping[int, int], most: int, *, is_first: bool
-) -> Panel:
+def _histogram(state: str, model: Model, ks: Mapping[int, int], most: int) -> Panel:
     total = sum(ks.values())
     return Panel(
-        title=f"{title} (n = {total:,})",
+        title=f"{state} (n = {total:,})",
         x=Axis(label="K, sentences", lo=-1, hi=most + 1),
-        y=Axis(label="queries" if is_first else "", lo=0, hi=None if total else 1),
+        y=Axis(label="queries", lo=0, hi=None if total else 1),
         height=0.75,
         marks=(
             Histogram(
                 edges=tuple(k - 0.5 for k in range(most + 2)),
                 counts=tuple(ks.get(k, 0) for k in range(most + 1)),
+                label=model.name,
                 series=model.series,
             ),
         ),
@@ -77,8 +70,9 @@ SWEPT: Mapping[str, str] = {
 def gamma_sweep(shown: Shown) -> Figure | None:
     """What a larger share of the scores' mass costs, and what it finds."""
     swept = [model for model in shown.models if model.results.sweep]
+    gammas = sorted({gamma for model in swept for gamma, _ in model.results.sweep})
     panels = tuple(
-        panel for path in SWEPT if (panel := _swept(path, swept)) is not None
+        panel for path in SWEPT if (panel := _swept(path, gammas, swept)) is not None
     )
     if not panels:
         return None
@@ -93,14 +87,15 @@ def gamma_sweep(shown: Shown) -> Figure | None:
     )
 
 
-def _swept(path: str, models: list[Model]) -> Panel | None:
+def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | None:
     marks: list[Line | Points] = []
     for model in models:
         own: dict[float, Metric] = {
             gamma: each for gamma, each in model.results.sweep if each.path == path
         }
         if any(each.value is not None for each in own.values()):
-            x, y = tuple(own), tuple(each.value for each in own.values())
+            x = tuple(map(gammas.index, own))
+            y = tuple(each.value for each in own.values())
             marks += [
                 Line(x=x, y=y, marked=True, label=model.name, series=model.series),
                 Points(
@@ -115,7 +110,7 @@ def _swept(path: str, models: list[Model]) -> Panel | None:
         return None
     is_share = not path.startswith("k.")
     return Panel(
-        x=Axis(label="gamma"),
+        x=Axis(label="gamma", names=tuple(f"{gamma:g}" for gamma in gammas)),
         y=Axis(label=SWEPT[path], lo=0, hi=1 if is_share else None),
         height=0.8,
         marks=tuple(marks),
@@ -134,9 +129,7 @@ def states(shown: Shown) -> Figure | None:
         "and raise an alert (POS), among the queries n of each fold that have a state. "
         f"Thresholds are those of the fold.{shown.rest}",
         columns=SIDE_BY_SIDE[len(found)],
-        panels=tuple(
-            _stacked(model.name if len(found) > 1 else "", own) for model, own in found
-        ),
+        panels=tuple(_stacked(model.name, own) for model, own in found),
     )
 
 
@@ -145,7 +138,10 @@ def _stacked(title: str, folds: Mapping[str, Mapping[str, int]]) -> Panel:
     return Panel(
         title=title,
         x=Axis(label="share of queries", lo=0, hi=1),
-        y=Axis(names=tuple(f"{fold}\nn = {n:,}" for fold, n in sizes.items())),
+        y=Axis(
+            label="fold",
+            names=tuple(f"{fold}\nn = {n:,}" for fold, n in sizes.items()),
+        ),
         marks=tuple(
             Stack(
                 values=tuple(

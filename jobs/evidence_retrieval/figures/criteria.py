@@ -53,9 +53,8 @@ def criteria(shown: Shown) -> Figure | None:
     )
     if not panels:
         return None
-    left = (
-        "" if names == every else f" The first {len(names)} of {len(every)} criteria."
-    )
+    is_cut = len(names) < len(every)
+    left = f" The first {len(names)} of {len(every)} criteria." if is_cut else ""
     return Figure(
         name="criteria",
         title="Criterion by criterion",
@@ -106,6 +105,6 @@ def _with_n(name: str, path: str, by_model: Sequence[_OfCriteria]) -> str:
     few = "*" if positive < FEW_POSITIVES else ""
     if path == "auroc":
         total = max(each[path].n for each in own)
-        return f"{name}\n{positive:,}{few} of {total:,}"
+        return f"{name}\n{positive:,}{few} of\n{total:,}"
     found = max(each[path].n_defined or each[path].n for each in own)
     return f"{name}\nn = {found:,}{few}"

@@ -82,8 +82,3 @@ def with_ends(
         label=model.name,
         series=model.series,
     )
-
-
-def beside(model: Model, of: int) -> float:
-    """How far from a row's middle a model's points lie, so that none hides another."""
-    return (model.series - (of - 1) / 2) * 0.7 / of

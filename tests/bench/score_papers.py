@@ -131,7 +131,8 @@ def _response(question: dict[str, str], chance: random.Random) -> str:
 
 
 def _scored(cwd: Path, papers: int, *words: str) -> Cost:
-    return _run(cwd, "score", f"p{papers}", *words)
+    # what drawing takes does not grow with the papers
+    return _run(cwd, "score", f"p{papers}", "--no-report", *words)
 
 
 def _run(cwd: Path, *words: object) -> Cost:

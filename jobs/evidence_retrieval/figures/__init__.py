@@ -1,5 +1,5 @@
-"""What a scoring looks like: curves, bars and counts as values for the report."""
+"""What a reader sees of a scoring, as values that the report draws."""
 
-from jobs.evidence_retrieval.figures.album import Album
+from jobs.evidence_retrieval.figures.gallery import Gallery
 
-__all__ = ["Album"]
+__all__ = ["Gallery"]

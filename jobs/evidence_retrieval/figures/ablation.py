@@ -25,9 +25,11 @@ LEAST = 2
 
 def ablation(shown: Shown) -> Figure | None:
     """Each measure of each configuration, and its difference to the one before."""
-    steps = [step for step in shown.results.steps if step.is_measured]
-    with_steps = {step.model for step in steps}
+    measured = [step for step in shown.results.steps if step.is_measured]
+    with_steps = {step.model for step in measured}
     models = [model for model in shown.models if model.name in with_steps]
+    names = {model.name for model in models}
+    steps = [step for step in measured if step.model in names]
     panels = []
     for name, label in COMPARED.items():
         own = [step for step in steps if step.metric.path.partition("@")[0] == name]
@@ -44,8 +46,9 @@ def ablation(shown: Shown) -> Figure | None:
         title="What each stage adds",
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
-        f"any correction for many tests. Bars: {shown.drawn}. Where a configuration "
-        "chooses no K, evidence recall is that of the first 10 sentences. Further "
+        f"any correction for many tests. Bars: {shown.drawn}. Without a gate "
+        "AUROC goes by the largest stage score; without a chosen K evidence recall is "
+        "that of the first 10 sentences. Further "
         f"measures are in ablation.csv.{shown.rest}",
         columns=2,
         panels=tuple(panels),

@@ -61,8 +61,8 @@ def _histogram(state: str, model: Model, ks: Mapping[int, int], most: int) -> Pa
 SWEPT: Mapping[str, str] = {
     "k.mean": "mean K, all queries",
     "k.has_evidence.mean": "mean K, with evidence",
-    "evidence_recall@K": "evidence recall",
-    "evidence_precision@K": "evidence precision",
+    "evidence_recall@K": "evidence recall@K",
+    "evidence_precision@K": "evidence precision@K",
 }
 """What other gammas change, and its axis."""
 
@@ -139,8 +139,7 @@ def _stacked(title: str, folds: Mapping[str, Mapping[str, int]]) -> Panel:
         title=title,
         x=Axis(label="share of queries", lo=0, hi=1),
         y=Axis(
-            label="fold",
-            names=tuple(f"{fold}\nn = {n:,}" for fold, n in sizes.items()),
+            names=tuple(f"fold {fold}\nn = {n:,}" for fold, n in sizes.items()),
         ),
         marks=tuple(
             Stack(

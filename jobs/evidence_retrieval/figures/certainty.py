@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from jobs.evidence_retrieval.figures.shown import (
     SIDE_BY_SIDE,
     Model,
     Shown,
     numbers,
 )
-from jobs.evidence_retrieval.measuring.curves import MOST_POINTS, bins, risk
+from jobs.evidence_retrieval.measuring.curves import bins, risk, thinned
 from jobs.metrics.calibration import Bin
 from runner.figure import Axis, Figure, Histogram, Line, Panel, Points, Rule
 
@@ -90,14 +88,13 @@ def risk_coverage(shown: Shown) -> Figure | None:
         return None
     lines = []
     for model, own in found:
-        n = len(own.risk)
-        some = np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
+        some = thinned(len(own.risk))
         area = model.results.by_path()["aurc"].value
         lines.append(
             Line(
                 x=numbers(own.coverage[some]),
                 y=numbers(own.risk[some]),
-                marked=n == 1,
+                marked=len(own.risk) == 1,
                 label=f"{model.name}: AURC {area:.3f}",
                 series=model.series,
             )

@@ -28,7 +28,7 @@ PANELS = (
         rules=(Rule(way="horizontal", at=0.5, label="AUROC by chance"),),
     ),
     _Measured(path="ndcg@10", label="nDCG@10"),
-    _Measured(path="evidence_recall@K", label="evidence recall"),
+    _Measured(path="evidence_recall@K", label="evidence recall@K"),
 )
 
 

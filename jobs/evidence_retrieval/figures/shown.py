@@ -48,8 +48,8 @@ class Shown:
         """How intervals were made, for a caption."""
         settings = self.results.settings
         return (
-            f"{100 * settings.level:g}% percentile bootstrap by post, "
-            f"B {settings.boot_b:,}"
+            f"{100 * settings.level:g}% percentile bootstrap by post "
+            f"({self.results.draws.posts:,} posts, B {settings.boot_b:,})"
         )
 
 

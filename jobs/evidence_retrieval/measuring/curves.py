@@ -6,7 +6,6 @@ elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,8 +65,8 @@ def separation(block: Block, draws: Draws) -> Separation | None:
     if gated is None or not 0 < gated.y.sum() < len(gated.y):
         return None
     points = curve(gated.y, gated.p)
-    some = _thinned(len(points.tp))
-    below = _thinned(len(points.tp) - 1) + 1  # at the start precision is undefined
+    some = thinned(len(points.tp))
+    below = thinned(len(points.tp) - 1) + 1  # at the start precision is undefined
     return Separation(
         fpr=points.fpr[some],
         tpr=points.tpr[some],
@@ -79,7 +78,7 @@ def separation(block: Block, draws: Draws) -> Separation | None:
     )
 
 
-def _thinned(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def thinned(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """At most `MOST_POINTS` places of *n*, the first and the last among them."""
     places = np.linspace(0, n - 1, min(n, MOST_POINTS)).round()
     return places.astype(np.intp)
@@ -166,7 +165,7 @@ def _counts(values: Ints) -> dict[int, int]:
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
-def states_by_fold(block: Block) -> Mapping[str, Mapping[str, int]]:
+def states_by_fold(block: Block) -> dict[str, dict[str, int]]:
     """How many queries of each fold are in each state."""
     if block.stated is None:
         return {}

@@ -48,7 +48,7 @@ class Draws:
         self._judged = judged
         self._size = len(queries)
         self._clusters: Clusters = of_post[queries.post].astype(np.intp)
-        self._posts = len(ids)
+        self.posts = len(ids)
         self.by_post = Resamples(
             ids,
             settings.boot_b,
@@ -98,7 +98,7 @@ class Draws:
 
     def intervals(self, sampled: Sequence[Sampled | None]) -> list[Interval | None]:
         """The interval of each statistic, drawn by post; None where there is none."""
-        return _intervals(self.by_post, sampled, self._clusters, self._posts)
+        return _intervals(self.by_post, sampled, self._clusters, self.posts)
 
     def band(
         self, make: Callable[[Clusters], Callable[[Counts], Floats]], width: int
@@ -110,7 +110,7 @@ class Draws:
         """The intervals of left minus right, both sides on the same replicates."""
         found: list[Interval | None] = [None] * len(pairs)
         ratios, others = [], []
-        by_cluster = _Sums(self._clusters, self._posts)
+        by_cluster = _Sums(self._clusters, self.posts)
         for i, (left, right) in enumerate(pairs):
             if isinstance(left, Quotient) and isinstance(right, Quotient):
                 both = (by_cluster.ratio(left), by_cluster.ratio(right))

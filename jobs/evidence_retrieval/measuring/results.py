@@ -74,10 +74,10 @@ class Results:
 
     sheet: Sheet
     settings: Settings
-    draws: Draws  #: the same for every number, and for what is drawn later
     models: Mapping[str, ModelResults]
     steps: tuple[Step, ...]  #: configurations, by model; none where there is one
     gaps: tuple[Gap, ...]
+    draws: Draws  #: for what is drawn only if somebody looks at it
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
         """A model's metrics; those of other configurations under `config.NAME.`."""
@@ -110,7 +110,6 @@ def measured(sheet: Sheet, settings: Settings) -> Results:
     return Results(
         sheet=sheet,
         settings=settings,
-        draws=draws,
         models={m: _of_model(block, draws) for m, block in headline.items()},
         steps=tuple(
             step
@@ -120,6 +119,7 @@ def measured(sheet: Sheet, settings: Settings) -> Results:
             )
         ),
         gaps=finished(gaps, draws),
+        draws=draws,
     )
 
 

@@ -9,10 +9,11 @@ from jobs.evidence_retrieval.artifacts.summary_json import summary_json
 from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.figures import Album
+from jobs.evidence_retrieval.figures import Gallery
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
+from jobs.evidence_retrieval.scoring.comparable import comparable
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
 from runner.scorecard import Artifact, Scorecard
@@ -51,11 +52,12 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
             ),
             *long_files.artifacts(),
         ),
-        figures=Album(results),
+        figures=Gallery(results),
         details=long_files,
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,
         stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.models.items()},
     )
     return checked(card, results, dataset.stored)
 

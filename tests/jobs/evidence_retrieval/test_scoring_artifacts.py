@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from runner.records.scoring import _write_files
 from runner.scorecard import Artifact, Scorecard
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, sheet_of
 
+ROOT = Path(__file__).resolve().parents[3]
 KEYS = [(f"p{post}", f"A.{c}") for post in range(6) for c in (1, 2)]
 Y = [1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0]
 P = [0.9, 0.2, 0.4, 0.5, 0.3, 0.1, 0.0, 0.6, 0.7, 0.8, 0.2, 0.3]
@@ -250,6 +254,31 @@ def test_equal_sheets_give_equal_scorecards() -> None:
     first, second = (score(dataset(boot_b=20), sheet()) for _ in range(2))
     assert first.models == second.models
     assert list(first.details) == list(second.details)
+
+
+PRINT_ALL = """
+import hashlib
+from jobs.evidence_retrieval.scoring import score
+from tests.jobs.evidence_retrieval.sheets import dataset
+from tests.jobs.evidence_retrieval.test_scoring_artifacts import sheet
+card = score(dataset(boot_b=20), sheet("a/one", "b/two"))
+said = repr((card.models, card.tables, card.artifacts, list(card.details)))
+print(hashlib.sha256(said.encode()).hexdigest())
+"""
+
+
+def test_hash_seeds_do_not_reach_a_scorecard() -> None:
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_ALL],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b/c", ".hidden", "a//b", ""])

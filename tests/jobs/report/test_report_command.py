@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpus import write_corpus
 from tests.jobs.report.reported import Page
-from tests.processes import siftlog
+from tests.processes import siftlog, simulated
 
 DRAWN = {"SIFTLOG_NO_REPORT": "0"}
 
@@ -139,3 +140,21 @@ def test_a_folder_that_is_gone_comes_back_with_everything(tmp_path: Path) -> Non
     assert {path.name for path in folder.iterdir()} == before
     assert (folder / "scorecard.json").read_bytes() == card
     assert _files(folder) == drawn
+
+
+def test_the_report_of_a_scoring_does_not_change_when_its_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 6)
+    with simulated("--job=paper-investigation", cwd=tmp_path) as url:
+        words = (*corpus, "--model=m", f"--base-url={url}", "--run-id=r", "--no-cache")
+        poor = ("run", "paper-investigation", *words, "--price=1,1", "--budget=0.01")
+        assert siftlog(*poor, cwd=tmp_path, env=DRAWN, check=False).returncode == 4
+        before = _files(_scoring(tmp_path))
+        assert b"Partial: the run was unfinished" in before["report.html"]
+        siftlog("budget", "r", "--add=1", cwd=tmp_path)
+        siftlog("resume", "r", cwd=tmp_path, env=DRAWN)
+    siftlog("report", "r", "--scoring=1", "--rebuild", cwd=tmp_path)
+    assert _files(_scoring(tmp_path)) == before
+    after = _files(_scoring(tmp_path, 2))
+    assert b"Partial: the run was unfinished" not in after["report.html"]

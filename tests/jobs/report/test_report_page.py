@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.report.markup import element
+from jobs.report.sections import notices
 from runner.figure import Axis, Figure, Note, Panel
 from runner.scorecard import Finding, Metric, Scorecard, Table
-from tests.jobs.report.reported import CARD, Page, written
+from tests.jobs.report.reported import CARD, COURSE, REPORTED, Page, written
 
 HOSTILE = (
     "--></td></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -163,6 +164,18 @@ def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> 
     before, _ = page.text.split("Results The headline", 1)
     assert "3 tasks that the settings ask for are not in the run" in before
     assert "1 findings are errors" in before
+
+
+def test_what_was_unfinished_changed_or_unused_is_said() -> None:
+    card = replace(CARD, missing=0, stale=2, findings=())
+    reported = replace(REPORTED, scorecard=card, changed_inputs=("gold", "posts"))
+    assert list(notices(reported, {**COURSE, "partial": True})) == [
+        "Partial: the run was unfinished when it was scored.",
+        "Scored with other input files than those of the run's start: gold, posts.",
+        "2 stored answers are not asked for under these settings and are not used.",
+    ]
+    sound = replace(REPORTED, scorecard=replace(card, stale=0))
+    assert list(notices(sound, COURSE)) == []
 
 
 def test_errors_come_before_remarks(page: Page) -> None:

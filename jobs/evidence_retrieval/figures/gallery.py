@@ -16,7 +16,7 @@ from runner.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Album:
+class Gallery:
     """The figures that the input has something for, in the order of the report.
 
     Each pass makes them anew and yields the same.

@@ -182,8 +182,9 @@ class Importer(Protocol):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """The answers in the files; raise `DatasetError` before yielding the first.
+        """The answers in the files; raise `DatasetError` where one is off.
 
+        They are read to the end once before anything is written, and then again.
         *files* are those typed without a flag; settings may name further ones.
         """
         ...

@@ -66,7 +66,7 @@ class EvidenceRetrieval(Job):
     @property
     def importer(self) -> Importer:
         """Reads rankings and predictions of other programs."""
-        from jobs.evidence_retrieval.importing import importer  # noqa: PLC0415
+        from jobs.evidence_retrieval.importing.forms import importer  # noqa: PLC0415
 
         return importer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs.evidence_retrieval.configs import read_configs
 from jobs.evidence_retrieval.criteria import read_criteria
@@ -13,8 +14,11 @@ from jobs.evidence_retrieval.posts import read_posts
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stored import read_stored
 from jobs.noticed import Noticed
-from runner.errors import UsageError
+from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
+
+if TYPE_CHECKING:
+    from jobs.evidence_retrieval.gating.stored import StoredGate
 
 SAMPLE = Path(__file__).parent / "sample"
 
@@ -28,7 +32,7 @@ DATA = {
 """The settings that name data, and the file of the sample behind each."""
 
 
-FILES = (*DATA, "pipeline", "against")
+FILES = (*DATA, "pipeline", "against", "apply_gate")
 """The settings whose files are read."""
 
 
@@ -93,4 +97,19 @@ def load(settings: Settings) -> Dataset:
         configs=configs,
         stored=read_stored(settings.against) if settings.against else None,
         findings=noticed.findings(),
+        gates=_gates(settings.apply_gate),
     )
+
+
+def _gates(path: Path | None) -> tuple[StoredGate, ...]:
+    if path is None:
+        return ()
+    # with the numerical libraries that few runs need
+    from jobs.evidence_retrieval.gating.stored import decode  # noqa: PLC0415
+
+    try:
+        return decode(path.read_text("utf-8"))
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    except ValueError as error:
+        raise DatasetError(f"{path.name}: {error}") from error

@@ -36,7 +36,8 @@ class Config:
     def is_fitted(self) -> bool:
         """Whether anything in it learns from gold labels."""
         return self.gate == "classifier" or (
-            self.gate == "passthrough" and (self.calibration != "none")
+            self.gate == "passthrough"
+            and (self.calibration != "none" or self.three_state)
         )
 
 

@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.rows import read_csv, read_jsonl
 from jobs.evidence_retrieval.sentences import spans
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from runner.errors import DatasetError
 
 POST_COLUMNS = ("post_id", "text")
 SENTENCE_KEYS = ("post_id", "sid", "sent_uid", "text")
@@ -34,7 +35,7 @@ def read_posts(settings: Settings, noticed: Noticed) -> tuple[tuple[Post, ...], 
     """The posts to read in file order, and every pool.
 
     Raises:
-        DatasetError: a row is off, or a post or a sentence occurs twice.
+        DatasetError: a row is off, a post or a sentence occurs twice, or there is none.
     """
     texts = read_texts(settings, noticed)
     if settings.sentences is None:
@@ -48,12 +49,15 @@ def read_posts(settings: Settings, noticed: Noticed) -> tuple[tuple[Post, ...], 
         if settings.posts is not None:
             chosen = tuple(posts.get(id_, Post(id=id_, sentences=())) for id_ in texts)
             _compare(settings.posts, texts, posts, noticed)
+    named = settings.posts or settings.sentences
+    if named and not chosen:
+        raise DatasetError(f"{named.name}: no post in it (at least one is needed).")
     for post in chosen:
-        if not post.sentences:
+        if named and not post.sentences:
             noticed.add(
                 "empty_pool",
                 "warn",
-                _where(settings),
+                named.name,
                 "Posts without a sentence are not asked about (see --empty-pool).",
                 example=post.id,
             )
@@ -161,8 +165,3 @@ def _compare(
 
 def _altered(text: str, post: Post) -> Iterator[str]:
     return (sentence.uid for sentence in post.sentences if sentence.text not in text)
-
-
-def _where(settings: Settings) -> str:
-    named = settings.posts or settings.sentences
-    return named.name if named else "posts"

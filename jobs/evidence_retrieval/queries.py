@@ -66,6 +66,11 @@ class Predictions:
     lists: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
     final: str = ""  #: the list that a reader sees
+    scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+    """By name of the step: (Q,) a score for each entry of its list."""
+    replicates: Ints | None = None  #: (Q,) assessments that could be read
+    repeat: Mapping[str, float | None] = field(default_factory=dict)
+    """How far replicates differ: `flip_rate`, and `replicate_tau` between orders."""
     given: Mapping[str, Floats] = field(default_factory=dict)
     """Numbers a query that were made elsewhere and cannot be recomputed."""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -95,6 +100,7 @@ class Sheet:
     headline: str  #: the configuration that the tables speak of
     models: tuple[str, ...]
     gates: tuple[FoldGate, ...] = ()
+    final_gates: str = ""  #: text of gate_final.json, where one was asked for
     leakage: tuple[Finding, ...] = ()
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)

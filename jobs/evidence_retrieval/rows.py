@@ -60,7 +60,7 @@ def read_csv(
         if name not in columns:
             raise DatasetError(
                 f"{path.name} line {header}: no column {name} among "
-                f"{', '.join(columns)} (name it in the header)."
+                f"{', '.join(columns)} (name it in the header; commas part columns)."
             )
     wanted = {*needed, *optional}
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
@@ -201,7 +201,7 @@ def _records(path: Path) -> Iterator[Record]:
         except csv.Error as error:
             raise DatasetError(
                 f"{path.name} line {line}: not CSV, {error} "
-                "(check the quotes of this row)."
+                "(check the quotes and line ends of this row)."
             ) from error
         if cells:
             yield line, cells

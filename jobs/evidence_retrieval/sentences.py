@@ -47,8 +47,8 @@ class Span:
 def spans(text: str) -> tuple[Span, ...]:
     """The sentences of a text; between them lies nothing but white space.
 
-    >>> [text[s.start : s.end] for text in ["Dr. Ash slept 7.5 h. Well?"]
-    ...  for s in spans(text)]
+    >>> text = "Dr. Ash slept 7.5 h. Well?"
+    >>> [text[span.start : span.end] for span in spans(text)]
     ['Dr. Ash slept 7.5 h.', 'Well?']
     """
     joined: list[Span] = []

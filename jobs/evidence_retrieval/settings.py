@@ -32,7 +32,21 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 """The choices that published tables were made with (see the job's page in docs/)."""
 
-INPUTS = ("posts", "sentences", "criteria", "gold", "folds", "pipeline", "against")
+INPUTS = (
+    "posts",
+    "sentences",
+    "criteria",
+    "gold",
+    "folds",
+    "pipeline",
+    "against",
+    "per_query",
+    "rankings",
+    "gamma_sweep",
+    "qrels",
+    "run",
+    "apply_gate",
+)
 """The settings that name files."""
 
 

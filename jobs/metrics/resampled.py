@@ -81,8 +81,15 @@ class _Sorted:
         return parts
 
 
+def _undefined(block: Counts) -> Floats:
+    """What no rows come to, in every replicate."""
+    return np.full(len(block), np.nan)
+
+
 def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The area under the ROC curve of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -120,6 +127,8 @@ def tpr_of(
 
 def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The average precision of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:

@@ -12,13 +12,11 @@ from jobs.evidence_retrieval.consistency import (
     states,
     truth,
 )
-from jobs.evidence_retrieval.consistency.charts import check_figures
 from jobs.evidence_retrieval.consistency.printed import printed
 from jobs.evidence_retrieval.consistency.rule import Rule, View
 from jobs.evidence_retrieval.consistency.tables import check_tables
-from jobs.evidence_retrieval.queries import UNKNOWN, Sheet
+from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
-from runner.figure import Figure
 from runner.scorecard import Finding, Metric, Table
 
 BY_PREDICTION: tuple[Rule[View], ...] = (
@@ -34,7 +32,6 @@ def check(
     settings: Settings,
     metrics: Mapping[str, Sequence[Metric]],
     tables: Sequence[Table] = (),
-    figures: Sequence[Figure] = (),
 ) -> tuple[Finding, ...]:
     """All contradictions in what is scored and in what was made of it.
 
@@ -46,19 +43,12 @@ def check(
         settings: of the job.
         metrics: of each model.
         tables: as they will be written.
-        figures: likewise.
     """
     return (
         *_rows(sheet, settings),
         *_figures(sheet, metrics),
         *check_tables(tables, sheet.headline),
-        *check_figures(figures, _prevalence(sheet)),
     )
-
-
-def _prevalence(sheet: Sheet) -> float:
-    judged = sheet.queries.y[sheet.queries.y != UNKNOWN]
-    return float(judged.mean()) if len(judged) else 0.0
 
 
 def _rows(sheet: Sheet, settings: Settings) -> Iterator[Finding]:

@@ -29,8 +29,8 @@ class View:
 
     @property
     def name(self) -> str:
-        """Whose prediction it is."""
-        return f"{self.prediction.model} {self.prediction.config}"
+        """Whose prediction it is; only the headline configuration is looked at."""
+        return self.prediction.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

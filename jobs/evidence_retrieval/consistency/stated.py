@@ -7,6 +7,7 @@ contradiction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from jobs.metrics.ranking import evaluate, select
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""
 
+TINY = 1e-12
+"""So that a half, rounded up or down, is not taken for a difference."""
+
 RECALL, PRECISION, MRR = "evidence_recall_at_k", "evidence_precision_at_k", "mrr"
 
 DECISIONS: dict[str, Callable[[States], Bools]] = {
@@ -32,14 +36,18 @@ DECISIONS: dict[str, Callable[[States], Bools]] = {
 
 def digits(value: float) -> int:
     """How many decimals a number is printed with."""
-    # a decimal exponent is beyond any column that holds shares
-    return len(repr(float(value)).partition("e")[0].partition(".")[2])
+    _, _, exponent = Decimal(repr(float(value))).as_tuple()
+    return max(0, -int(exponent))
 
 
 def is_share(value: float, parts: int) -> bool:
     """Whether a printed number can be some whole number of *parts*."""
-    nearest = round(value * parts) / parts
-    return abs(value - nearest) < EXACT or round(nearest, digits(value)) == value
+    return is_printed(round(value * parts) / parts, value)
+
+
+def is_printed(exact: float, value: float) -> bool:
+    """Whether a printed number is the *exact* one, as rounded to the digits it has."""
+    return abs(exact - value) <= max(EXACT, 0.5 * 10.0 ** -digits(value) + TINY)
 
 
 def _column(view: View, name: str) -> Floats | None:
@@ -107,9 +115,7 @@ def _reciprocal(view: View) -> tuple[Floats, Bools, Bools] | None:
     rank = np.round(1 / np.where(mrr > 0, mrr, 1))
     is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
     wanted = _positive(view, mrr) & ~is_exact
-    wrong = _rows(
-        view, wanted, lambda i: bool(round(1 / rank[i], digits(mrr[i])) == mrr[i])
-    )
+    wrong = _rows(view, wanted, lambda i: is_printed(1 / rank[i], mrr[i]))
     return mrr, wrong, wanted & ~wrong
 
 
@@ -144,7 +150,7 @@ def _rank_against_recall(view: View) -> Iterator[Broken]:
 
     def holds(i: int) -> bool:
         least = 1 / k[i] if k[i] else np.inf
-        is_within = mrr[i] >= least - EXACT or round(least, digits(mrr[i])) == mrr[i]
+        is_within = mrr[i] >= least or is_printed(least, mrr[i])
         return bool(is_within == (recall[i] > 0))
 
     yield Broken(
@@ -193,11 +199,11 @@ def _differing(view: View, name: str, column: Floats, again: Floats) -> Broken:
     wanted = _positive(view, column) & ~np.isnan(again)
     if name != MRR and view.prediction.k is not None:
         wanted &= view.prediction.k != UNKNOWN
-    far = wanted & (np.abs(column - again) >= EXACT)
+    # a column is written in one way: next to 0.3333333333333333, 0.5 is no 0.46
+    places = max((digits(value) for value in column[wanted].tolist()), default=0)
+    apart = np.abs(column - again)
     return Broken(
-        rows=_rows(
-            view, far, lambda i: bool(round(again[i], digits(column[i])) == column[i])
-        ),
+        rows=wanted & (apart > max(EXACT, 0.5 * 10.0**-places + TINY)),
         where=name,
         message=f"{name} is not what the list and the gold sentences give.",
         values=lambda i: f"{column[i]} stated, {again[i]} from the list",

@@ -128,7 +128,7 @@ class EvidenceRetrievalImporter:
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each query and model, all files checked before the first.
+        """An answer for each query and model.
 
         Args:
             files: named by their place; those that settings name come before them.

@@ -53,7 +53,7 @@ class Truth:
     y: int | None = None  #: has_evidence, as stated apart from the gold
     fold: str | None = None
     pool: int | None = None  #: sentences of the post
-    noticed: tuple[Finding, ...] = ()  #: of the files, with the first query only
+    noticed: tuple[Finding, ...] = ()  #: of the files, with the last query only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +128,22 @@ _GIVEN = msgspec.json.Decoder(Given, strict=False)
 
 def _said(value: Truth | Given) -> dict[str, Any]:
     """The fields that do not hold their default."""
-    named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
-    return {each.name: content for each, content in named if content != _default(each)}
+    said = {}
+    for name, default in _DEFAULTS[type(value)]:
+        content = getattr(value, name)
+        if content != default:
+            said[name] = content
+    return said
 
 
 def _default(each: dataclasses.Field[Any]) -> object:
     if each.default_factory is dataclasses.MISSING:
         return each.default
     return each.default_factory()
+
+
+_DEFAULTS: Mapping[type, tuple[tuple[str, object], ...]] = {
+    kind: tuple((each.name, _default(each)) for each in dataclasses.fields(kind))
+    for kind in (Truth, Given)
+}
+"""Looked up once: an import of a full-size file asks a hundred thousand times."""

@@ -1,20 +1,21 @@
 """Puts together what several files say of one query.
 
 The first file is read as a stream; those beside it are held, because their lines may
-stand in any order. Every file is read to its end before the first query is given, so
-that nothing is half imported.
+stand in any order. What is noticed about the files is known when all are read to their
+end, so it goes with the last query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from jobs.evidence_retrieval.importing.given import Given, united
+from jobs.evidence_retrieval.criteria import natural_order
+from jobs.evidence_retrieval.importing.given import united
 from jobs.evidence_retrieval.importing.source import Part, Source
 from jobs.noticed import Noticed
-from runner.scorecard import Finding
+from runner.errors import DatasetError
 
 Query: TypeAlias = tuple[str, str]
 """Post and criterion."""
@@ -38,60 +39,98 @@ def joined(readings: Sequence[Reading], noticed: Noticed) -> Iterator[Part]:
     """Each query once, in the order of the first file, then of the others.
 
     Raises:
-        DatasetError: a file is off, names a query twice or a post in two folds, or two
-            files give the same thing of the same model.
+        DatasetError: a file is off, names a query twice or a post in two folds, two
+            files give the same thing of the same model, or there is no query at all.
     """
     first, *others = readings
+    seen = _Seen()
     held: dict[Query, Part] = {}
-    criteria: dict[str, set[str]] = {}
     for reading in others:
-        for part in _distinct(reading, criteria):
+        for part in seen.distinct(reading):
             known = held.get(part.query)
             held[part.query] = part if known is None else _both(known, part, noticed)
-    for part in _distinct(first, criteria):
-        if part.query in held:
-            _both(part, held[part.query], noticed)
-    _compare_criteria(first, criteria, noticed)
-    findings = noticed.findings()
-    judged = _judged(readings)
-    for part in first.read(first.source):
+    last: Part | None = None
+    for part in _streamed(seen.distinct(first), held, noticed):
+        if last is not None:
+            yield last
+        last = seen.completed(part)
+    if last is None:
+        raise DatasetError(f"{first.name}: no row in it (nothing to import).")
+    seen.compare_criteria(first, noticed)
+    yield replace(last, truth=replace(last.truth, noticed=noticed.findings()))
+
+
+def _streamed(
+    parts: Iterator[Part], held: dict[Query, Part], noticed: Noticed
+) -> Iterator[Part]:
+    for part in parts:
         beside = held.pop(part.query, None)
-        whole = part if beside is None else _both(part, beside, Noticed())
-        yield _completed(whole, judged, findings)
-        findings = ()
-    for part in held.values():
-        yield _completed(part, judged, findings)
-        findings = ()
+        yield part if beside is None else _both(part, beside, noticed)
+    yield from held.values()
 
 
-def _distinct(reading: Reading, criteria: dict[str, set[str]]) -> Iterator[Part]:
-    """The parts of a file, each query once, each post in one fold."""
-    lines: dict[Query, str] = {}
-    folds: dict[str, str] = {}
-    own = criteria.setdefault(reading.name, set())
-    for part in reading.read(reading.source):
-        line = lines.setdefault(part.query, part.where)
-        if line is not part.where:
-            raise part.error(
-                f"post {part.post} and criterion {part.criterion} stand at {line} "
-                "already (keep one of the two)"
-            )
-        fold = part.truth.fold
-        if fold is not None and folds.setdefault(part.post, fold) != fold:
-            raise part.error(
-                f"fold_id is {fold}, but post {part.post} is in fold "
-                f"{folds[part.post]} already (a post belongs to one fold)"
-            )
-        own.add(part.criterion)
-        yield part
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What files have named so far."""
+
+    criteria: dict[str, set[str]] = field(default_factory=dict)  #: by file
+    judged: set[str] = field(default_factory=set)  #: posts
+
+    def distinct(self, reading: Reading) -> Iterator[Part]:
+        """The parts of a file, each query once, each post in one fold."""
+        lines: dict[Query, str] = {}
+        folds: dict[str, str] = {}
+        own = self.criteria.setdefault(reading.name, set())
+        for part in reading.read(reading.source):
+            line = lines.setdefault(part.query, part.where)
+            if line is not part.where:
+                raise part.error(
+                    f"post {part.post} and criterion {part.criterion} stand at {line} "
+                    "already (keep one of the two)"
+                )
+            fold = part.truth.fold
+            if fold is not None and folds.setdefault(part.post, fold) != fold:
+                raise part.error(
+                    f"fold_id is {fold}, but post {part.post} is in fold "
+                    f"{folds[part.post]} already (a post belongs to one fold)"
+                )
+            own.add(part.criterion)
+            if reading.judges_posts:
+                self.judged.add(part.post)
+            yield part
+
+    def completed(self, part: Part) -> Part:
+        """A query of a judged post that is not mentioned has no evidence."""
+        truth = part.truth
+        if truth.gold is None and truth.y is None and part.post in self.judged:
+            return replace(part, truth=replace(truth, gold=()))
+        return part
+
+    def compare_criteria(self, first: Reading, noticed: Noticed) -> None:
+        """All files should speak of the same criteria."""
+        mine = self.criteria[first.name]
+        for name, own in self.criteria.items():
+            if odd := natural_order(own ^ mine):
+                noticed.add(
+                    "criteria_differ",
+                    "warn",
+                    name,
+                    f"{first.name} has {len(mine)} criteria and {name} has {len(own)}; "
+                    "some stand in one of the two only.",
+                    example=odd[0],
+                    n=len(odd),
+                )
 
 
 def _both(part: Part, other: Part, noticed: Noticed) -> Part:
-    """What two files say of one query."""
+    """What two files say: the same of what is true, not of what a model says."""
     _compare_truth(part, other, noticed)
     given = dict(part.given)
     for model, said in other.given.items():
-        mine = given.get(model, Given())
+        mine = given.get(model)
+        if mine is None:
+            given[model] = said
+            continue
         for name in (each for each in said.lists if each in mine.lists):
             raise other.error(
                 f"the list {name} of this query stands at {part.where} already (give "
@@ -123,39 +162,3 @@ def _compare_truth(part: Part, other: Part, noticed: Noticed) -> None:
             f"Two files say different things of {name}; the first one counts.",
             example=f"{part.where} and {other.where}",
         )
-
-
-def _compare_criteria(
-    first: Reading, criteria: dict[str, set[str]], noticed: Noticed
-) -> None:
-    mine = criteria[first.name]
-    for name, own in criteria.items():
-        if odd := sorted(own ^ mine):
-            noticed.add(
-                "criteria_differ",
-                "warn",
-                name,
-                f"{first.name} has {len(mine)} criteria and {name} has {len(own)}; "
-                "some stand in one of the two only.",
-                example=odd[0],
-                n=len(odd),
-            )
-
-
-def _judged(readings: Sequence[Reading]) -> frozenset[str]:
-    return frozenset(
-        part.post
-        for reading in readings
-        if reading.judges_posts
-        for part in reading.read(reading.source)
-    )
-
-
-def _completed(
-    part: Part, judged: frozenset[str], findings: tuple[Finding, ...]
-) -> Part:
-    """A query of a judged post that is not mentioned has no evidence."""
-    truth = replace(part.truth, noticed=findings)
-    if truth.gold is None and truth.y is None and part.post in judged:
-        truth = replace(truth, gold=())
-    return replace(part, truth=truth)

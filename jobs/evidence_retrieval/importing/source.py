@@ -52,7 +52,8 @@ class Owners:
         if settings.sentences is None:
             return cls()
         # what is noticed about that file is said by `load`
-        return cls(posts=read_posts(settings, Noticed())[1].owner)
+        _, pools = read_posts(settings, Noticed())
+        return cls(posts={uid: post for uid, (post, _) in pools.places.items()})
 
     def foreign(self, post: str, uids: Iterable[str]) -> str | None:
         """The first of *uids* that is no sentence of *post*."""

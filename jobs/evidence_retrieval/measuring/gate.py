@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.measuring.measure import (
     Quotient,
     Redrawn,
     count,
+    empty_rate,
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.calibration import (
@@ -76,7 +77,7 @@ def separation(gated: Gated, settings: Settings) -> Iterator[Measure]:
             value=area(y, p),
             n=n,
             definition=f"{name}@1({how}; score={what})",
-            sampled=Redrawn(partial(_redrawn, redraw, gated)),
+            sampled=Redrawn(partial(_redrawn, redraw, gated)) if n else None,
         )
     spread = delong(y, p, settings.level)
     if spread is not None:
@@ -127,7 +128,7 @@ def operating(
 ) -> Iterator[Measure]:
     """Counts and rates of one way to decide, which *where* names."""
     cells, n = confusion(y, h), len(y)
-    shared = f"{where}; 0/0={settings.zero_division}"
+    shared = f"{where}; {empty_rate(settings)}"
     counts = {
         "tp": int(cells.tp),
         "fp": int(cells.fp),
@@ -214,7 +215,9 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
         value=ece(y, p, bins, closed=closed, drop_one=is_left),
         n=n,
         definition=f"ece@1({edges})",
-        sampled=None if is_left else Redrawn(partial(_redrawn_ece, gated, bins)),
+        sampled=Redrawn(partial(_redrawn_ece, gated, bins))
+        if n and not is_left
+        else None,
     )
     yield measure("mce", mce(y, p, bins, closed=closed), f"mce@1({edges})")
     yield Measure(

@@ -46,6 +46,34 @@ MEANINGS: Mapping[str, str] = {
 """By the path's name, without prefix and cut-off."""
 
 
+HEADLINES = frozenset(
+    [
+        "auroc",
+        "auprc",
+        "ece",
+        "brier",
+        "tpr_at_fpr@0.05",
+        "recall@10",
+        "ndcg@10",
+        "mrr",
+        "pool_recall",
+        "k.mean",
+        "sentences_extracted",
+        "neg_rate",
+        "screening_sensitivity",
+        "screening_fn_per_1000",
+        "screening_fn_per_1000_positive",
+        "alert_precision",
+        "alert_recall",
+        "alerts_per_1000",
+        "posts_at_tau.exact_match",
+        "posts_at_tau.hamming_score",
+    ]
+)
+"""What the report begins with, and evidence measures at whatever K; all else is detail.
+"""
+
+
 def meaning(path: str) -> str:
     """One line for a metric; empty for what is a detail."""
     if path in MEANINGS:
@@ -72,6 +100,16 @@ def explained(metrics: list[Metric], settings: Settings) -> list[Metric]:
     """The metrics with what they mean and the bounds they are held against."""
     bounds = targets(settings)
     return [
-        replace(each, meaning=meaning(each.path), target=bounds.get(each.path))
+        replace(
+            each,
+            meaning=meaning(each.path) if is_headline(each.path) else "",
+            target=bounds.get(each.path),
+        )
         for each in metrics
     ]
+
+
+def is_headline(path: str) -> bool:
+    """Whether the report begins with it."""
+    is_evidence = path.startswith("evidence_") and "~" not in path
+    return path in HEADLINES or is_evidence

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import Interval
 from jobs.metrics.resampled import ValueOf
@@ -55,6 +56,12 @@ class Measure:
     sampled: Sampled | None = None  #: None: there is no bootstrap interval
     interval: Interval | None = None  #: one of another kind, such as Wilson's
     note: str | None = None
+
+
+def empty_rate(settings: Settings) -> str:
+    """What 0/0 is, for definitions."""
+    value = settings.zero_division
+    return f"0/0 is {'undefined' if value is None else value}"
 
 
 def count(path: str, value: int, what: str, *, subset: str = ALL) -> Measure:

@@ -14,6 +14,7 @@ from jobs.evidence_retrieval.measuring.measure import (
     Measure,
     Quotient,
     count,
+    empty_rate,
 )
 from jobs.evidence_retrieval.measuring.ranked import Ranked
 from jobs.evidence_retrieval.queries import UNKNOWN
@@ -207,7 +208,7 @@ def states(stated: Stated, settings: Settings) -> Iterator[Measure]:
     """How many queries are in each state, and what screening and alerts are worth."""
     found = gate_metrics(stated.y, stated.state)
     y, rows, n = stated.y, stated.rows, found.n
-    how = f"states {stated.how}; 0/0={settings.zero_division}"
+    how = f"states {stated.how}; {empty_rate(settings)}"
     yield count("states.n", n, "queries with a state")
     for name, number in found.counts.items():
         yield Measure(

@@ -50,8 +50,8 @@ def _model(
     models: Mapping[str, ModelResults], stored: Mapping[str, Any]
 ) -> ModelResults:
     config = stored.get("config")
-    named = config.get("model", "") if isinstance(config, Mapping) else ""
-    return models.get(named) or next(iter(models.values()))
+    named = config.get("model") if isinstance(config, Mapping) else None
+    return models.get(str(named)) or next(iter(models.values()))
 
 
 def verified(block: Block, stored: Mapping[str, Any], results: Results) -> Verification:

@@ -39,7 +39,9 @@ class Choices:
     strict: bool = False  #: a probability counts only above a threshold, not at it
     states: Literal["recomputed", "column"] = "recomputed"
     fn_per_1000: Queries = "all"  #: missed cases by a thousand of which queries
-    zero_division: float | None = None  #: value of 0/0; None: undefined
+    zero_division: float | None = None  #: a rate of 0/0; None: undefined
+    of_nothing: float | None = None
+    """A mean over no query, or an area of one class; None: undefined."""
     ddof: Literal[0, 1] = 1  #: of standard deviations over folds
     over: Literal["folds", "pooled"] = "folds"  #: a mean of folds, or of all rows
     sums: Literal["exact", "file order"] = "exact"

@@ -70,7 +70,10 @@ def _tries(measure: str, cut: str | None) -> Tries:
     A fixed cut-off is never tried under another one: a table whose columns were
     swapped would pass.
     """
-    tries: dict[str, tuple[object, ...]] = {"queries": ("positives", "all")}
+    tries: dict[str, tuple[object, ...]] = {
+        "queries": ("positives", "all"),
+        "of_nothing": (None, 0.0),
+    }
     if measure == "mrr":
         tries["k"] = ("whole list",) if cut else CUTS
     elif cut == "K":
@@ -99,8 +102,13 @@ class _Ranked:
         judged = [query for query in scope.queries if query.truth is not None]
         positive = [query for query in judged if query.truth]
         negatives = len(judged) - len(positive)
-        if choices.skip_empty:
-            positive = [query for query in positive if query.selected != 0]
+        if choices.skip_empty and self._at(choices) == "selected":
+            # what a row states without a list is taken as it is
+            positive = [
+                query
+                for query in positive
+                if query.selected != 0 or self.listed not in query.lists
+            ]
         of_queries = [self._of(query, choices) for query in positive]
         measured = [value for value in of_queries if value is not None]
         if positive and not measured:
@@ -118,8 +126,7 @@ class _Ranked:
         if found is None:
             is_given = choices.k == "named" and self._is_by_row
             return query.given.get(_COLUMNS[self.measure]) if is_given else None
-        at = self._named if choices.k == "named" else choices.k
-        of = MEASURES[self.measure]
+        at, of = self._at(choices), MEASURES[self.measure]
         if at == "whole list":
             return of(found, found.length, choices)
         if at == "selected":
@@ -133,8 +140,9 @@ class _Ranked:
         """Whether a row may hold the measure at this very cut-off."""
         return self.cut == _GIVEN_AT.get(self.measure, "")
 
-    @property
-    def _named(self) -> Cut:
+    def _at(self, choices: Choices) -> Cut:
+        if choices.k != "named":
+            return choices.k
         if self.cut is None:
             return "whole list"
         return "selected" if self.cut == "K" else int(self.cut)

@@ -101,14 +101,14 @@ def mean(
         for number in numbers:
             total += number
     divisor = len(numbers) if over is None else over
-    return total / divisor if divisor else choices.zero_division
+    return total / divisor if divisor else choices.of_nothing
 
 
 def median(values: Iterable[float], choices: Choices) -> float | None:
     """The middle value, or the mean of the two in the middle."""
     numbers = sorted(values)
     if not numbers:
-        return choices.zero_division
+        return choices.of_nothing
     middle = len(numbers) // 2
     if len(numbers) % 2:
         return numbers[middle]

@@ -79,7 +79,9 @@ class Folds:
         if choices.over == "pooled" and statistic == "mean":
             return self.every.value(figure, choices)
         of_folds = [fold.value(figure, choices) for fold in self.by_name.values()]
-        return STATISTICS[statistic]([v for v in of_folds if v is not None], choices)
+        # a threshold of inf says that there is none
+        there = [v for v in of_folds if v is not None and math.isfinite(v)]
+        return STATISTICS[statistic](there, choices)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

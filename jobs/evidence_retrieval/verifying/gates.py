@@ -28,8 +28,8 @@ _STATES: Tries = {
     "gate_edge": ("lt", "le"),
     "strict": (False, True),
     "states": ("recomputed", "column"),
-    "zero_division": (None, 0.0),
 }
+_OF_NOTHING: Tries = {"of_nothing": (None, 0.0)}
 
 _CURVES: Mapping[str, tuple[Callable[[Scope, Choices], float | None], str, Tries]] = (
     MappingProxyType(
@@ -88,31 +88,30 @@ def gate_figure(key: str) -> Figure | None:
                 "tpr": "sensitivity where that share of the rest is let through",
                 "threshold": "the probability that does so",
             }[kind],
-            tries=_TPR_RULES,
+            tries={**_TPR_RULES, **_OF_NOTHING},
         )
     if key not in _CURVES:
         return None
     compute, meaning, tries = _CURVES[key]
-    undefined: Tries = {"zero_division": (None, 0.0)}
     return Figure(
         name=f"ne_gate.{key}",
-        compute=partial(_or_zero, compute),
+        compute=partial(_defined, compute),
         meaning=meaning,
-        tries={**undefined, **tries},
+        tries={**_OF_NOTHING, **tries},
     )
 
 
-def _or_zero(
+def _defined(
     compute: Callable[[Scope, Choices], float | None], scope: Scope, choices: Choices
 ) -> float | None:
     value = compute(scope, choices)
-    return choices.zero_division if value is None else value
+    return choices.of_nothing if value is None else value
 
 
 def _at_fpr(kind: str, target: float, scope: Scope, choices: Choices) -> float | None:
     point = curves.operating_point(scope.curve, target, choices.tpr_rule)
     if point is None:
-        return choices.zero_division
+        return choices.of_nothing
     return point.tpr if kind == "tpr" else point.threshold
 
 
@@ -120,7 +119,7 @@ def deployment_figure(key: str) -> Figure | None:
     """A figure of the group `deployment`; None: *key* names none."""
     if key not in states.RATES:
         return None
-    tries = dict(_STATES)
+    tries = {**_STATES, "zero_division": (None, 0.0)}
     if key == "screening_fn_per_1000":
         tries["fn_per_1000"] = ("all", "positives")
     return Figure(
@@ -148,7 +147,7 @@ def dynamic_k_figure(key: str) -> Figure | None:
         name=f"dynamic_k.{key}",
         compute=partial(_of_k, state, statistic, letter),
         meaning=f"{statistic} number of {what}{where}",
-        tries=_STATES if state else {},
+        tries={**(_STATES if state else {}), **_OF_NOTHING},
     )
 
 
@@ -168,7 +167,7 @@ def _of_k(
     if queries:
         needed(values, "no selected K" if letter == "k" else "no size of a pool")
     if statistic in _ENDS:
-        return _ENDS[statistic](values) if values else choices.zero_division
+        return _ENDS[statistic](values) if values else choices.of_nothing
     return (mean if statistic == "mean" else median)(values, choices)
 
 

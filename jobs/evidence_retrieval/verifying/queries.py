@@ -21,6 +21,7 @@ GIVEN = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
 """Figures of one query that a file may hold without what they were made of."""
 
 _TOPK = "_topk"
+_SEEN = "scored"
 _TRUTH = {"0": False, "1": True, "": None}
 
 
@@ -93,7 +94,8 @@ def _query(row: Row, probability: str) -> Query:
         lists={
             name.removesuffix(_TOPK): found(gold, _split(cell))
             for name, cell in row.items()
-            if name.endswith(_TOPK)
+            # of a query that no model has seen, an empty list says nothing
+            if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)
         },
         given={name: float(row[name]) for name in GIVEN if row.get(name)},
     )

@@ -103,8 +103,8 @@ class Verification:
     def _differing(self) -> Iterator[str]:
         wrong = [c for c in self.comparisons if c.verdict == "differs"]
         if wrong:
-            first = wrong[0]
+            first, others = wrong[0], len(wrong) - 1
             yield (
-                f"{len(wrong)} stored numbers differ from the rows; the first is "
-                f"{first.path}: stored {first.stored}, recomputed {first.recomputed}."
+                f"{first.path} is stored as {first.stored}, but the rows come to "
+                f"{first.recomputed}; {others:,} more differ (see verification.csv)."
             )

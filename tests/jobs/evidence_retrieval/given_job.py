@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.evidence_retrieval import load
-from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.importing.forms import importer
 from jobs.evidence_retrieval.importing.given import read_given
 from jobs.evidence_retrieval.importing.sheet import given_sheet
+from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner.job import Answers, InputFile, Job, Stage
 from runner.request import Request
-from runner.scorecard import Metric, Scorecard
+from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
 
@@ -44,16 +44,7 @@ class GivenJob(Job):
         return iter(())
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
-        sheet = given_sheet(dataset, answers)
-        positive = int((sheet.queries.y == 1).sum())
-        n = len(sheet.queries)
-        metric = Metric(path="positives", value=positive, n=n, definition="count@1")
-        metrics = dict.fromkeys(sheet.models, (metric,))
-        return Scorecard(
-            models=metrics,
-            summary=f"{n} queries, {positive} positive",
-            findings=(*sheet.findings, *check(sheet, dataset.settings, metrics)),
-        )
+        return score(dataset, given_sheet(dataset, answers))
 
     def baseline(self, request: object) -> str:
         raise AssertionError(request)

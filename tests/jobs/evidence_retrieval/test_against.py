@@ -85,6 +85,23 @@ def test_its_profile_makes_another_summary_which_verifies_under_it(
     assert "other definition" in verdicts(ours)
 
 
+def test_of_several_models_the_one_that_the_summary_names_is_verified() -> None:
+    sheet = full_sheet(lists=False, second=True)
+    first, second = (
+        dict(json.loads(a.text))
+        for a in against(sheet, None).artifacts
+        if a.name.endswith("/summary.json")
+    )
+    assert first["config"]["model"] != second["config"]["model"]
+    for stored in (first, second):
+        card = against(sheet, stored)
+        assert card.failures == ()
+        (table,) = (t for t in card.tables if t.name == "verification")
+        assert f"the rows of {stored['config']['model']}: " in table.caption
+    unnamed = {**second, "config": {"model": ["?"]}}
+    assert against(sheet, unnamed).failures
+
+
 def test_without_stored_results_nothing_is_verified(full: Sheet) -> None:
     card = against(full, None)
     assert "verification" not in {table.name for table in card.tables}

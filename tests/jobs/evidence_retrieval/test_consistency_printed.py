@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
-from runner.figure import Axis, Figure, Line, Panel, Rule
 from runner.scorecard import Finding, Metric, Table
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -208,22 +206,3 @@ def test_dynamic_k_is_not_printed_as_10_in_a_table_either(sheet: Sheet) -> None:
     )
     (found,) = findings(sheet, METRICS, table)
     assert found.code == "fixed_name_for_dynamic_k"
-
-
-@pytest.mark.parametrize(("at", "n"), [(0.5, 1), (0.1, 0)])
-def test_precision_over_recall_drawn_against_a_half_is_found(
-    sheet: Sheet, at: float, n: int
-) -> None:
-    rare = replace(sheet, queries=replace(sheet.queries, y=np.array([1, 0, 0, 0])))
-    curve = Line(x=(0.0, 1.0), y=(1.0, 0.2))
-    panel = Panel(
-        marks=(curve, Rule(way="horizontal", at=at)),
-        x=Axis(label="Recall"),
-        y=Axis(label="Precision"),
-    )
-    figure = Figure(name="pr", title="", caption="", panels=(panel,))
-    settings = Settings.model_validate(SHORT_LISTS)
-    found = check(rare, settings, {}, (), (figure,))
-    assert [f.where for f in found if f.code == "auprc_against_half"] == [
-        "figure pr"
-    ] * n

@@ -197,25 +197,25 @@ def test_every_contradiction_of_the_published_sample_is_found(realdata: Path) ->
     findings = [*sheet.findings, *found(sheet)]
     assert [(f.code, f.severity, f.where, f.n) for f in findings] == [
         ("ragged_rows", "warn", "sample_per_query.csv", 8),
-        ("state_contradicts_thresholds", "error", "imported given state", 15),
-        ("neg_with_k", "warn", "imported given selected_k", 7),
+        ("state_contradicts_thresholds", "error", "imported state", 15),
+        ("neg_with_k", "warn", "imported selected_k", 7),
         (
             "precision_no_share_of_k",
             "error",
-            "imported given evidence_precision_at_k",
+            "imported evidence_precision_at_k",
             6,
         ),
-        ("mrr_rounded", "info", "imported given mrr", 2),
-        ("filled_on_negatives", "warn", "imported given mrr", 8),
-        ("decision_wrongly_judged", "error", "imported given screening_correct", 1),
-        ("decision_wrongly_judged", "error", "imported given alert_correct", 8),
+        ("mrr_rounded", "info", "imported mrr", 2),
+        ("filled_on_negatives", "warn", "imported mrr", 8),
+        ("decision_wrongly_judged", "error", "imported screening_correct", 1),
+        ("decision_wrongly_judged", "error", "imported alert_correct", 8),
     ]
     said = {f.where: f.message for f in findings}
-    assert "15 of 16" in said["imported given state"]
-    assert "15 where it is p <= tau_neg" in said["imported given state"]
-    screening = said["imported given screening_correct"]
+    assert "15 of 16" in said["imported state"]
+    assert "15 where it is p <= tau_neg" in said["imported state"]
+    screening = said["imported screening_correct"]
     assert "1 of 16 rows, 8 by p and the thresholds" in screening
-    alert = said["imported given alert_correct"]
+    alert = said["imported alert_correct"]
     assert "8 of 8 rows, 0 by p and the thresholds" in alert
 
 

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.settings import Settings
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     Rows,
-    changed,
     imported,
     ranked,
     read,
@@ -170,10 +168,7 @@ def test_gold_folds_and_pools_may_come_from_the_inputs_of_the_run(
     assert [queries.folds[i] for i in queries.fold] == ["a", "a", "b", "b"]
 
 
-def test_nothing_is_given_before_every_file_is_read_to_its_end(tmp_path: Path) -> None:
-    rows = write_csv(tmp_path / "l.csv", changed(3, p4_prob_raw="x"))
-    lists = write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN))
-    given = iter(())
-    with pytest.raises(DatasetError, match=r"l\.csv line 5"):
-        given = iter(read(rows, lists, settings=Settings()))
-    assert list(given) == []
+def test_file_without_a_row_is_refused(tmp_path: Path) -> None:
+    empty = write_csv(tmp_path / "l.csv", [], list(CLEAN[0]))
+    with pytest.raises(DatasetError, match=r"l\.csv: no row in it"):
+        read(empty)

@@ -286,3 +286,11 @@ def test_a_file_never_lands_outside_the_scoring(tmp_path: Path, name: str) -> No
     card = Scorecard(models={}, summary="", artifacts=(Artifact(name=name),))
     with pytest.raises(ValueError, match="cannot be the name"):
         list(_write_files(tmp_path, card))
+
+
+def test_a_headline_has_a_meaning_and_a_detail_has_none() -> None:
+    own = score(dataset(boot_b=0), sheet()).models[MODEL]
+    headlines = [metric.path for metric in own if metric.meaning]
+    assert "screening_sensitivity" in headlines
+    assert "evidence_recall@K" in headlines
+    assert not [path for path in headlines if "~" in path or path.startswith("fold.")]

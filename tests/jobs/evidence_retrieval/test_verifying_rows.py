@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,23 +107,38 @@ def test_tau_pos_of_inf_is_read_back_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize(
+    ("stored", "verdict", "why"),
+    [
+        (None, "equal", ""),
+        (math.nan, "equal", ""),
+        (0.0, "other definition", "of_nothing=0.0"),
+        (0.5, "differs", ""),
+        ("n/a", "differs", ""),
+    ],
+)
+def test_an_area_of_one_class_is_undefined(
+    stored: object, verdict: str, why: str
+) -> None:
+    found = compared(judged([0, 0], [0.2, 0.4]), "ne_gate", "auroc", stored)
+    assert (found.verdict, found.why) == (verdict, why)
+
+
+@pytest.mark.parametrize(
     ("stored", "profile", "verdict", "why"),
     [
         (None, "siftlog", "equal", ""),
         (0.0, "siftlog", "other definition", "zero_division=0.0"),
         (0.0, "published-cv", "equal", ""),
         (None, "published-cv", "other definition", "zero_division=None"),
-        (0.5, "siftlog", "differs", ""),
-        ("n/a", "siftlog", "differs", ""),
-        (math.nan, "siftlog", "equal", ""),
     ],
 )
-def test_what_is_undefined_is_null_or_zero_by_choice(
+def test_a_rate_of_nothing_by_nothing_is_null_or_zero_by_choice(
     stored: object, profile: str, verdict: str, why: str
 ) -> None:
-    """One class only, so there is no area."""
-    rows, choices = judged([0, 0], [0.2, 0.4]), PROFILES[profile]
-    found = compared(rows, "ne_gate", "auroc", stored, choices=choices)
+    rows = [{**each, "tau_neg": "0.1", "tau_pos": "0.9"} for each in judged([0], [0.4])]
+    found = compared(
+        rows, "deployment", "alert_precision", stored, choices=PROFILES[profile]
+    )
     assert (found.verdict, found.why) == (verdict, why)
 
 
@@ -228,6 +244,21 @@ def test_lists_are_measured_at_the_selected_k_and_at_fixed_ones(
 ) -> None:
     found = compared(with_lists(), "evidence", key, stored)
     assert (found.verdict, found.why) == ("other definition" if why else "equal", why)
+
+
+def test_leaving_out_k_of_zero_touches_no_fixed_cut_off() -> None:
+    skipping = replace(SIFTLOG, skip_empty=True)
+    for key, value in (("recall@K", 0.75), ("recall@5", 0.5), ("mrr", 0.5)):
+        found = compared(with_lists(), "evidence", key, value, choices=skipping)
+        assert found.verdict == "equal", key
+
+
+def test_an_empty_list_counts_only_where_the_query_was_seen() -> None:
+    cells = {"has_evidence_gold": 1, "gold_sent_uids": "a"}
+    rows = [row(0, **cells, reranked_topk="a"), row(1, **cells, reranked_topk="")]
+    assert compared(rows, "evidence", "mrr", 0.5).verdict == "equal"
+    unseen = [rows[0], {**rows[1], "status": "unscored"}]
+    assert compared(unseen, "evidence", "mrr", 1.0).verdict == "equal"
 
 
 def test_a_query_that_was_not_judged_or_not_scored_is_left_out() -> None:

@@ -89,11 +89,14 @@ def gamma_sweep(shown: Shown) -> Figure | None:
 
 def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | None:
     marks: list[Line | Points] = []
+    most = 1.0  # shares have one scale, so that they compare
     for model in models:
         own: dict[float, Metric] = {
             gamma: each for gamma, each in model.results.sweep if each.path == path
         }
         if any(each.value is not None for each in own.values()):
+            ends = (end for each in own.values() for end in (each.value, each.hi))
+            most = max(most, *(end for end in ends if end is not None))
             x = tuple(map(gammas.index, own))
             y = tuple(each.value for each in own.values())
             marks += [
@@ -108,10 +111,9 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
             ]
     if not marks:
         return None
-    is_share = not path.startswith("k.")
     return Panel(
         x=Axis(label="gamma", names=tuple(f"{gamma:g}" for gamma in gammas)),
-        y=Axis(label=SWEPT[path], lo=0, hi=1 if is_share else None),
+        y=Axis(label=SWEPT[path], lo=0, hi=most),
         height=0.8,
         marks=tuple(marks),
     )

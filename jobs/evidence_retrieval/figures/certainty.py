@@ -86,8 +86,9 @@ def risk_coverage(shown: Shown) -> Figure | None:
     ]
     if not found:
         return None
-    lines = []
+    lines, most = [], 0.0
     for model, own in found:
+        most = max(most, float(own.risk.max()))
         some = thinned(len(own.risk))
         area = model.results.by_path()["aurc"].value
         lines.append(
@@ -109,7 +110,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
         panels=(
             Panel(
                 x=Axis(label="share of queries decided (coverage)", lo=0, hi=1),
-                y=Axis(label="share of wrong decisions (risk)", lo=0),
+                y=Axis(label="share of wrong decisions (risk)", lo=0, hi=most or 1),
                 marks=tuple(lines),
             ),
         ),

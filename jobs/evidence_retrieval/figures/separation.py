@@ -8,6 +8,9 @@ from jobs.evidence_retrieval.figures.shown import Model, Shown, numbers
 from jobs.evidence_retrieval.measuring.curves import Operating, Separation, separation
 from runner.figure import Axis, Band, Figure, Line, Mark, Panel, Points, Rule
 
+BY_FOLD = ", off the curve where folds have thresholds of their own"
+"""How a caption speaks of a point that no single threshold has."""
+
 
 def separations(shown: Shown) -> Iterator[Figure]:
     """The two curves of each model that has scores of queries of both kinds."""
@@ -121,6 +124,6 @@ def _marked(found: _Found) -> str:
     if not names:
         return "No threshold was deployed."
     if len(found) == 1:
-        return "Marked are the ways to decide."
+        return f"Marked are the ways to decide{BY_FOLD}."
     words = dict.fromkeys(f"{_letter(each)} {each.name}" for each in names)
-    return f"Marked are the ways to decide: {', '.join(words)}."
+    return f"Marked are the ways to decide{BY_FOLD}: {', '.join(words)}."

@@ -303,4 +303,16 @@ def test_there_are_no_figures_of_what_is_not_there() -> None:
     plain = small_sheet(keys, y=[1, 0, 1, 0], gold=lists, lists={"a": lists}, final="a")
     assert [f.name for f in score(dataset(boot_b=20), plain).figures] == ["criteria"]
     bare = small_sheet(keys, y=[1, 0, 1, 0])
-    assert list(score(dataset(boot_b=20), bare).figures) == []
+    card = score(dataset(boot_b=20), bare)
+    assert list(card.figures) == []
+    assert "gate, calibration and risk: no probabilities" in card.not_available
+    assert "gamma sweep: no K under other gammas" in card.not_available
+
+
+def test_what_only_some_models_lack_is_said_with_their_name(card: Scorecard) -> None:
+    assert card.not_available == (
+        f"{MODEL}-2: states: no thresholds and no states",
+        f"{MODEL}-2: ranking: no rankings",
+        f"{MODEL}-2: dynamic K: no K",
+        f"{MODEL}-2: gamma sweep: no K under other gammas",
+    )

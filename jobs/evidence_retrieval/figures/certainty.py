@@ -96,7 +96,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
                 x=numbers(own.coverage[some]),
                 y=numbers(own.risk[some]),
                 marked=len(own.risk) == 1,
-                label=f"{model.name}: AURC {area:.3f}",
+                label=f"AURC {area:.3f}: {model.name}",
                 series=model.series,
             )
         )

@@ -105,7 +105,7 @@ def _precision_recall(found: _Found, shown: Shown) -> Figure:
 
 def _label(model: Model, path: str, name: str) -> str:
     area = model.results.by_path()[path].value
-    return f"{model.name}: {name} {area:.3f}"
+    return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
 
 
 def _notes(operating: Sequence[Operating], found: _Found) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def test_precision_and_its_chance_are_those_of_the_tables(
     points = one(panel, Points)
     assert points.y[2] == known(card)["alert_precision"].value
     assert points.x[1] == known(card)["screening_sensitivity"].value
-    assert one(panel, Line).label == f"{MODEL}: AUPRC 0.543"
+    assert one(panel, Line).label == f"AUPRC 0.543: {MODEL}"
 
 
 def test_each_model_has_its_calibration_with_its_counts_below(

@@ -31,6 +31,10 @@ class EvidenceRetrieval(Job):
         """Settings a run can start from: the shipped sample where no input is named."""
         return load.with_sample(settings)
 
+    def require(self, settings: JobSettings) -> None:
+        """Refuse settings that a run cannot start from."""
+        load.require(settings)
+
     def load(self, settings: JobSettings) -> Dataset:
         """Read and validate all inputs."""
         return load.load(settings)
@@ -59,9 +63,14 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
+        from jobs.evidence_retrieval.importing.sheet import (  # noqa: PLC0415 - see above
+            given_sheet,
+        )
+        from jobs.evidence_retrieval.predicting import predict  # noqa: PLC0415
         from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
 
-        return score(dataset, _sheet(dataset, answers))
+        sheet = given_sheet if answers.imported else predict
+        return score(dataset, sheet(dataset, answers))
 
     @property
     def importer(self) -> Importer:

@@ -67,7 +67,7 @@ def predict(dataset: Dataset, answers: Answers) -> Sheet:
         gates=tuple(fold_gates(fitted)),
         final_gates=_final(dataset, fitted),
         leakage=tuple(leaks(dataset, asked, found, fitted, gates.folds)),
-        findings=(*dataset.findings, *noticed),
+        findings=tuple(noticed),
         missing=outputs.missing,
         stale=outputs.stale,
     )

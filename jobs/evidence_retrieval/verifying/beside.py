@@ -53,18 +53,27 @@ def intervals(block: object, named: Named, scope: Scope) -> Iterator[Held]:
 def astray(
     block: object, named: Named, scope: Scope, choices: Choices
 ) -> Iterator[str]:
-    """A sentence for each interval that does not hold its recomputed value."""
+    """A sentence for each interval that does not hold the value it is about.
+
+    That is the one stored with it, which is verified by itself and may be of another
+    definition; the recomputed one where none is.
+    """
     for name, interval in items(block):
-        figure, ends = named(name), dict(items(interval))
-        lo, hi = ends.get("lo"), ends.get("hi")
-        if figure is None or lo is None or hi is None:
+        ends = dict(items(interval))
+        lo, hi, value = ends.get("lo"), ends.get("hi"), ends.get("value")
+        if value is None:
+            value = _recomputed(named(name), scope, choices)
+        if lo is None or hi is None or value is None:
             continue
-        try:
-            value = scope.value(figure, choices)
-        except NotComputableError:
-            continue
-        if value is not None and not lo <= value <= hi:
+        if not lo <= value <= hi:
             yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
+
+
+def _recomputed(figure: Figure | None, scope: Scope, choices: Choices) -> float | None:
+    try:
+        return None if figure is None else scope.value(figure, choices)
+    except NotComputableError:
+        return None
 
 
 def items(block: object) -> Iterator[tuple[str, Any]]:

@@ -300,20 +300,38 @@ def test_what_is_not_known_is_said_and_does_not_fail(stored: Stored) -> None:
     assert found.failures == ()
 
 
-def test_an_interval_must_hold_the_value_of_all_rows(stored: Stored) -> None:
+AREA = 0.8109338369709094
+"""Of all rows."""
+
+
+@pytest.mark.parametrize("beside", [{"value": AREA}, {"value": None}, {}])
+def test_an_interval_must_hold_the_value_of_all_rows(
+    stored: Stored, beside: dict[str, Any]
+) -> None:
     name = "ne_gate.auroc"
 
-    def with_ends(lo: float, hi: float) -> Verification:
+    def with_ends(lo: float | None, hi: float | None) -> Verification:
         return stored.verified(
             lambda s: s.update(
-                intervals={name: {"value": 0.8109338369709094, "lo": lo, "hi": hi}},
+                intervals={name: {**beside, "lo": lo, "hi": hi}},
                 definitions={name: "auroc@1"},
                 n_defined={name: 5},
             )
         )
 
     good = with_ends(0.7994849307184938, 0.8220418015652892)
-    assert good.failures == ()
-    assert good.tally["equal"] == 341
-    (sentence,) = with_ends(0.82, 0.83).failures
-    assert sentence.startswith("The interval of ne_gate.auroc, 0.82 to 0.83, does not ")
+    assert "does not hold" not in " ".join(good.failures)
+    assert "does not hold" not in " ".join(with_ends(None, None).failures)
+    astray = [s for s in with_ends(0.82, 0.83).failures if "does not hold" in s]
+    assert astray == [f"The interval of {name}, 0.82 to 0.83, does not hold {AREA}."]
+
+
+def test_an_interval_of_another_definition_is_about_its_own_value(
+    stored: Stored,
+) -> None:
+    name = "deployment.screening_fn_per_1000"
+    own = {"value": 11.602610587382161, "lo": 6.3, "hi": 17.6}
+    found = stored.verified(lambda s: s.update(intervals={name: own}))
+    assert found.failures == ()
+    (value,) = (c for c in found.comparisons if c.path == f"intervals.{name}.value")
+    assert (value.verdict, value.why) == ("other definition", "fn_per_1000=positives")

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import asking, baseline, load, plan, preparing, reading
+from jobs.evidence_retrieval import reading
+from jobs.evidence_retrieval.asking import baseline, plan
+from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.inputs import load, preparing
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner.job import Answers, Importer, InputFile, Job, Prepared
 from runner.reply import Content

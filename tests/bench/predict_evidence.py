@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, Sentence
-from jobs.evidence_retrieval.folds import assign_folds
 from jobs.evidence_retrieval.gating.gate import Rows, spec_of
 from jobs.evidence_retrieval.gating.nested import Folds, nested
+from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predicting.columns import columns
 from jobs.evidence_retrieval.predicting.outputs import Outputs, SubjectOutputs

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from jobs.evidence_retrieval import asking
+from jobs.evidence_retrieval.asking import request as asking
+from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     WIDTH,
@@ -16,7 +17,6 @@ from jobs.evidence_retrieval.explain.columns import (
     words,
 )
 from jobs.evidence_retrieval.explain.query import Query
-from jobs.evidence_retrieval.listing import listing
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,
     EndpointScores,

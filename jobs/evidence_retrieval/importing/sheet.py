@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.criteria import natural_order
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.importing.columns import Columns, ints
 from jobs.evidence_retrieval.importing.given import (
@@ -22,6 +21,7 @@ from jobs.evidence_retrieval.importing.given import (
     decode_truth,
     read_given,
 )
+from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.evidence_retrieval.queries import (
     Queries,
     Sheet,

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.asking import assessed
+from jobs.evidence_retrieval.asking.listing import final_order
+from jobs.evidence_retrieval.asking.plan import plan
+from jobs.evidence_retrieval.asking.request import assessed
 from jobs.evidence_retrieval.dataset import Dataset, query_key
-from jobs.evidence_retrieval.listing import final_order
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,
     EndpointScores,
@@ -22,7 +23,6 @@ from jobs.evidence_retrieval.parsing.values import (
     PostAssessment,
     PostVectors,
 )
-from jobs.evidence_retrieval.plan import plan
 from jobs.evidence_retrieval.predicting.outputs import (
     Cosines,
     Outputs,

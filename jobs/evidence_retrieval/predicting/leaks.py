@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.deep_checks import deep_checks
 from jobs.evidence_retrieval.gating.nested import Folds
@@ -17,7 +18,6 @@ from jobs.evidence_retrieval.leakage import (
 )
 from jobs.evidence_retrieval.predicting.choice_checks import choice_checks
 from jobs.evidence_retrieval.predicting.deciding import Decided
-from jobs.evidence_retrieval.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.queries import Queries
 from runner.scorecard import Finding
 

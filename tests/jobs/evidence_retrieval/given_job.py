@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.evidence_retrieval import load
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.importing.forms import importer
 from jobs.evidence_retrieval.importing.given import read_given
 from jobs.evidence_retrieval.importing.sheet import given_sheet
+from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner.job import Answers, InputFile, Job, Stage

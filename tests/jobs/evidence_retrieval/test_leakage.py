@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Gold
-from jobs.evidence_retrieval.folds import assign_folds
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
 from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
+from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.evidence_retrieval.leakage import (
     duplicate_texts,
     foreign_candidates,
@@ -24,7 +25,6 @@ from jobs.evidence_retrieval.leakage import (
 )
 from jobs.evidence_retrieval.pipeline import STANDARD
 from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Ints

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from jobs.evidence_retrieval.asking.plan import follow_up, plan
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.plan import follow_up, plan
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers

@@ -8,7 +8,7 @@ the test posts of k.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -42,6 +42,15 @@ class Grid:
     config: Config
     settings: Settings
     candidates: Sequence[Candidate]  #: the first wins ties
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of the constants that differ between candidates."""
+        values = {
+            each.name: {getattr(own.constants, each.name) for own in self.candidates}
+            for each in fields(Constants)
+        }
+        return tuple(name for name, own in values.items() if len(own) > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

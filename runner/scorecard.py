@@ -192,6 +192,8 @@ class Scorecard:
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
+    not_available: tuple[str, ...] = ()
+    """Parts that the input has nothing for, each with what is missing."""
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)

@@ -43,11 +43,11 @@ class Config:
 
 STANDARD = (
     Config(name="first stage", top=24),
-    Config(name="+ reranker", rerank="assess"),
-    Config(name="+ graph", rerank="assess", graph="ppr"),
-    Config(name="+ dynamic K", rerank="assess", graph="ppr", dynamic_k="mass"),
+    Config(name="with reranker", rerank="assess"),
+    Config(name="with graph", rerank="assess", graph="ppr"),
+    Config(name="with dynamic K", rerank="assess", graph="ppr", dynamic_k="mass"),
     Config(
-        name="+ no-evidence gate",
+        name="with gate",
         rerank="assess",
         graph="ppr",
         dynamic_k="mass",

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from jobs.evidence_retrieval.artifacts.documents import as_text
 from jobs.evidence_retrieval.measuring.folds import over_folds
 from jobs.evidence_retrieval.measuring.measure import Measure
 from jobs.evidence_retrieval.measuring.results import ModelResults
+from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.columns import Bools, Floats
 from jobs.metrics.gate import STATES
 from runner.scorecard import Metric
 
@@ -126,14 +130,31 @@ def _values(
 
 
 def _selection(own: ModelResults, sheet: Sheet, fold: str) -> dict[str, Any]:
-    """The thresholds of a fold and what they reached where they were chosen."""
+    """The thresholds of a fold, and what they reached where they were chosen."""
     prediction = own.block.prediction
     for gate in sheet.gates:
         wanted = (prediction.model, prediction.config, fold)
         if (gate.model, gate.config, gate.fold) == wanted:
-            taus = {"tau_neg": gate.tau_neg, "tau_pos": gate.tau_pos}
-            return {**taus, "on_tune": dict(gate.on_tune)}
-    return {}
+            found: dict[str, Any] = {"tau_neg": gate.tau_neg, "tau_pos": gate.tau_pos}
+            for name, value in gate.on_tune.items():
+                group, _, key = name.partition("_")
+                if group in {"screening", "alert"}:
+                    found.setdefault(group, {})[key] = value
+                else:
+                    found.setdefault("distribution", {})[name] = value
+            return found
+    rows = fold_masks(own.block)[fold]
+    return {
+        name: float(values[0])
+        for name in ("tau_neg", "tau_pos")
+        if len(values := _distinct(getattr(prediction, name), rows)) == 1
+    }
+
+
+def _distinct(column: Floats | None, rows: Bools) -> Floats:
+    """The different thresholds of some queries; those without one are left out."""
+    values = np.empty(0) if column is None else np.unique(column[rows])
+    return values[~np.isnan(values)]
 
 
 def _by_list(own: ModelResults, settings: Settings) -> dict[str, Any]:

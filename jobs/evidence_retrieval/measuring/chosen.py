@@ -12,6 +12,9 @@ from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.ranking import select
 
+FIXED_AT = 10
+"""Where lists of a fixed length are compared, however many sentences they show."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
@@ -24,7 +27,9 @@ class Chosen:
     found: Ints  #: queries with evidence and a list
     recall: Floats  #: of those
     precision: Floats
-    rule: str  #: "K" where chosen query by query, else the fixed number
+    rule: str
+    """What recall and precision are at: "K" where it is chosen query by query, else a
+    number, which is `FIXED_AT` for longer lists: they are all held to that."""
 
     def within(self, mask: Bools) -> Chosen:
         """Those of *mask*, which has a place for every query."""
@@ -58,6 +63,11 @@ def choose(
     k = _k_column(queries, prediction) if gamma is None else prediction.sweep[gamma]
     if k is None:
         return None
+    rule = prediction.k_rule
+    looked_at = k
+    if rule.isdigit():
+        rule = str(min(int(rule), FIXED_AT))
+        looked_at = np.minimum(k, FIXED_AT)
     rows = np.flatnonzero((queries.y != UNKNOWN) & (k != UNKNOWN))
     ranked = prediction.lists.get(prediction.final)
     shown, found = None, np.empty(0, dtype=np.int64)
@@ -71,7 +81,7 @@ def choose(
         done = 0
         for part in compared(queries.gold, ranked, found):
             n = len(part.lengths)
-            chosen = select(part, k[found[done : done + n]])
+            chosen = select(part, looked_at[found[done : done + n]])
             # a query with evidence whose gold is not named has found none of it
             recall.append(np.nan_to_num(chosen.recall))
             precision.append(chosen.precision)
@@ -84,7 +94,7 @@ def choose(
         found=found,
         recall=np.concatenate(recall),
         precision=np.concatenate(precision),
-        rule=prediction.k_rule,
+        rule=rule,
     )
 
 

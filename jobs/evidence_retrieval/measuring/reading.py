@@ -158,8 +158,13 @@ def selection(chosen: Chosen, stated: Stated | None, n: int) -> Iterator[Measure
             shown = chosen.shown[group]
             yield from _k_figures(f"k_shown.{name}", shown, subset, how)
     if chosen.shown is not None:
-        total = int(chosen.shown.sum())
-        yield count("sentences_extracted", total, "shown sentences", subset="with K")
+        yield Measure(
+            path="sentences_extracted",
+            value=int(chosen.shown.sum()),
+            n=len(chosen.rows),
+            definition="count@1(shown sentences)",
+            subset="with K",
+        )
     for name, column, how in (
         ("evidence_recall", chosen.recall, "K = 0 counts 0"),
         ("evidence_precision", chosen.precision, "over sentences shown; none: 0"),

@@ -54,6 +54,7 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         ),
         figures=Gallery(results),
         details=long_files,
+        not_available=_not_available(results),
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,
         stale=sheet.stale,
@@ -73,6 +74,15 @@ def _headline(results: Results) -> str:
         paths = ("auroc", "ndcg@10", f"{final}.ndcg@10")
         return next((path for path in paths if path in known), "")
     return ""
+
+
+def _not_available(results: Results) -> tuple[str, ...]:
+    """What no model has is said once."""
+    parts = {m: own.not_available for m, own in results.models.items()}
+    every = dict.fromkeys(part for own in parts.values() for part in own)
+    shared = [part for part in every if all(part in own for own in parts.values())]
+    own = [f"{m}: {p}" for m, found in parts.items() for p in found if p not in shared]
+    return (*shared, *own)
 
 
 def _worst(results: Results) -> str:

@@ -124,3 +124,14 @@ def test_a_stage_that_is_not_there_has_a_blank_cell_and_no_metric() -> None:
     assert "AUROC (largest score)" in card.summary
     assert "evidence recall@2" in card.summary
     assert not [finding for finding in card.findings if finding.severity == "error"]
+
+
+def test_a_longer_fixed_list_is_compared_at_10_and_costs_all_it_shows() -> None:
+    long = [tuple(f"{post}_{s}" for s in range(30)) for post, _ in KEYS]
+    far = [(f"{post}_15",) if y else () for (post, _), y in zip(KEYS, Y, strict=True)]
+    first = {"config": "c0", "lists": {"a": long}, "final": "a", "k_rule": "24"}
+    sheet = sheet_of(KEYS, [first], y=Y, gold=far, fold=FOLD)
+    found = measured(sheet, settings(boot_b=0)).models[MODEL].by_path()
+    assert found["evidence_recall@10"].value == 0
+    assert found["sentences_extracted"].value == 24 * len(KEYS)
+    assert "evidence_recall@24" not in found

@@ -209,7 +209,7 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
         posts={"fit": 3, "tune": 1, "test": 2},
         tau_neg=0.1,
         tau_pos=float("inf"),
-        on_tune={"screening_sensitivity": 1.0},
+        on_tune={"screening_sensitivity": 1.0, "neg_rate": 0.4},
         fitted={"knots": [0.0, 1.0]},
     )
     own = sheet()
@@ -223,6 +223,15 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
     card = score(dataset(boot_b=0), whole)
     text = next(a.text for a in card.artifacts if a.name == "gate_fold_0.json")
     assert json.loads(text)["configs"]["given"]["tau_pos"] == "inf"
+    text = next(a.text for a in card.artifacts if a.name == "summary.json")
+    first, second, _ = json.loads(text)["fold_results"]
+    assert first["threshold_selection"] == {
+        "tau_neg": 0.1,
+        "tau_pos": "inf",
+        "screening": {"sensitivity": 1.0},
+        "distribution": {"neg_rate": 0.4},
+    }
+    assert second["threshold_selection"] == {"tau_neg": 0.15, "tau_pos": 0.65}
     table = next(t for t in card.tables if t.name == "fold_thresholds")
     splits = {row[table.columns.index("split")] for row in table.rows}
     assert splits == {"tune", "test"}

@@ -67,7 +67,7 @@ def test_every_list_is_a_permutation_of_the_pool_and_is_shared() -> None:
             for i, own in enumerate(lists):
                 assert set(own) == uids[sheet.queries.post[i]]
                 assert len(own) == sheet.queries.pool[i] == len(found.scores[name][i])
-    shared = of(sheet, "+ graph").lists["reranked"]
+    shared = of(sheet, "with graph").lists["reranked"]
     assert of(sheet, "full").lists["reranked"] is shared
 
 

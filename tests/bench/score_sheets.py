@@ -1,7 +1,8 @@
 """Scoring evidence-retrieval: the full-size set, a hundred times it, and others' tools.
 
 Seconds are the processor's: nothing here waits. The set is made by arithmetic, its
-lists as they are asked for, as a reader that streams would. The large one comes first: a process's peak memory never falls.
+lists as they are asked for, as a reader that streams would. The large one comes first:
+a process's peak memory never falls.
 """
 
 from __future__ import annotations

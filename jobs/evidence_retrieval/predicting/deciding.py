@@ -22,7 +22,7 @@ from jobs.evidence_retrieval.predicting.choosing import (
 )
 from jobs.evidence_retrieval.predicting.columns import ModelColumns
 from jobs.evidence_retrieval.predicting.gated import Gated, Gates
-from jobs.evidence_retrieval.predicting.grids import CONSTANTS, Constants, offered
+from jobs.evidence_retrieval.predicting.grids import Constants, offered
 from jobs.evidence_retrieval.predicting.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predicting.predictions import predictions
 from jobs.evidence_retrieval.predicting.steps import path
@@ -87,16 +87,16 @@ def decide(
         )
         for own in offered(config, settings)
     ]
-    grid, chosen, standing = None, tuple[FoldChoice, ...](), candidates[0].constants
+    offer = Grid(config=config, settings=settings, candidates=candidates)
+    grid, chosen = None, tuple[FoldChoice, ...]()
     if len(candidates) > 1:
-        grid = Grid(config=config, settings=settings, candidates=candidates)
-        chosen = tuple(choices(grid, queries, gates.folds))
-        standing = CONSTANTS
+        grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
     of_fold = {choice.split.fold: choice.constants for choice in chosen}
     # the last one is that of posts without a fold, which is -1
-    each = [*(of_fold.get(name, standing) for name in queries.folds), standing]
+    held = offer.standing
+    each = [*(of_fold.get(name, held) for name in queries.folds), held]
     of_query = [each[place] for place in queries.fold.tolist()]
-    used = tuple(dict.fromkeys(of_query)) or (standing,)
+    used = tuple(dict.fromkeys(of_query)) or (held,)
     gated = {own: gates.of(model, columns, config, own) for own in used}
     parts = [
         predictions(

@@ -22,6 +22,7 @@ from jobs.evidence_retrieval.explain.columns import (
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.grids import constants_of
 from jobs.evidence_retrieval.predicting.selection import MASS, rule_of
 from jobs.evidence_retrieval.queries import (
     SCORED,
@@ -93,13 +94,18 @@ def fitting_lines(
         yield from hanging("  ", f"{', '.join(configs)}: {text}")
 
 
-def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
+def k_lines(
+    own: Configured, query: Query, settings: Settings, gates: Sequence[FoldGate]
+) -> Iterator[str]:
     """How many sentences each configuration shows, why so many, and which."""
     order = query.numbers
     for config, predictions in own:
         shown = shown_of(predictions, query.place) or ()
         label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
-        why = _why(config, predictions, query, settings)
+        gamma = constants_of(
+            config, settings, gates, model=predictions.model, fold=query.fold
+        ).gamma
+        why = _why(config, predictions, query, settings, gamma)
         yield from hanging(label, f"K {len(shown)}: {why}")
         if shown:
             yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
@@ -123,14 +129,35 @@ def _fitting(gate: FoldGate) -> str:
         fold = one_line(gate.fold)
         return f"fold {fold} has no gate ({reason}); p is the model's own"
     fit, tune = (counted(gate.posts[part], "post") for part in ("fit", "tune"))
-    return (
-        f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
-        f"set on {tune}"
+    parts = []
+    if gate.has_gate:
+        parts.append(
+            f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its "
+            f"thresholds set on {tune}"
+        )
+    if "constants" in gate.fitted:
+        parts.append(_constants(gate, tune))
+    return "; ".join(parts)
+
+
+def _constants(gate: FoldGate, tune: str) -> str:
+    """What a grid gave the fold, and by what."""
+    values = ", ".join(
+        f"{name} {'by state' if value is None else f'{value:g}'}"
+        for name, value in gate.fitted["constants"].items()
     )
+    by = gate.fitted["chosen_by"]
+    if gate.on_tune[by] is None:
+        return f"{values}: {tune} to choose on, and none with evidence"
+    return f"{values}, chosen by {by} on {tune}"
 
 
 def _why(
-    config: Config, predictions: Predictions, query: Query, settings: Settings
+    config: Config,
+    predictions: Predictions,
+    query: Query,
+    settings: Settings,
+    gamma: float | None,
 ) -> str:
     place = query.place
     if config.dynamic_k != MASS:
@@ -147,9 +174,10 @@ def _why(
         scale=settings.k_scale,
         temperature=settings.k_temperature,
     )
+    gamma = rule.gamma if gamma is None else gamma
     low, high = rule.bounds(len(held))
     named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
     return (
-        f"{rule.gamma:g} of the mass is in the first {mass_k(held, rule.gamma)}; at "
+        f"{gamma:g} of the mass is in the first {mass_k(held, gamma)}; at "
         f"least {low}, at most {high} of {len(held)} ({named})"
     )

@@ -25,6 +25,7 @@ from jobs.evidence_retrieval.explain.sentences import (
     shown_of,
 )
 from jobs.evidence_retrieval.explain.stated import stated_lines
+from jobs.evidence_retrieval.predicting.grids import constants_of
 from jobs.evidence_retrieval.predicting.questions import queries
 from jobs.evidence_retrieval.queries import Predictions
 from runner.job import Answers
@@ -102,7 +103,12 @@ def _predicted(
     dataset, model = run.dataset, headline.model
     configured = run.configured(model)
     last, _ = configured[-1]
-    stages = of_model(dataset, query, told.outputs, model, last)
+    constants = constants_of(
+        last, dataset.settings, run.sheet.gates, model=model, fold=query.fold
+    )
+    stages = of_model(
+        dataset, query, told.outputs, model, config=last, constants=constants
+    )
     shown = shown_of(headline, query.place)
     yield from _part("sentences")
     yield from sentence_lines(query, pool_of(query), stages, shown)
@@ -110,7 +116,7 @@ def _predicted(
     yield from gate_lines(configured, query)
     yield from fitting_lines(dataset, run.sheet, model, query)
     yield from _part("shown")
-    yield from k_lines(configured, query, dataset.settings)
+    yield from k_lines(configured, query, dataset.settings, run.sheet.gates)
     yield from _part("replies")
     answers = tuple(told.about(query, model))
     yield from reply_lines(dataset, query, answers)

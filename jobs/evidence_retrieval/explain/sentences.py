@@ -21,6 +21,7 @@ from jobs.evidence_retrieval.explain.columns import (
 )
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.grids import Constants
 from jobs.evidence_retrieval.predicting.merging import Assessed, merged_order
 from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.predicting.pool import Pool
@@ -52,7 +53,13 @@ def before_any_run(dataset: Dataset, query: Query) -> Stages:
 
 
 def of_model(
-    dataset: Dataset, query: Query, outputs: Outputs, model: str, config: Config
+    dataset: Dataset,
+    query: Query,
+    outputs: Outputs,
+    model: str,
+    *,
+    config: Config,
+    constants: Constants,
 ) -> Stages:
     """What stored answers say of the sentences, then the steps of *config*."""
     if query.post is None:
@@ -60,7 +67,7 @@ def of_model(
     pool = Pool(dataset, query.post, outputs.cosines.get(query.post_id))
     steps = Steps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
     place = pool.keys.index(query.key)
-    found = [steps.at(chain) for chain in path(config)]
+    found = [steps.at(chain) for chain in path(config, constants)]
     return Stages(
         columns=(
             _lexical(pool, query),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from jobs.evidence_retrieval.dataset import Dataset, Gold
+from jobs.evidence_retrieval.explain import explain
+from jobs.evidence_retrieval.explain.selection import selections
+from jobs.evidence_retrieval.explain.sentences import of_model
 from jobs.evidence_retrieval.gating.splits import Split, split
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predicting import predict
@@ -23,7 +27,12 @@ from jobs.evidence_retrieval.predicting.choosing import (
 )
 from jobs.evidence_retrieval.predicting.columns import columns
 from jobs.evidence_retrieval.predicting.gathering import gather
-from jobs.evidence_retrieval.predicting.grids import CONSTANTS, Constants, offered
+from jobs.evidence_retrieval.predicting.grids import (
+    CONSTANTS,
+    Constants,
+    constants_of,
+    offered,
+)
 from jobs.evidence_retrieval.predicting.questions import folds_of, queries
 from jobs.evidence_retrieval.predicting.steps import path
 from jobs.evidence_retrieval.queries import Queries, Sheet
@@ -247,6 +256,56 @@ def test_without_gold_the_constants_hold_and_it_is_said(world: Dataset) -> None:
     assert sheet.gates == ()
 
 
+def test_one_value_beside_a_grid_holds_where_the_grid_cannot_be_chosen_from(
+    world: Dataset,
+) -> None:
+    settings = Settings(gamma_grid=GAMMAS, damping_grid=(0.9,))
+    sheet = predict(replace(world, gold=None, settings=settings), answers(world))
+    alone = replace(world, gold=None, settings=Settings(damping_grid=(0.9,)))
+    assert fingerprint(sheet) == fingerprint(predict(alone, answers(world)))
+
+
+def test_the_record_tells_what_a_query_went_by(world: Dataset, sheet: Sheet) -> None:
+    plain = Constants(rrf_k=60, damping=0.3, gamma=None)
+    for config, record in product(world.configs, sheet.gates):
+        if config.name != record.config:
+            continue
+
+        def by(fold: str | None, config: Config = config) -> Constants:
+            return constants_of(
+                config, world.settings, sheet.gates, model="m", fold=fold
+            )
+
+        assert by(record.fold) == Constants(**record.fitted["constants"])
+        assert by(None) == plain
+
+
+def test_a_page_about_a_query_shows_the_ranking_that_its_fold_chose(
+    world: Dataset, sheet: Sheet
+) -> None:
+    record = next(
+        each
+        for each in sheet.gates
+        if each.config == FULL.name and each.fitted["constants"]["damping"] != 0.3
+    )
+    key = next(iter(keys_of(sheet, record.fold)))
+    place = [sheet.queries.key(i) for i in range(len(sheet.queries))].index(key)
+    page = " ".join(explain(world, answers(world), (key,)).split())
+    values = record.fitted["constants"]
+    assert f"damping {values['damping']:g}, gamma {values['gamma']:g}" in page
+    assert f"chosen by evidence_f1 on {record.posts['tune']} posts" in page
+    final = next(own for own in sheet.predictions if own.config == FULL.name)
+    places = {uid: at for at, uid in enumerate(final.lists["graph"][place], start=1)}
+    outputs = gather(replace(world, gold=None), answers(world))
+    post, _ = world.query(key)
+    (query,) = selections((key,), world, sheet.queries)[0].queries
+    stages = of_model(
+        world, query, outputs, "m", config=FULL, constants=Constants(**values)
+    )
+    wanted = [str(places[each.uid]) for each in post.sentences]
+    assert wanted in [[*column.cells] for column in stages.columns]
+
+
 def test_skip_empty_leaves_queries_without_a_k_out_of_the_metric() -> None:
     def reached(*, skip_empty: bool) -> list[float]:
         settings = grids(skip_empty=skip_empty, target_sensitivity=0.6)
@@ -311,8 +370,9 @@ def test_what_gates_have_to_say_is_said_once_for_those_that_share_one() -> None:
     world = dataset(posts=10, share=0.0)
     sheet = predict(world, answers(world))
     assert codes(sheet) == ["gate_undefined"] * 5
+    names = " and ".join(config.name for config in STANDARD if config.gate != "none")
     assert [finding.where for finding in sheet.findings] == [
-        f"m, + no-evidence gate and full, fold {fold}" for fold in range(5)
+        f"m, {names}, fold {fold}" for fold in range(5)
     ]
 
 

@@ -65,7 +65,7 @@ def predict(dataset: Dataset, answers: Answers) -> Sheet:
         gates=tuple(gate for each in decided for gate in fold_gates(each)),
         final_gates=_final(dataset, decided),
         leakage=tuple(leaks(dataset, asked, decided, gates.folds)),
-        findings=_noticed(dataset, asked, decided),
+        findings=tuple(_noticed(dataset, asked, decided)),
         missing=outputs.missing,
         stale=outputs.stale,
     )

@@ -25,7 +25,6 @@ from jobs.evidence_retrieval.explain.sentences import (
     shown_of,
 )
 from jobs.evidence_retrieval.explain.stated import stated_lines
-from jobs.evidence_retrieval.predicting.grids import constants_of
 from jobs.evidence_retrieval.predicting.questions import queries
 from jobs.evidence_retrieval.queries import Predictions
 from runner.job import Answers
@@ -103,20 +102,16 @@ def _predicted(
     dataset, model = run.dataset, headline.model
     configured = run.configured(model)
     last, _ = configured[-1]
-    constants = constants_of(
-        last, dataset.settings, run.sheet.gates, model=model, fold=query.fold
-    )
-    stages = of_model(
-        dataset, query, told.outputs, model, config=last, constants=constants
-    )
+    stages = of_model(dataset, query, told.outputs, last, headline)
     shown = shown_of(headline, query.place)
     yield from _part("sentences")
     yield from sentence_lines(query, pool_of(query), stages, shown)
     yield from _part("gate")
     yield from gate_lines(configured, query)
-    yield from fitting_lines(dataset, run.sheet, model, query)
+    gates = run.gates(model, query.fold)
+    yield from fitting_lines(dataset, gates)
     yield from _part("shown")
-    yield from k_lines(configured, query, dataset.settings, run.sheet.gates)
+    yield from k_lines(configured, query, dataset.settings, gates)
     yield from _part("replies")
     answers = tuple(told.about(query, model))
     yield from reply_lines(dataset, query, answers)

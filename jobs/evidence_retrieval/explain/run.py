@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.predicting.gathering import gather
 from jobs.evidence_retrieval.predicting.outputs import Outputs
-from jobs.evidence_retrieval.queries import Predictions, Sheet
+from jobs.evidence_retrieval.queries import FoldGate, Predictions, Sheet
 from jobs.evidence_retrieval.reading import STAGES
 from runner.job import Answers
 from runner.task import Answer, Task
@@ -63,6 +63,14 @@ class Run:
             for each in self.sheet.predictions
             if (each.model, each.config) == (model, self.sheet.headline)
         )
+
+    def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
+        """What was fitted and chosen for a fold, by configuration."""
+        return {
+            gate.config: gate
+            for gate in self.sheet.gates
+            if (gate.model, gate.fold) == (model, fold)
+        }
 
     def configured(self, model: str) -> Sequence[tuple[Config, Predictions]]:
         """A model's predictions with their configurations, which no import has."""

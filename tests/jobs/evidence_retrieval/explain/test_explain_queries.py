@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -117,21 +118,44 @@ def test_gate_and_k_are_those_of_the_predictions(
             )
 
 
-def test_every_reason_for_a_k_leads_to_that_k(
-    world: Dataset, run: MemoryAnswers
-) -> None:
-    reasons = 0
-    for post in world.posts[:8]:
-        page = explain(world, run, tuple(f"{post.id}/A.{n}" for n in (1, 2, 3)))
-        flat = re.sub(r"\s+", " ", page)
-        for k, mass, low, high in re.findall(
-            r"K (\d+): [\d.]+ of the mass is in the first (\d+); at least (\d+), "
-            r"at most (\d+) of",
-            flat,
-        ):
-            assert int(k) == min(max(int(mass), int(low)), int(high))
-            reasons += 1
-    assert reasons > 3 * 8
+@pytest.mark.parametrize(
+    "grids", [{}, {"gamma_grid": (0.6, 0.8)}, {"gamma_grid": (0.5,)}]
+)
+def test_every_reason_for_a_k_leads_to_that_k(grids: dict[str, Any]) -> None:
+    asked = dataset(**grids)
+    items = tuple(f"{post.id}/A.{n}" for post in asked.posts[:8] for n in (1, 2, 3))
+    page = explain(asked, answers(asked), items)
+    reasons = re.findall(
+        r"K (\d+): ([\d.]+) of the mass is in the first (\d+); at least (\d+), "
+        r"at most (\d+) of",
+        re.sub(r"\s+", " ", page),
+    )
+    for k, _, mass, low, high in reasons:
+        assert int(k) == min(max(int(mass), int(low)), int(high))
+    shares = {float(own[1]) for own in reasons}
+    assert shares <= set(grids.get("gamma_grid", (0.9, 0.95)))
+    assert len(reasons) > len(items)
+    chose = " chose gamma 0." in page
+    assert chose == (len(grids.get("gamma_grid", ())) > 1)
+
+
+def test_constants_that_a_fold_chose_are_told_and_places_are_by_them() -> None:
+    asked = dataset(damping_grid=(0.05, 0.9), gamma_grid=(0.6, 0.8))
+    made = answers(asked)
+    sheet = predict(asked, made)
+    (own,) = (each for each in sheet.predictions if each.config == "full")
+    for place in (9, 10, 40):
+        told = parts(explain(asked, made, (sheet.queries.key(place),)))
+        text = re.sub(r"\s+", " ", " ".join(told["gate"]))
+        fold = sheet.queries.folds[sheet.queries.fold[place]]
+        (gate,) = (g for g in sheet.gates if (g.config, g.fold) == ("full", fold))
+        chosen = gate.fitted["constants"]
+        assert f"full: fold {fold} chose damping {chosen['damping']:g}" in text
+        uids = own.lists["graph"][place]
+        rows = told["sentences"][1:-2:2]
+        shown = {row.split()[0]: row.removesuffix("yes").split()[-1] for row in rows}
+        for rank, uid in enumerate(uids, start=1):
+            assert shown[str(int(uid.rpartition("_")[2]) + 1)] == str(rank)
 
 
 def test_sentences_stand_in_document_order_with_gold_score_and_place(

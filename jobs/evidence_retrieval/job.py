@@ -6,7 +6,7 @@ libraries that `siftlog jobs` and a run's first call must not wait for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.evidence_retrieval import asking, baseline, load, plan, preparing, reading
 from jobs.evidence_retrieval.dataset import Dataset
@@ -82,13 +82,13 @@ class EvidenceRetrieval(Job):
     def explain(
         self,
         dataset: Dataset,
-        families: Iterable[tuple[Answer, ...]] | None,
+        answers: Answers | None,
         items: tuple[str, ...],
     ) -> str:
         """Everything about a query: sentences, scores by stage, gate, K and gold."""
         from jobs.evidence_retrieval.explain import explain  # noqa: PLC0415 - see above
 
-        return explain(dataset, families, items)
+        return explain(dataset, answers, items)
 
 
 job = EvidenceRetrieval()

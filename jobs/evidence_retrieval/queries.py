@@ -85,10 +85,13 @@ class FoldGate:
     config: str
     fold: str
     posts: Mapping[str, int]  #: of "fit", "tune" and "test"
-    tau_neg: float | None  #: None: the gate could not be fitted
+    tau_neg: float | None  #: None: the gate could not be fitted, or there is none
     tau_pos: float | None
-    on_tune: Mapping[str, float | None]  #: what the thresholds reached there
-    fitted: Mapping[str, Any]  #: coefficients, knots: plain JSON, for gate_fold_<k>
+    on_tune: Mapping[str, float | None]
+    """What the thresholds reached there, and what a grid was chosen by."""
+    fitted: Mapping[str, Any]
+    """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
+    has_gate: bool = True  #: False: constants were chosen from grids and no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,6 +198,7 @@ class Selected:
 
     recall: Floats  #: (Q,) NaN without gold
     precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown
+    f1: Floats  #: (Q,) harmonic mean of both, 2 hits / (shown + gold); or NaN
     shown: Ints  #: (Q,) K, cut at the list's end
 
 
@@ -215,6 +216,11 @@ def select(found: Hits, k: Ints) -> Selected:
     return Selected(
         recall=quotient(right, found.relevant),
         precision=np.nan_to_num(quotient(right, shown)),
+        f1=np.where(
+            found.relevant > 0,
+            quotient(2 * right, shown + found.relevant),
+            np.nan,
+        ),
         shown=shown,
     )
 

@@ -131,7 +131,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         settings = scoring.effective_settings(job, folder, typed)
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
-        text(_explainer(job)(dataset, answers.families(), tuple(items)))
+        text(_explainer(job)(dataset, answers, tuple(items)))
     return DONE
 
 

@@ -60,7 +60,7 @@ def deep_checks(
         fit_all: how all of them are.
     """
     chance = np.random.default_rng(folds.seed)
-    for own in splits(folds, rows, y):
+    for own in splits(folds, rows.posts, y):
         at = f"{where}, fold {own.fold}"
         test = rows_of(rows, own.test)
         before = fit_one(spec, rows, y, own)
@@ -106,7 +106,7 @@ def _after_shuffle(where: str, rows: Rows, y: Ints, found: Nested) -> Iterator[F
 
 def _split(fold: str, rows: Rows, y: Ints, folds: Folds) -> Split:
     """The split of one fold, made again from what is given."""
-    return next(own for own in splits(folds, rows, y) if own.fold == fold)
+    return next(own for own in splits(folds, rows.posts, y) if own.fold == fold)
 
 
 def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:

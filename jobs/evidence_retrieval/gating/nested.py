@@ -59,10 +59,16 @@ class Nested:
     folds: tuple[FoldResult, ...]
 
 
-def splits(folds: Folds, rows: Rows, y: Ints) -> Iterator[Split]:
-    """The split of each fold; the posts with gold are those that can be learnt from."""
+def splits(folds: Folds, posts: Sequence[str], y: Ints) -> Iterator[Split]:
+    """The split of each fold; the posts with gold are those that can be learnt from.
+
+    Args:
+        folds: of the posts.
+        posts: that of each row.
+        y: 1, 0 or UNKNOWN a row.
+    """
     judged = sorted(
-        {post for post, own in zip(rows.posts, y.tolist(), strict=True) if own >= 0}
+        {post for post, own in zip(posts, y.tolist(), strict=True) if own >= 0}
     )
     for name in folds.names:
         yield split(
@@ -85,7 +91,7 @@ def nested(spec: GateSpec, rows: Rows, y: Ints, folds: Folds) -> Nested:
     """
     raw, probability = np.full((2, len(rows)), np.nan)
     results = []
-    for own in splits(folds, rows, y):
+    for own in splits(folds, rows.posts, y):
         result = fit_fold(spec, rows, y, own)
         test = rows_of(rows, own.test)
         raw[test], probability[test] = asked(result.gate, rows.where(test))

@@ -134,6 +134,7 @@ def _unfitted(
         gate.fold
         for gate in gates
         if (gate.model, gate.config) == (prediction.model, prediction.config)
+        and gate.has_gate
         and gate.tau_neg is None
     }
     places = [i for i, name in enumerate(queries.folds) if name in names]

@@ -10,19 +10,26 @@ from dataclasses import dataclass
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.classifier import CannotFitError
 from jobs.evidence_retrieval.gating.gate import (
+    FittedGate,
     GateSpec,
     Labelled,
     fit_final,
     spec_of,
 )
-from jobs.evidence_retrieval.gating.nested import Folds, Nested, asked, nested
+from jobs.evidence_retrieval.gating.nested import (
+    FoldResult,
+    Folds,
+    Nested,
+    asked,
+    nested,
+)
 from jobs.evidence_retrieval.gating.stored import StoredGate
-from jobs.evidence_retrieval.gating.thresholds import Thresholds
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.columns import ModelColumns
+from jobs.evidence_retrieval.predicting.grids import Constants
 from jobs.evidence_retrieval.predicting.questions import folds_of
 from jobs.evidence_retrieval.predicting.rows import GateRows, gate_rows
-from jobs.evidence_retrieval.predicting.steps import Chain, path
+from jobs.evidence_retrieval.predicting.steps import path
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.metrics.columns import Ints
 
@@ -37,14 +44,16 @@ class Gated:
     result: Nested
     applied: StoredGate | None = None  #: that was used instead of fitting one
 
-    def thresholds(self, fold: str | None) -> Thresholds | None:
-        """Those of a fold; None where there is no gate."""
+    def fitted(self, fold: str | None) -> FoldResult | None:
+        """What was fitted for a fold; None where nothing was to be."""
+        return next((own for own in self.result.folds if own.split.fold == fold), None)
+
+    def gate(self, fold: str | None) -> FittedGate | None:
+        """That which judges a fold; None where it has none."""
         if self.applied is not None:
-            return self.applied.gate.thresholds
-        for own in self.result.folds:
-            if own.split.fold == fold and own.gate is not None:
-                return own.gate.thresholds
-        return None
+            return self.applied.gate
+        own = self.fitted(fold)
+        return None if own is None else own.gate
 
 
 class Gates:
@@ -59,24 +68,33 @@ class Gates:
             seed=dataset.settings.seed,
             tune_fraction=dataset.settings.tune_fraction,
         )
-        self._rows: dict[tuple[str, Chain, GateSpec], GateRows] = {}
-        self._fitted: dict[tuple[str, Chain, GateSpec], Nested] = {}
+        self._made: dict[object, Gated] = {}
 
-    def of(self, model: str, columns: ModelColumns, config: Config) -> Gated | None:
-        """The gate of a configuration; None where it has none."""
+    def of(
+        self, model: str, columns: ModelColumns, config: Config, constants: Constants
+    ) -> Gated | None:
+        """The gate of a configuration under some constants; None where it has none.
+
+        The same object where configurations share it.
+        """
         spec = spec_of(config, self._dataset.settings)
         if spec is None:
             return None
-        chain = path(config)[-1]
-        key = (model, chain, spec)
-        if key not in self._rows:
-            self._rows[key] = gate_rows(
+        chain = path(config, constants)[-1]
+        # a stored gate belongs to one configuration by its name
+        named = config.name if self._dataset.gates else ""
+        key = (model, chain, spec, config.is_fitted, named)
+        if key not in self._made:
+            of = gate_rows(
                 self._queries,
                 columns,
                 columns.steps[chain],
                 needs_statement=spec.kind == "passthrough",
             )
-        of = self._rows[key]
+            self._made[key] = self._gate(spec, of, model, config)
+        return self._made[key]
+
+    def _gate(self, spec: GateSpec, of: GateRows, model: str, config: Config) -> Gated:
         y = of.taken(self._queries.y)
         stored = self._stored(model, config)
         if stored is not None and stored.gate.names == of.rows.names:
@@ -85,10 +103,9 @@ class Gates:
             return Gated(spec=spec, of=of, y=y, result=result, applied=stored)
         if self._dataset.gates or not config.is_fitted or not self._queries.folds:
             result = Nested(raw=of.rows.stated, probability=of.rows.stated, folds=())
-            return Gated(spec=spec, of=of, y=y, result=result)
-        if key not in self._fitted:
-            self._fitted[key] = nested(spec, of.rows, y, self.folds)
-        return Gated(spec=spec, of=of, y=y, result=self._fitted[key])
+        else:
+            result = nested(spec, of.rows, y, self.folds)
+        return Gated(spec=spec, of=of, y=y, result=result)
 
     def _stored(self, model: str, config: Config) -> StoredGate | None:
         return next(

@@ -10,6 +10,7 @@ import numpy as np
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.columns import ModelColumns
 from jobs.evidence_retrieval.predicting.gated import Gated
+from jobs.evidence_retrieval.predicting.grids import Constants
 from jobs.evidence_retrieval.predicting.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predicting.selection import selection
 from jobs.evidence_retrieval.predicting.steps import path
@@ -36,13 +37,14 @@ def predictions(
     settings: Settings,
     *,
     config: Config,
+    constants: Constants,
     model: str,
     columns: ModelColumns,
     subject: SubjectOutputs,
     gated: Gated | None,
 ) -> Predictions:
     """All queries under one configuration; gold is looked at for `status` alone."""
-    steps = [columns.steps[chain] for chain in path(config)]
+    steps = [columns.steps[chain] for chain in path(config, constants)]
     last = steps[-1]
     raw, probability = _probabilities(queries, settings, gated)
     score = _empty_as_zero(last.shape[0].copy(), queries, settings)
@@ -50,7 +52,7 @@ def predictions(
     if gated is not None and config.three_state:
         tau_neg, tau_pos = _taus(queries, gated)
         state = _states(probability, tau_neg, tau_pos, gated)
-    chosen = selection(config, settings, last.scores, state)
+    chosen = selection(config, settings, last.scores, state, constants.gamma)
     fallen = int(np.count_nonzero(~np.array(last.known) & (queries.pool > 1)))
     counts = Counter(subject.counts)
     if fallen:
@@ -102,9 +104,9 @@ def _empty_as_zero(column: Floats, queries: Queries, settings: Settings) -> Floa
 def _taus(queries: Queries, gated: Gated) -> tuple[Floats, Floats]:
     """The thresholds of each query's fold; NaN where that has no gate."""
     names = (*queries.folds, None)  # the last one is that of UNKNOWN, which is -1
-    found = [gated.thresholds(name) for name in names]
-    neg = [np.nan if taus is None else taus.tau_neg for taus in found]
-    pos = [np.nan if taus is None else taus.tau_pos for taus in found]
+    found = [gated.gate(name) for name in names]
+    neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in found]
+    pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in found]
     return np.array(neg)[queries.fold], np.array(pos)[queries.fold]
 
 

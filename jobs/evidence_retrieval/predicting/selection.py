@@ -36,6 +36,7 @@ def selection(
     settings: Settings,
     scores: Sequence[Floats],
     states: States | None,
+    gamma: float | None = None,
 ) -> Selection:
     """The K of each query.
 
@@ -44,6 +45,7 @@ def selection(
         settings: of the mass rule.
         scores: of the last step, by query.
         states: of the queries; without one, the rule of UNCERTAIN is everybody's.
+        gamma: instead of the states' own, where a grid gave one.
     """
     if config.dynamic_k != MASS:
         named = config.dynamic_k.removeprefix("fixed:")
@@ -56,12 +58,13 @@ def selection(
         held = held_mass(
             own, scale=settings.k_scale, temperature=settings.k_temperature
         )
-        rule = _rule(-1 if states is None else int(states[i]))
-        k[i] = selected_k(held, rule)
-        for row, gamma in enumerate(gammas):
-            swept[row, i] = selected_k(held, rule, gamma)
+        rule = rule_of(-1 if states is None else int(states[i]))
+        k[i] = selected_k(held, rule, gamma)
+        for row, other in enumerate(gammas):
+            swept[row, i] = selected_k(held, rule, other)
     return Selection(k=k, rule="K", sweep=dict(zip(gammas, swept, strict=True)))
 
 
-def _rule(state: int) -> KRule | None:
+def rule_of(state: int) -> KRule | None:
+    """The mass rule of a query by its state, UNKNOWN where it has none."""
     return UNCERTAIN if state < 0 else RULES[STATES[state]]

@@ -6,25 +6,26 @@ changed label of a test post cannot reach a ranking, a feature or a probability 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.gating.stored import encode, gate_json
-from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.gating.stored import encode
 from jobs.evidence_retrieval.predicting.columns import columns
-from jobs.evidence_retrieval.predicting.gated import Gated, Gates, final_gate
+from jobs.evidence_retrieval.predicting.deciding import Decided, decide, fold_gates
+from jobs.evidence_retrieval.predicting.gated import Gates, final_gate
 from jobs.evidence_retrieval.predicting.gathering import gather
+from jobs.evidence_retrieval.predicting.grids import needed
 from jobs.evidence_retrieval.predicting.leaks import leaks
 from jobs.evidence_retrieval.predicting.noticed import (
     gate_findings,
+    grid_findings,
     seen_posts,
     sweep_findings,
 )
-from jobs.evidence_retrieval.predicting.predictions import predictions
 from jobs.evidence_retrieval.predicting.questions import queries
 from jobs.evidence_retrieval.predicting.steps import path
-from jobs.evidence_retrieval.queries import FoldGate, Predictions, Sheet
+from jobs.evidence_retrieval.queries import Queries, Sheet
 from runner.job import Answers
 from runner.scorecard import Finding
 
@@ -33,76 +34,66 @@ def predict(dataset: Dataset, answers: Answers) -> Sheet:
     """What each model under each configuration says of every query."""
     blind = replace(dataset, gold=None)
     outputs = gather(blind, answers)
-    chains = (chain for config in dataset.configs for chain in path(config))
+    settings = dataset.settings
+    chains = (
+        chain
+        for config in dataset.configs
+        for constants in needed(config, settings)
+        for chain in path(config, constants)
+    )
     by_model = columns(blind, outputs, chains)
     asked = queries(dataset)
     gates = Gates(dataset, asked)
-    found: list[Predictions] = []
-    fitted: list[tuple[str, Config, Gated]] = []
-    noticed: list[Finding] = []
-    for model, own in by_model.items():
-        for config in dataset.configs:
-            gated = gates.of(model, own, config)
-            made = predictions(
-                asked,
-                dataset.settings,
-                config=config,
-                model=model,
-                columns=own,
-                subject=outputs.subjects[model],
-                gated=gated,
-            )
-            found.append(made)
-            noticed += sweep_findings(made)
-            if gated is None:
-                continue
-            fitted.append((model, config, gated))
-            noticed += gate_findings(model, config, gated, may_fit=not dataset.gates)
-            noticed += seen_posts(model, config, gated, asked)
+    decided = [
+        decide(
+            dataset,
+            asked,
+            config,
+            model=model,
+            columns=own,
+            subject=outputs.subjects[model],
+            gates=gates,
+        )
+        for model, own in by_model.items()
+        for config in dataset.configs
+    ]
     return Sheet(
         queries=asked,
-        predictions=tuple(found),
+        predictions=tuple(each.predictions for each in decided),
         headline=dataset.configs[-1].name,
         models=answers.models,
-        gates=tuple(fold_gates(fitted)),
-        final_gates=_final(dataset, fitted),
-        leakage=tuple(leaks(dataset, asked, found, fitted, gates.folds)),
-        findings=tuple(noticed),
+        gates=tuple(gate for each in decided for gate in fold_gates(each)),
+        final_gates=_final(dataset, decided),
+        leakage=tuple(leaks(dataset, asked, decided, gates.folds)),
+        findings=tuple(_noticed(dataset, asked, decided)),
         missing=outputs.missing,
         stale=outputs.stale,
     )
 
 
-def fold_gates(fitted: Iterable[tuple[str, Config, Gated]]) -> Iterable[FoldGate]:
-    """What was fitted for each fold of each model and configuration."""
-    for model, config, gated in fitted:
-        for own in gated.result.folds:
-            taus = None if own.gate is None else own.gate.thresholds
-            yield FoldGate(
-                model=model,
-                config=config.name,
-                fold=own.split.fold,
-                posts={
-                    "fit": len(own.split.fit),
-                    "tune": len(own.split.tune),
-                    "test": len(own.split.test),
-                },
-                tau_neg=None if taus is None else taus.tau_neg,
-                tau_pos=None if taus is None else taus.tau_pos,
-                on_tune=own.on_tune,
-                fitted={"undefined": own.reason}
-                if own.gate is None
-                else gate_json(own.gate),
-            )
+def _noticed(
+    dataset: Dataset, asked: Queries, decided: Iterable[Decided]
+) -> Iterator[Finding]:
+    sharing: dict[tuple[int, ...], list[Decided]] = {}
+    for each in decided:
+        yield from sweep_findings(each.predictions)
+        yield from grid_findings(each)
+        if each.gates:
+            yield from seen_posts(each, asked)
+            key = tuple(map(id, (*each.gates.values(), *each.fitted)))
+            sharing.setdefault(key, []).append(each)
+    for alike in sharing.values():
+        yield from gate_findings(alike, may_fit=not dataset.gates)
 
 
-def _final(dataset: Dataset, fitted: Iterable[tuple[str, Config, Gated]]) -> str:
+def _final(dataset: Dataset, decided: Iterable[Decided]) -> str:
     """The text of gate_final.json, where one was asked for."""
     if not dataset.settings.final_gate:
         return ""
     stored = (
-        final_gate(model, config, gated)
-        for model, config, gated in fitted
-        if config.is_fitted
+        final_gate(each.predictions.model, each.config, gated)
+        for each in decided
+        for gated in each.gates.values()
+        if each.config.is_fitted
     )
     return encode(own for own in stored if own is not None)

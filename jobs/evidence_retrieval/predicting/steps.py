@@ -8,35 +8,43 @@ stage that of bm25: a ranking is always a permutation of the pool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from jobs.evidence_retrieval.pipeline import Config, GraphMethod, Reranker
+from jobs.evidence_retrieval.predicting.grids import CONSTANTS, Constants
 from jobs.evidence_retrieval.predicting.merging import Assessed, merge, merged_order
 from jobs.evidence_retrieval.predicting.outputs import Outputs, SubjectOutputs
 from jobs.evidence_retrieval.predicting.pool import Pool
 from jobs.evidence_retrieval.stages.fusion import RRF, reciprocal_ranks
-from jobs.evidence_retrieval.stages.graph import Method, spread, start
+from jobs.evidence_retrieval.stages.graph import DAMPING, Method, spread, start
 from jobs.evidence_retrieval.stages.ordering import DECIMALS, ranked, shuffled
 from jobs.metrics.columns import Bools, Floats
 
 Order: TypeAlias = tuple[int, ...]
-Chain: TypeAlias = tuple[tuple[str, ...], Reranker, GraphMethod]
-"""The part of a configuration that decides its ranking: a step with all before it."""
-
 RETRIEVER, RERANKED, GRAPH = "retriever", "reranked", "graph"
 
 
-def path(config: Config) -> tuple[Chain, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What decides a ranking: a step with all before it."""
+
+    first_stage: tuple[str, ...]
+    rerank: Reranker = "none"
+    graph: GraphMethod = "none"
+    rrf_k: int = RRF
+    damping: float = DAMPING
+
+
+def path(config: Config, constants: Constants = CONSTANTS) -> tuple[Chain, ...]:
     """The steps of a configuration, the last of which a reader sees."""
-    chain: Chain = (config.first_stage, config.rerank, config.graph)
-    steps: list[Chain] = [(config.first_stage, "none", "none")]
+    steps = [Chain(first_stage=config.first_stage, rrf_k=constants.rrf_k)]
     if config.rerank != "none":
-        steps.append((config.first_stage, config.rerank, "none"))
+        steps.append(replace(steps[-1], rerank=config.rerank))
     if config.graph != "none":
-        steps.append(chain)
+        steps.append(replace(steps[-1], graph=config.graph, damping=constants.damping))
     return tuple(steps)
 
 
@@ -83,14 +91,14 @@ class Steps:
         return self._made[chain]
 
     def _make(self, chain: Chain) -> Step:
-        first_stage, reranker, method = chain
-        if method != "none":
-            return self._spread(self.at((first_stage, reranker, "none")), method)
-        if reranker != "none":
-            return self._rerank(self.at((first_stage, "none", "none")), reranker)
-        return self._start(first_stage)
+        if chain.graph != "none":
+            before = self.at(replace(chain, graph="none", damping=DAMPING))
+            return self._spread(before, chain.graph, chain.damping)
+        if chain.rerank != "none":
+            return self._rerank(self.at(replace(chain, rerank="none")), chain.rerank)
+        return self._start(chain.first_stage, chain.rrf_k)
 
-    def _start(self, sources: tuple[str, ...]) -> Step:
+    def _start(self, sources: tuple[str, ...], rrf_k: int) -> Step:
         columns: list[_Column | None] = []
         for column in range(len(self._pool.keys)):
             each = [self._source(name, column) for name in sources]
@@ -100,7 +108,7 @@ class Steps:
             elif len(found) == 1:
                 columns.append(found[0])
             else:
-                columns.append(self._fused([order for _, order in found], RRF))
+                columns.append(self._fused([order for _, order in found], rrf_k))
         return self._step(RETRIEVER, columns, self._lexical)
 
     def _rerank(self, before: Step, reranker: Reranker) -> Step:
@@ -113,12 +121,12 @@ class Steps:
         ]
         return self._step(RERANKED, columns, behind)
 
-    def _spread(self, incoming: Step, method: Method) -> Step:
+    def _spread(self, incoming: Step, method: Method, damping: float) -> Step:
         if not len(self._pool):
             scores = incoming.scores
         else:
             shares = np.column_stack([start(own) for own in incoming.scores.T])
-            flowed = spread(self._pool.weights, shares, method)
+            flowed = spread(self._pool.weights, shares, method, damping)
             scores = np.round(flowed, DECIMALS)
         return Step(
             name=GRAPH,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,11 @@ def test_a_fold_whose_gate_could_not_be_fitted_is_left_out_of_the_gate() -> None
     block = block_of(sheet.queries, sheet.predictions[0], settings(), (gate,))
     assert block.gated is not None
     assert block.gated.rows.tolist() == [0, 1, 2, 3]
+    # a record of what was chosen from a grid, for a configuration without a gate
+    chosen = replace(gate, has_gate=False)
+    block = block_of(sheet.queries, sheet.predictions[0], settings(), (chosen,))
+    assert block.gated is not None
+    assert len(block.gated.rows) == 8
 
 
 def test_criteria_stand_in_natural_order_and_one_class_is_undefined() -> None:

@@ -37,8 +37,9 @@ def test_selecting_is_counting_by_hand(
         assert found.precision[i] == (right / len(taken) if taken else 0.0)
         if wanted:
             assert found.recall[i] == right / len(wanted)
+            assert found.f1[i] == 2 * right / (len(taken) + len(wanted))
         else:
-            assert np.isnan(found.recall[i])
+            assert np.isnan([found.recall[i], found.f1[i]]).all()
 
 
 def test_a_negative_k_is_refused_by_its_place() -> None:

@@ -71,7 +71,7 @@ def test_a_scramble_of_test_gold_changes_no_byte_of_the_fold(
     rows, y, folds = world()
     spec = replace(SPEC, kind=kind, calibration=calibration)  # type: ignore[arg-type]
     before = nested(spec, rows, y, folds)
-    for place, own in enumerate(splits(folds, rows, y)):
+    for place, own in enumerate(splits(folds, rows.posts, y)):
         test = np.flatnonzero(rows_of(rows, own.test))
         scrambled = y.copy()
         scrambled[test] = 1 - y[test]
@@ -84,7 +84,7 @@ def test_a_scramble_of_test_gold_changes_no_byte_of_the_fold(
 
 def test_without_the_test_posts_the_same_is_fitted() -> None:
     rows, y, folds = world()
-    for own in splits(folds, rows, y):
+    for own in splits(folds, rows.posts, y):
         kept = ~rows_of(rows, own.test)
         with_them = fit_fold(SPEC, rows, y, own)
         without = fit_fold(SPEC, rows.where(kept), y[kept], own)
@@ -94,7 +94,7 @@ def test_without_the_test_posts_the_same_is_fitted() -> None:
 
 def test_tuning_gold_reaches_the_thresholds_and_nothing_else() -> None:
     rows, y, folds = world()
-    own = next(iter(splits(folds, rows, y)))
+    own = next(iter(splits(folds, rows.posts, y)))
     tune = rows_of(rows, own.tune)
     turned = np.where(tune, 1 - y, y)
     one, other = fit_fold(SPEC, rows, y, own), fit_fold(SPEC, rows, turned, own)
@@ -139,7 +139,7 @@ def test_one_class_to_learn_from_leaves_the_fold_without_a_gate() -> None:
 
 def test_no_positive_to_tune_on_leaves_everybody_uncertain() -> None:
     rows, y, folds = world()
-    own = next(iter(splits(folds, rows, y)))
+    own = next(iter(splits(folds, rows.posts, y)))
     y = np.where(rows_of(rows, own.tune), 0, y)
     result = fit_fold(SPEC, rows, y, own)
     assert result.gate is not None

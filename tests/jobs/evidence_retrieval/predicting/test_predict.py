@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Sheet
 from jobs.metrics import auroc
 from jobs.testing import MemoryAnswers
+from tests.jobs.evidence_retrieval.said import codes, fingerprint
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset, post
 
 FULL = (STANDARD[-1],)
@@ -31,29 +31,6 @@ def of(sheet: Sheet, config: str, model: str = "m") -> Predictions:
         if (each.model, each.config) == (model, config)
     )
     return found
-
-
-def codes(sheet: Sheet) -> list[str]:
-    return [each.code for each in (*sheet.findings, *sheet.leakage)]
-
-
-def fingerprint(sheet: Sheet, keys: Iterable[str] | None = None) -> dict[str, object]:
-    """Everything said of each query, by its key, to the byte."""
-    wanted = None if keys is None else frozenset(keys)
-    said: dict[str, object] = {}
-    for found in sheet.predictions:
-        columns = (
-            *(found.prob_raw, found.prob, found.score),
-            *(found.tau_neg, found.tau_pos, found.state, found.k),
-        )
-        for i in range(len(sheet.queries)):
-            key = sheet.queries.key(i)
-            if wanted is None or key in wanted:
-                said[f"{found.model} {found.config} {key}"] = (
-                    *(None if each is None else each[i].tobytes() for each in columns),
-                    *(tuple(lists[i]) for lists in found.lists.values()),
-                )
-    return said
 
 
 def test_the_standard_configurations_end_to_end() -> None:
@@ -131,7 +108,7 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 HASHED = """
 import hashlib
-from tests.jobs.evidence_retrieval.predicting.test_predict import fingerprint
+from tests.jobs.evidence_retrieval.said import fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
 from jobs.evidence_retrieval.predicting import predict
 world = dataset(posts=15, deep_checks=True)
@@ -239,7 +216,7 @@ def test_without_gold_everything_is_predicted_and_nothing_fitted() -> None:
     sheet = predict(replace(world, gold=None), answers(world))
     assert set(of(sheet, "full").status) == {"unjudged"}
     assert (sheet.gates, sheet.queries.folds, sheet.queries.gold) == ((), (), None)
-    assert codes(sheet).count("gate_undefined") == 2
+    assert codes(sheet).count("gate_undefined") == 1
     probability = of(sheet, "full").prob
     assert probability is not None
     assert np.isfinite(probability).all()

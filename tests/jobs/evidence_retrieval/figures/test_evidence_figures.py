@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval.figures import Gallery
 from jobs.evidence_retrieval.figures.shown import MOST_MODELS
+from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Predictions, Sheet
 from jobs.evidence_retrieval.scoring import score
 from jobs.metrics.calibration import reliability
@@ -27,7 +29,13 @@ from runner.figure import (
     Stack,
 )
 from runner.scorecard import Metric, Scorecard
-from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, full_sheet, small_sheet
+from tests.jobs.evidence_retrieval.sheets import (
+    MODEL,
+    dataset,
+    full_sheet,
+    settings,
+    small_sheet,
+)
 from tests.jobs.metrics.set_a import set_a
 
 WHOLE = [
@@ -111,6 +119,23 @@ def test_looking_twice_shows_the_same(
     card: Scorecard, figures: dict[str, Figure]
 ) -> None:
     assert tuple(card.figures) == tuple(figures.values())
+
+
+def test_nothing_is_made_for_figures_that_nobody_looks_at() -> None:
+    sheet = small_sheet([("p", "A.1"), ("q", "A.1")], y=[1, 0], prob=[0.9, 0.1])
+    results = measured(sheet, settings(boot_b=20))
+    looked: list[str] = []
+
+    class Watched(Results):
+        def __getattribute__(self, name: str) -> Any:
+            looked.append(name)
+            return super().__getattribute__(name)
+
+    parts = {each.name: getattr(results, each.name) for each in fields(results)}
+    gallery = Gallery(Watched(**parts))
+    assert looked == []
+    assert [figure.name for figure in gallery][:2] == ["roc", "precision-recall"]
+    assert "draws" in looked
 
 
 def test_a_small_curve_has_every_point_of_the_roc() -> None:

@@ -66,14 +66,10 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.importing.sheet import (  # noqa: PLC0415 - see above
-            given_sheet,
-        )
-        from jobs.evidence_retrieval.predicting import predict  # noqa: PLC0415
         from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
+        from jobs.evidence_retrieval.sheet import sheet_of  # noqa: PLC0415
 
-        sheet = given_sheet if answers.imported else predict
-        return score(dataset, sheet(dataset, answers))
+        return score(dataset, sheet_of(dataset, answers))
 
     @property
     def importer(self) -> Importer:

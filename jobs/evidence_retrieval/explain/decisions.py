@@ -22,7 +22,7 @@ from jobs.evidence_retrieval.explain.columns import (
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.grids import offered
+from jobs.evidence_retrieval.predicting.grids import constants_of
 from jobs.evidence_retrieval.predicting.selection import MASS, rule_of
 from jobs.evidence_retrieval.queries import (
     SCORED,
@@ -104,7 +104,7 @@ def k_lines(
     for config, predictions in own:
         shown = shown_of(predictions, query.place) or ()
         label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
-        gamma = _gamma(config, settings, gates.get(config.name))
+        gamma = constants_of(config, settings, gates.get(config.name)).gamma
         why = _why(config, predictions, query, settings, gamma)
         yield from hanging(label, f"K {len(shown)}: {why}")
         if shown:
@@ -148,17 +148,6 @@ def _choice(gate: FoldGate) -> Iterator[str]:
         return
     named = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
     yield f"fold {one_line(gate.fold)} chose {named} by {by}"
-
-
-def _gamma(config: Config, settings: Settings, gate: FoldGate | None) -> float | None:
-    """That of the configuration, or of its fold's choice; None: the state's own."""
-    constants = offered(config, settings)
-    if len(constants) == 1:
-        return constants[0].gamma
-    if gate is None or gate.on_tune[gate.fitted["chosen_by"]] is None:
-        return None
-    chosen: float | None = gate.fitted["constants"].get("gamma", constants[0].gamma)
-    return chosen
 
 
 def _why(

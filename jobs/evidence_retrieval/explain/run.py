@@ -9,13 +9,12 @@ from functools import cached_property
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.selection import Selection
-from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.predicting.gathering import gather
 from jobs.evidence_retrieval.predicting.outputs import Outputs
-from jobs.evidence_retrieval.queries import FoldGate, Predictions, Sheet
+from jobs.evidence_retrieval.queries import FoldGate, Predictions
 from jobs.evidence_retrieval.reading import STAGES
+from jobs.evidence_retrieval.sheet import sheet_of
 from runner.job import Answers
 from runner.task import Answer, Task
 
@@ -53,8 +52,7 @@ class Run:
         self.dataset = dataset
         self.is_imported = answers.imported
         # gates are fitted on all posts, so that one query needs every answer
-        make = given_sheet if answers.imported else predict
-        self.sheet: Sheet = make(dataset, answers)
+        self.sheet = sheet_of(dataset, answers)
 
     def headline(self, model: str) -> Predictions:
         """What tables speak of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 
@@ -63,16 +63,12 @@ def needed(config: Config, settings: Settings) -> tuple[Constants, ...]:
 
 
 def constants_of(
-    config: Config,
-    settings: Settings,
-    gates: Iterable[FoldGate],
-    *,
-    model: str,
-    fold: str | None,
+    config: Config, settings: Settings, gate: FoldGate | None
 ) -> Constants:
-    """What the queries of a fold went by, from the record of it."""
+    """What the queries of a fold went by, from the record of it, if there is one."""
     holding = standing(offered(config, settings))
-    for gate in gates:
-        if (gate.model, gate.config, gate.fold) == (model, config.name, fold):
-            return replace(holding, **gate.fitted.get("constants", {}))
-    return holding
+    return (
+        holding
+        if gate is None
+        else replace(holding, **gate.fitted.get("constants", {}))
+    )

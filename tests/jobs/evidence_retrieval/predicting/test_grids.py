@@ -271,13 +271,9 @@ def test_the_record_tells_what_a_query_went_by(world: Dataset, sheet: Sheet) -> 
         if config.name != record.config:
             continue
 
-        def by(fold: str | None, config: Config = config) -> Constants:
-            return constants_of(
-                config, world.settings, sheet.gates, model="m", fold=fold
-            )
-
-        assert by(record.fold) == Constants(**record.fitted["constants"])
-        assert by(None) == plain
+        chosen = Constants(**record.fitted["constants"])
+        assert constants_of(config, world.settings, record) == chosen
+        assert constants_of(config, world.settings, None) == plain
 
 
 def test_a_page_about_a_query_shows_the_ranking_that_its_fold_chose(
@@ -292,16 +288,14 @@ def test_a_page_about_a_query_shows_the_ranking_that_its_fold_chose(
     place = [sheet.queries.key(i) for i in range(len(sheet.queries))].index(key)
     page = " ".join(explain(world, answers(world), (key,)).split())
     values = record.fitted["constants"]
-    assert f"damping {values['damping']:g}, gamma {values['gamma']:g}" in page
-    assert f"chosen by evidence_f1 on {record.posts['tune']} posts" in page
+    chosen = f"damping {values['damping']:g}, gamma {values['gamma']:g}"
+    assert f"{chosen} by evidence_f1" in page
     final = next(own for own in sheet.predictions if own.config == FULL.name)
     places = {uid: at for at, uid in enumerate(final.lists["graph"][place], start=1)}
     outputs = gather(replace(world, gold=None), answers(world))
     post, _ = world.query(key)
     (query,) = selections((key,), world, sheet.queries)[0].queries
-    stages = of_model(
-        world, query, outputs, "m", config=FULL, constants=Constants(**values)
-    )
+    stages = of_model(world, query, outputs, FULL, final)
     wanted = [str(places[each.uid]) for each in post.sentences]
     assert wanted in [[*column.cells] for column in stages.columns]
 

@@ -52,13 +52,8 @@ def _roc(found: _Found, shown: Shown) -> Figure:
         caption="Share of the queries with evidence that are found, against the share "
         "of the queries without that are called so, over every threshold. Bands: "
         f"{shown.drawn}, at each false positive rate. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="false positive rate", lo=0, hi=1),
-                y=Axis(label="true positive rate (sensitivity)", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
+        panels=_square(
+            "false positive rate", "true positive rate (sensitivity)", marks
         ),
     )
 
@@ -92,15 +87,19 @@ def _precision_recall(found: _Found, shown: Shown) -> Figure:
         caption="Share of the queries called so that have evidence, against the share "
         "of the queries with evidence that are found, over every threshold. By chance "
         f"precision is the share with evidence, not 0.5. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="recall (sensitivity)", lo=0, hi=1),
-                y=Axis(label="precision", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
-        ),
+        panels=_square("recall (sensitivity)", "precision", marks),
     )
+
+
+def _square(x: str, y: str, marks: Sequence[Mark]) -> tuple[Panel]:
+    """The one panel of two rates."""
+    panel = Panel(
+        x=Axis(label=x, lo=0, hi=1),
+        y=Axis(label=y, lo=0, hi=1),
+        marks=tuple(marks),
+        square=True,
+    )
+    return (panel,)
 
 
 def _label(model: Model, path: str, name: str) -> str:

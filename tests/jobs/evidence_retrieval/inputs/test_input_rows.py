@@ -28,9 +28,7 @@ BOM = b"\xef\xbb\xbf"
 CELLS = st.text(st.characters(codec="utf-8"), max_size=12)
 AB = ("a", "b")
 
-relaxed = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def write(folder: Path, data: bytes, name: str = "rows.csv") -> Path:

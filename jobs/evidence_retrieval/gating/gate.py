@@ -53,13 +53,18 @@ def spec_of(config: Config, settings: Settings) -> GateSpec | None:
         calibration=config.calibration,
         c_grid=settings.c_grid,
         calibrate_on=settings.calibrate_on,
-        targets=Targets(
-            sensitivity=settings.target_sensitivity,
-            precision=settings.target_alert_precision,
-            min_alerts=settings.min_alerts,
-            bound=settings.target_bound,
-        ),
+        targets=targets_of(settings),
         edge=settings.gate_edge,
+    )
+
+
+def targets_of(settings: Settings) -> Targets:
+    """What thresholds must reach by the settings."""
+    return Targets(
+        sensitivity=settings.target_sensitivity,
+        precision=settings.target_alert_precision,
+        min_alerts=settings.min_alerts,
+        bound=settings.target_bound,
     )
 
 

@@ -17,11 +17,10 @@ def documents(
     sheet: Sheet, findings: Iterable[Finding], places: Places
 ) -> Iterator[Artifact]:
     """`leakage.json`, `consistency.json`, and `gate_fold_<k>.json` for each fold."""
-    for name, own in (
-        ("leakage.json", sheet.leakage),
-        ("consistency.json", tuple(findings)),
-    ):
-        yield Artifact(name=name, text=as_text([asdict(finding) for finding in own]))
+    leaks = [asdict(own) for own in sheet.leak_checks]
+    yield Artifact(name="leakage.json", text=as_text(leaks))
+    contradictions = [asdict(finding) for finding in findings]
+    yield Artifact(name="consistency.json", text=as_text(contradictions))
     for model in sheet.models:
         gates: dict[str, list[FoldGate]] = {}
         for gate in sheet.gates:

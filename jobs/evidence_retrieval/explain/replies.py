@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     WIDTH,
-    counted,
     cut,
     hanging,
     one_line,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jobs.evidence_retrieval.artifacts.checks import checks_table
 from jobs.evidence_retrieval.artifacts.documents import documents
 from jobs.evidence_retrieval.artifacts.long import LongFiles
 from jobs.evidence_retrieval.artifacts.naming import Places
@@ -56,7 +57,7 @@ def score(
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
-        tables=(*tables, *long_files.tables()),
+        tables=(*tables, checks_table(sheet, contradictions), *long_files.tables()),
         findings=findings,
         artifacts=(
             *documents(sheet, (*sheet.findings, *contradictions), places),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
@@ -151,10 +152,18 @@ def _gap(gap: Gap) -> str:
 
 
 def _counts(results: Results, findings: Sequence[Finding]) -> str:
+    """How much was found, and whether leaks were looked for at all."""
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = sum(finding.severity == "warn" for finding in findings)
-    leaks = sum(f.severity == "error" for f in results.sheet.leakage)
+    sheet = results.sheet
+    leaks = sum(finding.severity == "error" for finding in sheet.leakage)
+    done = sum(not own.not_checked for own in sheet.leak_checks)
+    every = len(sheet.leak_checks)
+    leakage = f"{leaks} in {done} of {every} checks" if done else "not checked"
     sizes = "".join(
-        f"  {name} {number:,}" for name, number in results.sheet.sizes.items() if number
+        f"  {name} {number:,}" for name, number in sheet.sizes.items() if number
     )
-    return f"findings  {errors} errors  {warnings} warnings    leakage  {leaks}{sizes}"
+    return (
+        f"findings  {counted(errors, 'error')}  {counted(warnings, 'warning')}    "
+        f"leakage  {leakage}{sizes}"
+    )

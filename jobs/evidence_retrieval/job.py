@@ -50,6 +50,10 @@ class EvidenceRetrieval(Job):
         """Queries or posts in file order, for each kind of task that is asked."""
         return plan.plan(dataset)
 
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings or a configuration need."""
+        return frozenset(plan.wanted(dataset))
+
     def request(self, dataset: Dataset, task: Task) -> Request:
         """The request of a task."""
         return asking.request(dataset, task)

@@ -66,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_files_of_one_model_lie_at_the_top(folder: Path) -> None:
     names = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert names == {
+        "checks.csv",
         "comparison.csv",
         "consistency.json",
         "fold_sizes.csv",
@@ -246,10 +247,10 @@ def test_the_terminal_says_value_spread_interval_subset_and_target() -> None:
     assert "+-" in auroc
     assert "[" in auroc
     assert "all 12" in auroc
-    assert "target >= 0.85" in auroc
+    assert ">= 0.85" in auroc
     assert "recall@10" in text
     assert "states  NEG 2  UNCERTAIN" in text
-    assert "test/model: reranked - test/model: retriever   ndcg@10" in text
+    assert any(line.split()[:2] == ["reranked", "retriever"] for line in lines)
 
 
 def test_a_failed_target_is_told_and_is_no_finding() -> None:

@@ -294,6 +294,24 @@ def test_a_file_of_lists_is_clean_and_what_it_lacks_is_not_filled(
     assert not (runs[run].folder / "folds.csv").exists()
 
 
+def test_what_a_file_of_lists_has_nothing_for_is_said(
+    published: Mapping[str, Written],
+) -> None:
+    told = [
+        line.partition(": ")[2].partition(":")[0]
+        for line in published[LARGE].said.splitlines()
+        if line.startswith("not available")
+    ]
+    assert told == [
+        "gate, calibration and risk",
+        "states",
+        "dynamic K",
+        "gamma sweep",
+        "folds",
+        "posts",
+    ]
+
+
 @pytest.mark.parametrize(
     ("run", "total", "others"),
     [
@@ -337,6 +355,9 @@ def test_the_published_profile_also_counts_queries_without_evidence(
     assert metric["value"] == pytest.approx(0.08314317673378076, abs=1e-12)
     assert metric["n"] == 1490
     assert "denominator includes queries without evidence" in metric["definition"]
+    cut = {"mrr@5": 0.625952380952381, "map@5": 0.606309523809524}
+    values = {path: found[f"reranked.{path}"]["value"] for path in cut}
+    assert values == pytest.approx(cut, rel=0, abs=1e-12)
 
 
 def test_the_sample_separates_perfectly_and_its_spread_is_flagged(

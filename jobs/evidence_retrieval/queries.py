@@ -78,6 +78,14 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """The judged queries that a fold's thresholds were chosen by; none is tested."""
+
+    y: tuple[bool, ...]
+    p: tuple[float, ...]  #: calibrated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldGate:
     """What was fitted for the test posts of one fold, without seeing their gold."""
 
@@ -92,6 +100,7 @@ class FoldGate:
     fitted: Mapping[str, Any]
     """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
     has_gate: bool = True  #: False: constants were chosen from grids and no more
+    tuned: Tuned | None = None  #: None: no threshold was chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY
-from jobs.evidence_retrieval.artifacts.tables import COLUMNS
-from jobs.evidence_retrieval.queries import FoldGate, Sheet
+from jobs.evidence_retrieval.artifacts.metric_rows import COLUMNS
+from jobs.evidence_retrieval.queries import FoldGate, Sheet, Tuned
 from jobs.evidence_retrieval.scoring import score
 from jobs.metrics.trec import read_qrels, read_run
 from runner.records.scoring import _write_files
@@ -212,6 +212,7 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
         tau_pos=float("inf"),
         on_tune={"screening_sensitivity": 1.0, "neg_rate": 0.4},
         fitted={"knots": [0.0, 1.0]},
+        tuned=Tuned(y=(True, False, False), p=(0.95, 0.3, 0.02)),
     )
     own = sheet()
     whole = Sheet(
@@ -233,6 +234,20 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
         "distribution": {"neg_rate": 0.4},
     }
     assert second["threshold_selection"] == {"tau_neg": 0.15, "tau_pos": 0.65}
+    grid = next(t for t in card.tables if t.name == "threshold_grid")
+    rows = [dict(zip(grid.columns, row, strict=True)) for row in grid.rows]
+    tuned = [row for row in rows if row["split"] == "tune queries: for choosing"]
+    assert {(row["fold"], row["subset"], row["n"]) for row in tuned} == {
+        ("0", "tune of fold 0", 3)
+    }
+    found = {
+        row["metric"]: row["value"]
+        for row in tuned
+        if (row["tau_neg"], row["tau_pos"]) == (0.1, 0.7)
+    }
+    assert found["neg_rate"] == pytest.approx(1 / 3)
+    assert (found["screening_sensitivity"], found["alert_precision"]) == (1.0, 1.0)
+    assert not any(row["deployed"] for row in tuned)
     table = next(t for t in card.tables if t.name == "fold_thresholds")
     splits = {row[table.columns.index("split")] for row in table.rows}
     assert splits == {"tune", "test"}

@@ -16,7 +16,7 @@ from runner.scorecard import Artifact, Finding
 def documents(
     sheet: Sheet, findings: Iterable[Finding], places: Places
 ) -> Iterator[Artifact]:
-    """`leakage.json`, `consistency.json`, and `gate_fold_<k>.json` for each fold."""
+    """`leakage.json`, `consistency.json`, `gate_fold_<k>.json`, `gate_final.json`."""
     for name, own in (
         ("leakage.json", sheet.leakage),
         ("consistency.json", tuple(findings)),
@@ -36,6 +36,8 @@ def documents(
             }
             name = places.one(model, files[fold])
             yield Artifact(name=name, text=as_text(content))
+    if sheet.final_gates:
+        yield Artifact(name="gate_final.json", text=sheet.final_gates)
 
 
 def _gate(gate: FoldGate) -> dict[str, Any]:

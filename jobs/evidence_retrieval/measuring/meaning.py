@@ -41,9 +41,14 @@ MEANINGS: Mapping[str, str] = {
     "pos_rate": "The share of queries that raise an alert.",
     "exact_match": "The share of posts with every criterion right.",
     "hamming_score": "The share of right decisions about criteria.",
-    "sensitivity": "The share of queries with evidence that are called so.",
+    "at.sensitivity": "The share of queries with evidence that are called so.",
+    "at.precision": "The share of queries called so that have evidence.",
 }
-"""By the path's name, without prefix and cut-off."""
+"""By the path's name, without prefix and cut-off.
+
+Those of a way to decide (`at_tau`, `at_screening`, `at_alert`) stand under `at.`: their
+precision is about queries, that of a list about sentences.
+"""
 
 
 HEADLINES = frozenset(
@@ -78,8 +83,9 @@ def meaning(path: str) -> str:
     """One line for a metric; empty for what is a detail."""
     if path in MEANINGS:
         return MEANINGS[path]
-    _, _, name = path.partition("@")[0].rpartition(".")
-    return "" if "~" in path else MEANINGS.get(name, "")
+    head, _, name = path.partition("@")[0].rpartition(".")
+    way = "at." if head.rpartition(".")[2].startswith("at_") else ""
+    return "" if "~" in path else MEANINGS.get(way + name, "")
 
 
 def targets(settings: Settings) -> dict[str, Target]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.evidence_retrieval.explain.columns import counted
 from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
@@ -50,7 +51,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         lines += [*_model(results, model, own), ""]
     lines += [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
     lines.append(_counts(results, findings))
-    lines += [f"{f.where}: {f.message}" for f in findings if f.severity != "info"]
+    lines += [_finding(each) for each in findings if each.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
@@ -96,7 +97,7 @@ def _table(
     own: ModelResults, known: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
     folds = len(own.folds)
-    spread = f"mean +- std ({folds} folds)" if folds else ""
+    spread = f"mean +- std ({counted(folds, 'fold')})" if folds else ""
     head = ["", "value", spread, f"{100 * level:g}% CI (posts)", "subset", ""]
     rows = [head]
     rule = own.block.chosen.rule if own.block.chosen else ""
@@ -157,4 +158,13 @@ def _counts(results: Results, findings: Sequence[Finding]) -> str:
     sizes = "".join(
         f"  {name} {number:,}" for name, number in results.sheet.sizes.items() if number
     )
-    return f"findings  {errors} errors  {warnings} warnings    leakage  {leaks}{sizes}"
+    return (
+        f"findings  {counted(errors, 'error')}  {counted(warnings, 'warning')}    "
+        f"leakage  {leaks}{sizes}"
+    )
+
+
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"

@@ -70,7 +70,7 @@ def test_a_run_is_imported_and_verified_as_its_page_says(tmp_path: Path) -> None
 @pytest.mark.timeout(180)
 def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
     printed = _follow((ROOT / "docs/reports.md").read_text(), tmp_path)
-    assert (tmp_path / "first.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
     assert "ndcg@10" in printed
 
 

@@ -16,12 +16,18 @@ from runner.scorecard import Artifact, Finding
 def documents(
     sheet: Sheet, findings: Iterable[Finding], places: Places
 ) -> Iterator[Artifact]:
-    """`leakage.json`, `consistency.json`, `gate_fold_<k>.json`, `gate_final.json`."""
+    """`leakage.json`, `consistency.json`, and the gates as they were fitted.
+
+    `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
+    for, one file of all models, as `--apply-gate` takes it.
+    """
     for name, own in (
         ("leakage.json", sheet.leakage),
         ("consistency.json", tuple(findings)),
     ):
         yield Artifact(name=name, text=as_text([asdict(finding) for finding in own]))
+    if sheet.final_gates:
+        yield Artifact(name="gate_final.json", text=sheet.final_gates)
     for model in sheet.models:
         gates: dict[str, list[FoldGate]] = {}
         for gate in sheet.gates:
@@ -36,8 +42,6 @@ def documents(
             }
             name = places.one(model, files[fold])
             yield Artifact(name=name, text=as_text(content))
-    if sheet.final_gates:
-        yield Artifact(name="gate_final.json", text=sheet.final_gates)
 
 
 def _gate(gate: FoldGate) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.evidence_retrieval.explain.columns import counted
 from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
@@ -55,6 +54,12 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"
+
+
 def _model(results: Results, model: str, own: ModelResults) -> Iterator[str]:
     known, settings = own.by_path(), results.settings
     profile: str = settings.profile
@@ -97,7 +102,7 @@ def _table(
     own: ModelResults, known: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
     folds = len(own.folds)
-    spread = f"mean +- std ({counted(folds, 'fold')})" if folds else ""
+    spread = f"mean +- std ({folds} folds)" if folds else ""
     head = ["", "value", spread, f"{100 * level:g}% CI (posts)", "subset", ""]
     rows = [head]
     rule = own.block.chosen.rule if own.block.chosen else ""
@@ -158,13 +163,4 @@ def _counts(results: Results, findings: Sequence[Finding]) -> str:
     sizes = "".join(
         f"  {name} {number:,}" for name, number in results.sheet.sizes.items() if number
     )
-    return (
-        f"findings  {counted(errors, 'error')}  {counted(warnings, 'warning')}    "
-        f"leakage  {leaks}{sizes}"
-    )
-
-
-def _finding(finding: Finding) -> str:
-    example = f", such as {finding.example}" if finding.example else ""
-    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{found}"
+    return f"findings  {errors} errors  {warnings} warnings    leakage  {leaks}{sizes}"

@@ -23,6 +23,7 @@ from jobs.evidence_retrieval.gating.classifier import (
 from jobs.evidence_retrieval.gating.thresholds import (
     Targets,
     Thresholds,
+    targets_of,
     thresholds,
 )
 from jobs.evidence_retrieval.pipeline import Calibration, Config
@@ -55,16 +56,6 @@ def spec_of(config: Config, settings: Settings) -> GateSpec | None:
         calibrate_on=settings.calibrate_on,
         targets=targets_of(settings),
         edge=settings.gate_edge,
-    )
-
-
-def targets_of(settings: Settings) -> Targets:
-    """What thresholds must reach by the settings."""
-    return Targets(
-        sensitivity=settings.target_sensitivity,
-        precision=settings.target_alert_precision,
-        min_alerts=settings.min_alerts,
-        bound=settings.target_bound,
     )
 
 

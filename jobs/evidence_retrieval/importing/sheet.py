@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.gating.gate import targets_of
 from jobs.evidence_retrieval.importing.columns import Columns, ints
 from jobs.evidence_retrieval.importing.given import (
     CONFIG,
@@ -22,9 +21,12 @@ from jobs.evidence_retrieval.importing.given import (
     decode_truth,
     read_given,
 )
+from jobs.evidence_retrieval.importing.leaks import given_leaks
 from jobs.evidence_retrieval.inputs.criteria import natural_order
-from jobs.evidence_retrieval.leakage import given_thresholds
-from jobs.evidence_retrieval.queries import Queries, Sheet
+from jobs.evidence_retrieval.queries import (
+    Queries,
+    Sheet,
+)
 from jobs.metrics.columns import Ints
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
@@ -49,18 +51,13 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
     )
     _compare_criteria(dataset, queries, noticed)
     of_files = tuple(found for truth in said.truths for found in truth.noticed)
-    targets = targets_of(dataset.settings)
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return Sheet(
         queries=queries,
         predictions=predictions,
         headline=CONFIG,
+        leak_checks=given_leaks(dataset, queries, predictions),
         models=answers.models,
-        leakage=tuple(
-            finding
-            for found in predictions
-            for finding in given_thresholds(queries, found, targets)
-        ),
         findings=(*of_files, *noticed.findings()),
         sizes={
             "ragged_rows": sum(f.n for f in of_files if f.code == "ragged_rows"),

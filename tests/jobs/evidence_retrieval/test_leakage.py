@@ -168,10 +168,10 @@ def test_a_candidate_of_another_post_is_caught() -> None:
     world = dataset(posts=20, configs=STANDARD[:1])
     sheet = predict(world, answers(world))
     (honest,) = sheet.predictions
-    assert not [*foreign_candidates(world, sheet.queries, [honest])]
+    assert not [*foreign_candidates(world.posts, sheet.queries, [honest])]
     lists = [("p001_0",), *honest.lists["retriever"][1:]]
     planted: Predictions = replace(honest, lists={"retriever": lists})
-    (found,) = foreign_candidates(world, sheet.queries, [planted])
+    (found,) = foreign_candidates(world.posts, sheet.queries, [planted])
     assert (found.code, found.n) == ("foreign_candidate", 1)
     assert found.example == "p000/A.1: p001_0"
 

@@ -170,7 +170,7 @@ INDEX: Mapping[int, tuple[tuple[str, str], ...]] = {
             "test_tau_pos_of_inf_is_read_back_as_it_is_written",
         ),
     ),
-    # 1, 1.0, "85%", 0,85, true
+    # percent or fraction: the integer one, the decimal one, a comma, a boolean
     17: (
         (
             "parsing/test_parsing_assess.py",

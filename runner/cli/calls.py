@@ -210,7 +210,12 @@ def import_(
     no_score: bool,
     **given: Any,
 ) -> int:
-    """Record answers of JOB that were made elsewhere, as a run like any other."""
+    """Record answers of JOB that were made elsewhere, as a run like any other.
+
+    FILES are recognised by what they hold. Every setting of the job may be given by
+    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB lists them,
+    files that have a flag of their own among them.
+    """
     from runner.cli import session
     from runner.control.ending import Ended
     from runner.errors import UsageError
@@ -249,6 +254,6 @@ def import_(
             await importing.write_answers(log, work, read())
 
     asyncio.run(write())
-    tell(f"Imported {found.answers:,} tasks of {len(found.models)} models.")
+    tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
     ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

@@ -251,7 +251,8 @@ def import_(
     async def write() -> None:
         async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
-            await importing.write_answers(log, work, read())
+            answers = read() if found.held is None else found.held
+            await importing.write_answers(log, work, answers)
 
     asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")

@@ -50,6 +50,10 @@ class EvidenceRetrieval(Job):
         """Queries or posts in file order, for each kind of task that is asked."""
         return plan.plan(dataset)
 
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings or a configuration need."""
+        return frozenset(plan.wanted(dataset))
+
     def request(self, dataset: Dataset, task: Task) -> Request:
         """The request of a task."""
         return asking.request(dataset, task)
@@ -66,10 +70,15 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
+        from jobs.evidence_retrieval.scoring import (  # noqa: PLC0415 - see above
+            Verdicts,
+            score,
+        )
         from jobs.evidence_retrieval.sheet import sheet_of  # noqa: PLC0415
 
-        return score(dataset, sheet_of(dataset, answers))
+        sheet = sheet_of(dataset, answers)
+        verdicts = Verdicts(dataset=dataset, answers=answers, sheet=sheet)
+        return score(dataset, sheet, verdicts)
 
     @property
     def importer(self) -> Importer:

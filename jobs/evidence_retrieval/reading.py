@@ -82,3 +82,5 @@ STAGES = (
     Stage(name="rerank", parse=read_rerank),
     Stage(name="given", parse=read_given, follows=False),
 )
+
+PARSERS = {stage.name: stage.parse for stage in STAGES}

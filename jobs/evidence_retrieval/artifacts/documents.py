@@ -21,11 +21,10 @@ def documents(
     `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
     for, one file of all models, as `--apply-gate` takes it.
     """
-    for name, own in (
-        ("leakage.json", sheet.leakage),
-        ("consistency.json", tuple(findings)),
-    ):
-        yield Artifact(name=name, text=as_text([asdict(finding) for finding in own]))
+    leaks = [asdict(own) for own in sheet.leak_checks]
+    yield Artifact(name="leakage.json", text=as_text(leaks))
+    contradictions = [asdict(finding) for finding in findings]
+    yield Artifact(name="consistency.json", text=as_text(contradictions))
     if sheet.final_gates:
         yield Artifact(name="gate_final.json", text=sheet.final_gates)
     for model in sheet.models:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     Column,
-    counted,
     hanging,
     number,
     one_line,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
     Column,
-    counted,
     cut,
     hanging,
     number,

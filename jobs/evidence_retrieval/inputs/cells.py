@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any, TypeAlias
+
+from jobs.json_lines import kind_of
 
 Cell: TypeAlias = Any
 """A text or None from CSV; whatever JSON holds from JSONL."""
@@ -66,19 +67,3 @@ def number_of(cell: Cell) -> float:
 def shown(cell: Cell) -> str:
     """A cell as an error quotes it, cut where it is long."""
     return repr(cell)[:40] if isinstance(cell, str | int | float) else kind_of(cell)
-
-
-def kind_of(cell: Cell) -> str:
-    """What sort of JSON value it is, in words."""
-    return _KINDS[type(cell)]
-
-
-_KINDS: Mapping[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, query_key
 from jobs.evidence_retrieval.inputs.configs import read_configs
 from jobs.evidence_retrieval.inputs.criteria import read_criteria
 from jobs.evidence_retrieval.inputs.folds import assign_folds, read_folds
@@ -83,6 +83,8 @@ def load(settings: Settings) -> Dataset:
         if settings.criteria
         else ()
     )
+    if settings.batch == "post":
+        _refuse_ambiguous(posts, criteria)
     gold = read_gold(settings, every_post, criteria, pools, noticed)
     folds = read_folds(settings, posts, noticed)
     if posts and gold is not None and folds is None:
@@ -99,6 +101,23 @@ def load(settings: Settings) -> Dataset:
         findings=noticed.findings(),
         gates=_gates(settings.apply_gate),
     )
+
+
+def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) -> None:
+    """Refuse a post that is called like a query, where whole posts are asked about.
+
+    The key of a task would then stand for both.
+    """
+    ids = {post.id for post in posts}
+    for post in posts:
+        for criterion in criteria:
+            key = query_key(post.id, criterion.id)
+            if key in ids:
+                raise DatasetError(
+                    f"Post {key} is called like criterion {criterion.id} of post "
+                    f"{post.id}, which --batch post cannot tell apart (rename one, or "
+                    "use --batch query)."
+                )
 
 
 def _gates(path: Path | None) -> tuple[StoredGate, ...]:

@@ -13,11 +13,11 @@ from typing import TypeVar
 from jobs.evidence_retrieval.inputs.cells import (
     Cell,
     integer_of,
-    kind_of,
     number_of,
     shown,
     text_of,
 )
+from jobs.json_lines import kind_of
 from runner.errors import DatasetError
 
 Value = TypeVar("Value")

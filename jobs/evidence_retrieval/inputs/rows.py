@@ -17,15 +17,13 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 import msgspec
 
-from jobs.evidence_retrieval.inputs.cells import kind_of
 from jobs.evidence_retrieval.inputs.row import Row
+from jobs.json_lines import BOM, object_of
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
 
 Record: TypeAlias = tuple[int, list[str]]
 """The line that it begins on, and its fields."""
-
-BOM = b"\xef\xbb\xbf"
 
 FIELD_CHARS = 1 << 24
 """Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
@@ -106,24 +104,12 @@ def read_jsonl(
         DatasetError: the file is not to be read, a line is no object, or a needed key
             is absent.
     """
-    decoder = msgspec.json.Decoder()
     wanted = {*needed, *optional}
     unknown: dict[str, None] = {}
     for line, text in _lines(path):
         if not text.strip():
             continue
-        try:
-            fields = decoder.decode(text)
-        except msgspec.DecodeError as error:
-            raise DatasetError(
-                f"{path.name} line {line}: not JSON, {error} "
-                "(each line must hold one object)."
-            ) from error
-        if not isinstance(fields, dict):
-            raise DatasetError(
-                f"{path.name} line {line}: {kind_of(fields)} instead of an object "
-                "(each line must hold one object)."
-            )
+        fields = object_of(text, f"{path.name} line {line}")
         row = Row(file=path.name, line=line, fields=fields)
         for name in needed:
             if name not in fields:

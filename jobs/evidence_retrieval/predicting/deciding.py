@@ -26,7 +26,7 @@ from jobs.evidence_retrieval.predicting.grids import Constants, offered
 from jobs.evidence_retrieval.predicting.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predicting.predictions import predictions
 from jobs.evidence_retrieval.predicting.steps import path
-from jobs.evidence_retrieval.queries import FoldGate, Predictions, Queries
+from jobs.evidence_retrieval.queries import FoldGate, Predictions, Queries, Tuned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,4 +160,7 @@ def _record(decided: Decided, split: Split, result: FoldResult | None) -> FoldGa
         on_tune={} if result is None else result.on_tune,
         fitted=fitted,
         has_gate=result is not None,
+        tuned=None
+        if result is None or gate is None
+        else Tuned(y=tuple(result.tune_y.tolist()), p=tuple(result.tune_p.tolist())),
     )

@@ -95,3 +95,17 @@ def test_queries_are_found_by_their_keys(tmp_path: Path) -> None:
     dataset = load(files(tmp_path, posts=posts, criteria=CRITERIA))
     post, criterion = dataset.query("a/b/A.1")
     assert (post.id, criterion.id) == ("a/b", "A.1")
+
+
+def test_a_post_called_like_a_query_is_refused_where_whole_posts_are_asked(
+    tmp_path: Path,
+) -> None:
+    posts = "post_id,text\na,One cat.\na/A.1,Two dogs.\nb,Three.\n"
+    settings = files(tmp_path, posts=posts, criteria=CRITERIA)
+    assert len(load(settings).posts) == 3
+    with pytest.raises(DatasetError) as caught:
+        load(settings.model_copy(update={"batch": "post"}))
+    assert str(caught.value) == (
+        "Post a/A.1 is called like criterion A.1 of post a, which --batch post cannot "
+        "tell apart (rename one, or use --batch query)."
+    )

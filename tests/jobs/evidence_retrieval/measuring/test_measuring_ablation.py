@@ -10,6 +10,7 @@ import pytest
 from jobs.evidence_retrieval.measuring.ablation import Step
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.scoring import score
+from jobs.metrics.delong import delong_paired
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
 
 POSTS = 30
@@ -78,6 +79,18 @@ def test_evidence_at_a_fixed_and_at_a_chosen_k_have_their_own_names() -> None:
     assert chosen.metric.path == "evidence_recall@K"
     assert chosen.gap is not None
     assert chosen.gap.value == 0
+
+
+def test_areas_of_two_configurations_have_delongs_test() -> None:
+    other = [*reversed(SCORE)]
+    _, steps = steps_of(FIRST, {**RERANKED, "score": other})
+    gap = steps["c1", "auroc"].gap
+    assert gap is not None
+    assert gap.test == "DeLong, independent queries"
+    one, two = (np.array(each, dtype=np.float64) for each in (other, SCORE))
+    known = delong_paired(Y, one, two)
+    assert known is not None
+    assert gap.p == pytest.approx(known.p, rel=1e-11)
 
 
 def test_holm_runs_over_the_rows_of_one_metric() -> None:

@@ -117,7 +117,7 @@ def test_means_over_folds_stand_beside_the_pooled_value(
 
 def test_published_cv_has_its_own_std_edges_and_states() -> None:
     found = (
-        measured(full_sheet(lists=False), settings(profile="published-cv", boot_b=0))
+        measured(full_sheet(lists=False), settings(profile="published-cv", boot_b=99))
         .models[MODEL]
         .by_path()
     )
@@ -127,7 +127,12 @@ def test_published_cv_has_its_own_std_edges_and_states() -> None:
     )
     states = [found[f"states.{name}"].value for name in ("NEG", "UNCERTAIN", "POS")]
     assert states == [1366, 12_415, 989]
-    assert "closed=left" in found["ece"].definition
+    error = found["ece"]
+    assert "closed=left" in error.definition
+    assert error.lo is not None
+    assert error.hi is not None
+    assert error.value is not None
+    assert error.lo < error.value < error.hi
     assert "nearest" in found["tpr_at_fpr@0.05"].definition
 
 

@@ -196,6 +196,30 @@ def test_models_are_compared_on_what_both_have_answered() -> None:
     assert worst < best
 
 
+def test_sensitivity_is_also_told_with_unscored_queries_read_and_skipped() -> None:
+    some = [*P[:6], float("nan"), float("nan")]
+    y = [1, *Y[1:6], 1, 0]
+    sheet = small_sheet(
+        KEYS,
+        y=y,
+        prob=some,
+        status=["scored"] * 6 + [UNSCORED] * 2,
+        tau_neg=[0.05] * 8,
+        tau_pos=[0.6] * 8,
+    )
+    found = by_path(sheet)
+    sides = ("", "~unscored_as_1", "~unscored_as_0")
+    counts = [found[f"screening_sensitivity{side}"] for side in sides]
+    positives = sum(y[:6])
+    assert [each.n_defined for each in counts] == [positives, *[positives + 1] * 2]
+    scored, read, skipped = (each.value for each in counts)
+    assert scored is not None
+    kept = round(scored * positives)
+    assert read == pytest.approx((kept + 1) / (positives + 1))
+    assert skipped == pytest.approx(kept / (positives + 1))
+    assert counts[1].note == "secondary"
+
+
 def test_an_empty_post_counts_0_1_or_not_at_all_each_under_its_name() -> None:
     found = by_path(small_sheet(KEYS, y=Y, prob=[0.9, *[0.0] * 7]))
     zero, one, defined = (

@@ -7,6 +7,7 @@ unscored queries, folds of one class, ties, empty lists, K of 0 and K beyond the
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +103,7 @@ CHOICES = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=200 if "SIFTLOG_PROVE" in os.environ else 25)
 @given(sheets(), CHOICES)
 def test_a_summary_verifies_itself(sheet: Sheet, choices: dict[str, Any]) -> None:
     data = dataset(boot_b=0, **choices)

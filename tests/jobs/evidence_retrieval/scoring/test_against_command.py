@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.plugging import plugged
 from tests.processes import siftlog
 
 LISTS = """\
@@ -22,11 +21,8 @@ p_2,A.2,p_2_0|p_2_1,p_2_1|p_2_0,p_2_1|p_2_0
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which the job `scored` is installed, with a file of lists."""
-    target = "tests.jobs.evidence_retrieval.scored_job:job"
-    for name, value in plugged(tmp_path / "plugins", scored=target).items():
-        monkeypatch.setenv(name, value)
+def desk(tmp_path: Path) -> Path:
+    """A folder with a file of lists."""
     (tmp_path / "lists.csv").write_text(LISTS, "utf-8")
     return tmp_path
 
@@ -40,7 +36,7 @@ def rows(desk: Path, number: int) -> list[dict[str, str]]:
 def test_what_a_scoring_wrote_verifies_and_what_was_spoiled_does_not(
     desk: Path,
 ) -> None:
-    siftlog("import", "scored", "lists.csv", "--run-id=r", cwd=desk)
+    siftlog("import", "evidence-retrieval", "lists.csv", "--run-id=r", cwd=desk)
     own = desk / "runs/r/scores/1/summary.json"
     done = siftlog("score", "r", "--against", own, cwd=desk)
     assert " equal" in done.stdout
@@ -64,7 +60,13 @@ def test_a_file_of_other_keys_fails_an_import_that_is_kept_nevertheless(
 ) -> None:
     (desk / "other.json").write_text('{"accuracy": 0.9}')
     done = siftlog(
-        *("import", "scored", "lists.csv", "--against=other.json", "--run-id=r"),
+        *(
+            "import",
+            "evidence-retrieval",
+            "lists.csv",
+            "--against=other.json",
+            "--run-id=r",
+        ),
         cwd=desk,
         check=False,
     )
@@ -74,25 +76,3 @@ def test_a_file_of_other_keys_fails_an_import_that_is_kept_nevertheless(
     card = json.loads((desk / "runs/r/scores/1/scorecard.json").read_text())
     assert "not_verified" in {finding["code"] for finding in card["findings"]}
     assert len(card["failures"]) == 3
-
-
-@pytest.mark.realdata
-@pytest.mark.parametrize(
-    ("run", "total", "others"),
-    [("bge_m3_rrf_top20", 64, 8), ("baseline_default_val", 32, 2)],
-)
-def test_published_results_are_verified_by_the_command(
-    desk: Path, realdata: Path, run: str, total: int, others: int
-) -> None:
-    folder = realdata / "evidence_pipeline" / run
-    against = ("--against", folder / "summary.json")
-    done = siftlog(
-        *("import", "scored", folder / "per_query.csv", *against, "--run-id=r"),
-        "--profile=published-lists",
-        cwd=desk,
-    )
-    told = f"{total} numbers compared, {total} equal; largest difference 0.0\n"
-    assert told in done.stdout
-    done = siftlog("score", "r", "--profile=siftlog", cwd=desk)
-    told = f"{total} numbers compared, {total - others} equal, {others} other "
-    assert told in done.stdout

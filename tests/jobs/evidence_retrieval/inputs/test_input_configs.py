@@ -109,16 +109,21 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_configs(settings)
 
 
-@pytest.mark.parametrize("rerank", ["llm", "endpoint"])
-def test_a_rerank_that_is_asked_for_starts_from_the_settings_first_stage(
-    tmp_path: Path, rerank: str
-) -> None:
-    text = f"[[config]]\nname='x'\nrerank='{rerank}'\nfirst_stage='embedding'\n"
-    assert f"rerank {rerank} reorders what --first-stage bm25 lists" in complaint(
+def test_a_model_reranks_the_settings_first_stage_only(tmp_path: Path) -> None:
+    text = "[[config]]\nname='x'\nrerank='llm'\nfirst_stage='embedding'\n"
+    assert "rerank llm reorders what --first-stage bm25 lists" in complaint(
         tmp_path, text
     )
     (config,) = read(tmp_path, text, first_stage="embedding")
     assert config.first_stage == ("embedding",)
+
+
+def test_an_endpoint_scores_sentences_whatever_the_first_stage(tmp_path: Path) -> None:
+    text = (
+        "[[config]]\nname='x'\nrerank='endpoint'\nfirst_stage='rrf:[bm25,embedding]'\n"
+    )
+    (config,) = read(tmp_path, text)
+    assert config.first_stage == ("bm25", "embedding")
 
 
 def test_a_fusion_names_several_rankings() -> None:

@@ -152,8 +152,7 @@ def _contradiction(config: Config, settings: Settings) -> str | None:
     # an endpoint is given the whole pool, whatever the order before it
     if config.rerank == "llm" and config.first_stage != (settings.first_stage,):
         return (
-            f"rerank {config.rerank} reorders what --first-stage "
-            f"{settings.first_stage} lists (give the configuration that first_stage, "
-            "or change the setting)"
+            f"rerank llm reorders what --first-stage {settings.first_stage} lists "
+            "(give the configuration that first_stage, or change the setting)"
         )
     return None

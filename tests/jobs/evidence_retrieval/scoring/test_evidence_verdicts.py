@@ -6,11 +6,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.questions import queries
-from jobs.evidence_retrieval.queries import Sheet
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Sheet
 from jobs.evidence_retrieval.scoring import Verdicts
+from jobs.testing import MemoryAnswers
 from runner.job import Answers
 from runner.reply import AnyReply, Reply
 from runner.scorecard import Verdict
@@ -134,3 +137,34 @@ def test_verdicts_are_made_anew_whenever_they_are_read() -> None:
     verdicts = _of(world, found)
     assert list(verdicts) == list(verdicts)
     assert [own.task for own in verdicts] == [1, 2, 3, 4]
+
+
+def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None:
+    world = _world(posts=3, criteria=1, share=1.0, configs=PLAIN)
+    sheet = Sheet(
+        queries=queries(world),
+        predictions=(
+            Predictions(
+                model="m",
+                config="given",
+                status=["scored"] * 3,
+                prob=np.array([0.9, 0.2, np.nan]),
+                state=np.array([2, UNKNOWN, UNKNOWN]),
+                lists={"given": [(), (), ("p002_1", "p002_0")]},
+                final="given",
+            ),
+        ),
+        headline="given",
+        models=("m",),
+    )
+    held = tuple(
+        (replace(own, task=replace(own.task, stage="given")),)
+        for (own,) in answers(world).families()
+    )
+    found = MemoryAnswers(held=held, models=("m",), replicates=1, imported=True)
+    said = list(Verdicts(dataset=world, answers=found, sheet=sheet))
+    assert [(own.value, own.expected, own.correct) for own in said] == [
+        ("POS 0.90", "evidence", True),
+        ("no evidence 0.20", "evidence", False),
+        ("first p002_1", "evidence", None),
+    ]

@@ -29,7 +29,6 @@ from store.events import (
 from store.log import Log
 from store.manifest import manifest_bytes
 
-
 MOST_HELD = 64_000_000
 """Characters of answers that the first pass keeps: a full-size file of predictions has
 15 million. Beyond, the files are read a second time, so that memory has a bound."""

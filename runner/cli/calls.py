@@ -181,7 +181,7 @@ def resume(
 
 @click.command("import", context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@click.argument("words", nargs=-1, metavar="FILES...", type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
 @click.option("--model", help="Model, where the files do not name it.")
 @click.option("--format", "form", help="Format, where it is not to be recognised.")
 @click.option(

@@ -53,13 +53,8 @@ def _roc(found: _Found, shown: Shown) -> Figure:
         "share of the queries without that raise a false alarm (right), over every "
         "threshold; the nearer to the upper left, the better. Bands: "
         f"{shown.drawn}, at each false positive rate. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="false positive rate", lo=0, hi=1),
-                y=Axis(label="true positive rate (sensitivity)", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
+        panels=_square(
+            "false positive rate", "true positive rate (sensitivity)", marks
         ),
     )
 
@@ -94,15 +89,19 @@ def _precision_recall(found: _Found, shown: Shown) -> Figure:
         "of the queries with evidence that are found (right), over every threshold; "
         "the nearer to the upper right, the better. By chance "
         f"precision is the share with evidence, not 0.5. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="recall (sensitivity)", lo=0, hi=1),
-                y=Axis(label="precision", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
-        ),
+        panels=_square("recall (sensitivity)", "precision", marks),
     )
+
+
+def _square(x: str, y: str, marks: Sequence[Mark]) -> tuple[Panel]:
+    """The one panel of two rates."""
+    panel = Panel(
+        x=Axis(label=x, lo=0, hi=1),
+        y=Axis(label=y, lo=0, hi=1),
+        marks=tuple(marks),
+        square=True,
+    )
+    return (panel,)
 
 
 def _label(model: Model, path: str, name: str) -> str:

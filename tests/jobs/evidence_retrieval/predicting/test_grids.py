@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import product
 from statistics import fmean
@@ -39,6 +40,9 @@ from jobs.evidence_retrieval.queries import Queries, Sheet
 from jobs.evidence_retrieval.settings import Settings
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
+
+TRIED = None if "SIFTLOG_PROVE" in os.environ else 2
+"""Folds whose gold is changed; each takes a whole prediction."""
 
 GAMMAS, DAMPINGS, FUSIONS = (0.3, 0.95), (0.1, 0.9), (1, 60)
 FULL = replace(
@@ -197,7 +201,7 @@ def test_other_test_gold_changes_no_byte_of_the_fold(
     stored = answers(world)
     gold = world.gold
     assert gold is not None
-    for fold in sheet.queries.folds:
+    for fold in sheet.queries.folds[:TRIED]:
         keys = keys_of(sheet, fold)
         pairs = [(own.id, criterion.id) for own, criterion in map(world.query, keys)]
         turned = {key: uids for key, uids in gold.evidence.items() if key not in pairs}

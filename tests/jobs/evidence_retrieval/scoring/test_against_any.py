@@ -103,7 +103,7 @@ CHOICES = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=200 if "SIFTLOG_PROVE" in os.environ else 25)
+@settings(max_examples=200 if "SIFTLOG_PROVE" in os.environ else 25)
 @given(sheets(), CHOICES)
 def test_a_summary_verifies_itself(sheet: Sheet, choices: dict[str, Any]) -> None:
     data = dataset(boot_b=0, **choices)

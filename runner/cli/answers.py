@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from runner.records.scoring import Scoring
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -69,10 +73,8 @@ def score(
             report=not given["no_report"],
         )
     )
-    for setting in made.changed_inputs:
-        tell(f"note: {setting} is not the file that the run was started with.")
-    if made.is_partial:
-        tell("partial: the run is unfinished.")
+    for sentence in _remarks(made):
+        tell(sentence)
     card = made.scorecard
     if given["as_json"]:
         record(
@@ -95,6 +97,19 @@ def score(
     for sentence in failed:
         tell(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
+
+
+def _remarks(made: Scoring) -> Iterator[str]:
+    """What a reader of a scoring should know about what it was made of."""
+    for setting in made.changed_inputs:
+        yield f"note: {setting} is not the file that the run was started with."
+    if made.is_partial:
+        yield "partial: the run is unfinished."
+    if made.scorecard.missing:
+        yield (
+            f"note: {made.scorecard.missing:,} answers that these settings ask for are "
+            "not in the run, and what needs them goes without."
+        )
 
 
 @click.command(context_settings=ANY_SETTING)

@@ -108,6 +108,17 @@ def test_the_configuration_block_is_one(tmp_path: Path) -> None:
     assert options.of("openai/gpt-4o-mini").concurrency == 32
 
 
+def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
+    from jobs.evidence_retrieval.inputs.configs import read_configs  # noqa: PLC0415 - one test's
+    from jobs.evidence_retrieval.settings import Settings  # noqa: PLC0415 - one test's
+
+    (block,) = _blocks("toml", (ROOT / "docs/evidence-retrieval.md").read_text())
+    path = tmp_path / "pipeline.toml"
+    path.write_text(block)
+    (config,) = read_configs(Settings(pipeline=path))
+    assert config.first_stage == ("bm25", "embedding")
+
+
 def test_every_verb_is_in_the_table_of_commands() -> None:
     table = README[README.index("## Commands") : README.index("`RUN` is an id")]
     named = set(re.findall(r"`(\w+)", table))

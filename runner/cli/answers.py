@@ -116,7 +116,10 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
 
     items, flags = choices.split_words(words)
     if not items:
-        raise UsageError("Name the item to explain, such as a paper's id.")
+        raise UsageError(
+            "Name the item to explain, such as a paper's id or POST/CRITERION; "
+            "siftlog tasks RUN lists the items of a run."
+        )
     if what in job_names():
         job = load_job(what)
         settings = session.typed_settings(job, flags, given, {})

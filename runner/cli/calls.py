@@ -181,7 +181,7 @@ def resume(
 
 @click.command("import", context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@click.argument("words", nargs=-1, metavar="FILES...", type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
 @click.option("--model", help="Model, where the files do not name it.")
 @click.option("--format", "form", help="Format, where it is not to be recognised.")
 @click.option(
@@ -251,7 +251,8 @@ def import_(
     async def write() -> None:
         async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
-            await importing.write_answers(log, work, read())
+            answers = read() if found.held is None else found.held
+            await importing.write_answers(log, work, answers)
 
     asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")

@@ -149,11 +149,10 @@ def _contradiction(config: Config, settings: Settings) -> str | None:
         return "calibration without a gate (name a gate, or remove calibration)"
     if config.three_state and config.gate == "none":
         return "three_state without a gate (name a gate, or set it to false)"
-    asks = config.rerank in {"llm", "endpoint"}
-    if asks and config.first_stage != (settings.first_stage,):
+    # an endpoint is given the whole pool, whatever the order before it
+    if config.rerank == "llm" and config.first_stage != (settings.first_stage,):
         return (
-            f"rerank {config.rerank} reorders what --first-stage "
-            f"{settings.first_stage} lists (give the configuration that first_stage, "
-            "or change the setting)"
+            f"rerank llm reorders what --first-stage {settings.first_stage} lists "
+            "(give the configuration that first_stage, or change the setting)"
         )
     return None

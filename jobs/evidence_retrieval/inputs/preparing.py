@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.inputs.folds import FoldSize, assign_folds, fold_sizes
 from jobs.evidence_retrieval.inputs.load import load
 from jobs.evidence_retrieval.inputs.posts import cut, read_texts
@@ -101,7 +102,10 @@ def _csv_line(row: tuple[str, str]) -> str:
 
 
 def _said(size: FoldSize) -> str:
-    positives = "" if size.positives is None else f", {size.positives:,} positive"
-    return (
-        f"fold {size.fold}: {size.posts:,} posts, {size.queries:,} queries{positives}"
-    )
+    """How large a fold is; queries are known where criteria are named."""
+    parts = [counted(size.posts, "post")]
+    if size.queries:
+        parts.append(counted(size.queries, "query", "queries"))
+    if size.positives is not None:
+        parts.append(f"{size.positives:,} positive")
+    return f"fold {size.fold}: {', '.join(parts)}"

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 import msgspec
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.inputs.row import Row
 from jobs.json_lines import BOM, object_of
 from jobs.noticed import Noticed
@@ -158,8 +159,8 @@ def _wrong_width(path: Path, line: int, given: int, width: int) -> DatasetError:
             "end as blank"
         )
     return DatasetError(
-        f"{path.name} line {line}: {given} fields where the header has {width} "
-        f"({cure})."
+        f"{path.name} line {line}: {counted(given, 'field')} where the header has "
+        f"{width} ({cure})."
     )
 
 

@@ -82,7 +82,8 @@ def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
     positive = int((queries.y == 1).sum())
     share = f" ({positive / judged:.2%})" if judged else ""
     yield (
-        f"{len(queries):,} queries  {len(queries.posts):,} posts  "
+        f"{counted(len(queries), 'query', 'queries')}  "
+        f"{counted(len(queries.posts), 'post')}  "
         f"{counted(len(queries.criteria), 'criterion', 'criteria')}  "
         f"{positive:,} positive{share}"
     )

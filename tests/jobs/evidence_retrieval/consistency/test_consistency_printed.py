@@ -181,6 +181,21 @@ def test_grid_of_thresholds_must_mark_the_deployed_pair(sheet: Sheet) -> None:
     assert (found.code, found.where) == ("no_deployed_threshold", "threshold_grid")
 
 
+def test_a_pair_that_is_deployed_for_the_whole_is_so_for_its_folds(
+    sheet: Sheet,
+) -> None:
+    table = Table(
+        name="threshold_grid",
+        columns=("fold", "tau_neg", "tau_pos", "deployed"),
+        rows=(
+            ("0", 0.1, 0.8, False),
+            ("0", 0.2, 0.8, False),
+            (None, "by fold", "by fold", True),
+        ),
+    )
+    assert findings(sheet, METRICS, table) == []
+
+
 def test_one_pair_of_thresholds_a_fold_needs_no_mark(sheet: Sheet) -> None:
     table = Table(
         name="fold_thresholds",

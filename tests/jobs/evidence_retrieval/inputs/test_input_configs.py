@@ -109,16 +109,23 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_configs(settings)
 
 
-@pytest.mark.parametrize("rerank", ["llm", "endpoint"])
-def test_a_rerank_that_is_asked_for_starts_from_the_settings_first_stage(
-    tmp_path: Path, rerank: str
+def test_a_model_that_reranks_starts_from_the_settings_first_stage(
+    tmp_path: Path,
 ) -> None:
-    text = f"[[config]]\nname='x'\nrerank='{rerank}'\nfirst_stage='embedding'\n"
-    assert f"rerank {rerank} reorders what --first-stage bm25 lists" in complaint(
+    text = "[[config]]\nname='x'\nrerank='llm'\nfirst_stage='embedding'\n"
+    assert "rerank llm reorders what --first-stage bm25 lists" in complaint(
         tmp_path, text
     )
     (config,) = read(tmp_path, text, first_stage="embedding")
     assert config.first_stage == ("embedding",)
+
+
+def test_an_endpoint_is_given_the_whole_pool_behind_any_first_stage(
+    tmp_path: Path,
+) -> None:
+    text = "[[config]]\nname='x'\nrerank='endpoint'\nfirst_stage='embedding'\n"
+    (config,) = read(tmp_path, text)
+    assert (config.rerank, config.first_stage) == ("endpoint", ("embedding",))
 
 
 def test_a_fusion_names_several_rankings() -> None:

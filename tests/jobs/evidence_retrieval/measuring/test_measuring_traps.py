@@ -141,6 +141,22 @@ def test_criteria_stand_in_natural_order_and_one_class_is_undefined() -> None:
     assert {each.path: each for each in only.macro}["macro.auroc"].n_defined == 1
 
 
+def test_posts_are_drawn_in_the_order_of_their_text() -> None:
+    keys = [(post, "A.1") for post in ("p2", "p10", "p1")]
+    values = {"p1": 0.1, "p10": 0.7, "p2": 0.2}
+    sheet = small_sheet(keys, y=[0, 0, 0], prob=[values[post] for post, _ in keys])
+    drawn = by_path(sheet)["brier"]
+    # one draw of three clusters a replicate; as text, p10 stands before p2
+    chance = np.random.default_rng(20260118)
+    squares = [values[post] ** 2 for post in ("p1", "p10", "p2")]
+    means = [
+        sum(squares[i] for i in chance.integers(0, 3, 3).tolist()) / 3
+        for _ in range(50)
+    ]
+    ends = np.percentile(means, [2.5, 97.5]).tolist()
+    assert [drawn.lo, drawn.hi] == pytest.approx(ends, rel=1e-11)
+
+
 def test_a_list_is_taken_as_it_is_and_so_is_its_trec_form() -> None:
     lists = [("b", "a", "c") for _ in KEYS]
     gold = [("a",) if y else () for y in Y]

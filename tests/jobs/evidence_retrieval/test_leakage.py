@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Gold
-from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of, targets_of
+from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
 from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
@@ -29,7 +28,6 @@ from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Ints
-from tests.jobs.evidence_retrieval.given_files import imported, write_csv
 from tests.jobs.evidence_retrieval.world import answers, dataset, post
 
 TARGETS = Targets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")
@@ -124,37 +122,6 @@ def test_given_thresholds_that_fit_their_own_folds_too_well_are_a_warning() -> N
     assert [each.severity for each in warned] == ["warn", "warn"]
     nothing = replace(found, tau_neg=everywhere * 0, tau_pos=everywhere * np.inf)
     assert not [*given_thresholds(queries, nothing, TARGETS)]
-
-
-def test_an_import_with_the_best_thresholds_of_its_test_rows_is_warned_of(
-    tmp_path: Path,
-) -> None:
-    chance = np.random.default_rng(5)
-    y = chance.random(60) < 0.4
-    p = np.clip(np.round(chance.normal(0.35 + 0.3 * y, 0.2), 2), 0.01, 0.99)
-    fold = np.arange(60) % 2
-    best = [
-        thresholds(y[fold == k], p[fold == k], targets_of(Settings())) for k in (0, 1)
-    ]
-
-    def leaks(shift: float) -> list[str]:
-        rows = [
-            {
-                "post_id": f"p{i}",
-                "criterion_id": "A.1",
-                "fold_id": fold[i],
-                "has_evidence_gold": int(y[i]),
-                "p4_prob_calibrated": p[i],
-                "tau_neg": best[fold[i]].tau_neg + shift,
-                "tau_pos": 1.0,
-            }
-            for i in range(60)
-        ]
-        sheet = imported(write_csv(tmp_path / "l.csv", rows))
-        return [finding.code for finding in sheet.leakage]
-
-    assert leaks(0.01) == []
-    assert leaks(0.0) == ["threshold_from_test"]
 
 
 def test_posts_of_one_text_in_two_folds_are_named_in_pairs() -> None:

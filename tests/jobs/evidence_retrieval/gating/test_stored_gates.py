@@ -13,13 +13,9 @@ from jobs.evidence_retrieval.gating.gate import FittedGate
 from jobs.evidence_retrieval.gating.stored import StoredGate, decode, encode
 from jobs.evidence_retrieval.gating.thresholds import Thresholds
 from jobs.evidence_retrieval.inputs.load import inputs, load
-from jobs.evidence_retrieval.pipeline import STANDARD
-from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import Platt
 from runner.errors import DatasetError
-from tests.jobs.evidence_retrieval.world import answers, dataset
 
 GATE = FittedGate(
     names=("a", "b"),
@@ -64,18 +60,3 @@ def test_loading_reads_the_file_of_apply_gate_and_names_it_where_it_is_none(
     path.write_text(encode([STORED]))
     assert load(settings).gates == (STORED,)
     assert [each.setting for each in inputs(settings)] == ["apply_gate"]
-
-
-def test_a_scoring_writes_the_file_that_apply_gate_reads() -> None:
-    world = dataset(posts=20, configs=STANDARD[-1:], boot_b=0, final_gate=True)
-    written = {
-        artifact.name: artifact.text
-        for artifact in score(world, predict(world, answers(world))).artifacts
-    }
-    (gate,) = decode(str(written["gate_final.json"]))
-    assert (gate.model, gate.config) == ("m", "full")
-    plain = dataset(posts=20, configs=STANDARD[-1:], boot_b=0)
-    sheet = predict(plain, answers(plain))
-    assert "gate_final.json" not in {
-        artifact.name for artifact in score(plain, sheet).artifacts
-    }

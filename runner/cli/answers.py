@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @choices.sets
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
-@click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@choices.strict
 @click.option(
     "--fail-under",
     "least",

@@ -198,6 +198,7 @@ def resume(
 @choices.new_run
 @choices.no_score
 @choices.no_report
+@choices.strict
 @choices.output_dir
 @choices.as_json
 def import_(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,7 @@ from jobs.testing import MemoryAnswers
 from runner.reply import Reply
 from runner.scorecard import Finding
 from runner.task import Answer
+from tests.processes import siftlog
 
 PLANTED: Mapping[str, tuple[str, str]] = {
     # a recall of 0.4 with two gold sentences: 0.8 of a sentence
@@ -105,3 +107,13 @@ def test_besides_only_the_thresholds_are_found_to_be_the_same_in_all_folds(
     (other,) = found.keys() - planted
     assert other == ("log_1/C.1", "same_thresholds_in_all_folds")
     assert found[other].severity == "warn"
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 0), (("--strict",), 6)])
+def test_an_import_ends_with_6_where_it_is_asked_to(
+    tmp_path: Path, flags: tuple[str, ...], code: int
+) -> None:
+    words = ("import", "evidence-retrieval", SAMPLE / "violations.csv", "--boot-b=0")
+    done = siftlog(*words, *flags, cwd=tmp_path, check=False)
+    assert done.returncode == code, done.stderr
+    assert ("findings are errors: " in done.stderr) == bool(code)

@@ -1,0 +1,1 @@
+"""Would a model lose eligible papers, and how much reading would it save?"""

@@ -1,0 +1,83 @@
+"""What is known before any draw: reviews, papers, who cites whom, known exclusions.
+
+Ids are text everywhere: leading zeros count, and order is that of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from runner.scorecard import Finding
+
+Ids: TypeAlias = tuple[str, ...]
+Places: TypeAlias = npt.NDArray[np.int64]
+Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What can be read of a review or a paper."""
+
+    title: str = ""
+    abstract: str = ""  #: blank: missing
+    year: int | None = None
+
+    @property
+    def has_abstract(self) -> bool:
+        """Whether there is an abstract; blanks are none."""
+        return bool(self.abstract.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """A paper that a review has looked at and not included, or not yet."""
+
+    review: str
+    paper: str
+    status: Status = "excluded"
+    reason: str = ""
+    reason_code: str = ""  #: as the file says; empty: coded from the reason
+    study: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """What a review asks for; what a model is told."""
+
+    question: str = ""
+    pico: Mapping[str, str] = field(default_factory=dict)
+    inclusion: Ids = ()
+    exclusion: Ids = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Further criteria by heading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citations:
+    """Who cites whom: each edge once, as places in two sorted lists of ids."""
+
+    reviews: Ids  #: that cite anything, ascending as text
+    papers: Ids  #: that are cited, ascending as text
+    review: Places  #: (E,) place in reviews, ascending
+    paper: Places  #: (E,) place in papers, ascending within a review
+    rows: int  #: rows with both ids, duplicates counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """All inputs of `prepare` and `explain`, validated."""
+
+    reviews: Mapping[str, Text]  #: rows of the review table, by id
+    papers: Mapping[str, Text]
+    """Rows of the paper table by id, and texts that only the exclusions bring."""
+    citations: Citations
+    exclusions: tuple[Exclusion, ...] = ()  #: one a review and paper, ascending
+    criteria: Mapping[str, Criteria] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Counts of the input: `reviews_without_citations`, `empty_references`, ..."""

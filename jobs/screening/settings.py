@@ -1,0 +1,151 @@
+"""Every setting of the job: inputs, the draw of negatives, asking, scoring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+StageName: TypeAlias = Literal["title", "abstract", "fulltext"]
+Negatives: TypeAlias = Literal["near-miss", "random", "true-excluded"]
+Outside: TypeAlias = Literal["outside", "include", "exclude"]
+
+INPUTS = (
+    "tables",
+    "reviews",
+    "references",
+    "papers",
+    "excluded",
+    "criteria",
+    "fulltext",
+    "reason_map",
+    "validation_set",
+    "decisions",
+)
+"""The settings that name one file or folder; `records` names several files."""
+
+
+class Settings(BaseModel):
+    """Settings of screening."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tables: Path | None = Field(
+        None, description="folder with the three tables, under their usual names"
+    )
+    reviews: Path | None = Field(None, description="CSV pmid, title, abstract, year")
+    references: Path | None = Field(None, description="CSV citing_pmid, ref_pmid")
+    papers: Path | None = Field(None, description="CSV pmid, title, abstract, year")
+    records: tuple[Path, ...] = Field(
+        (), description="CSV of labelled records, one a review, named by its id"
+    )
+    map: tuple[str, ...] = Field(
+        (), description="FIELD=COLUMN, where a file calls a column otherwise"
+    )
+    positive_label: Literal["label_included", "label_abstract_screening"] = Field(
+        "label_included", description="which label of the records counts as included"
+    )
+    excluded: Path | None = Field(
+        None, description="CSV review_pmid, pmid, status, reason: known exclusions"
+    )
+    criteria: Path | None = Field(
+        None, description="JSONL of each review's question and criteria"
+    )
+    fulltext: Path | None = Field(None, description="folder of <pmid>.txt or .md")
+    reason_map: Path | None = Field(
+        None, description="CSV reason, reason_code: codes of written reasons"
+    )
+    validation_set: Path | None = Field(
+        None, description="folder that prepare has written: what a run screens"
+    )
+    decisions: Path | None = Field(
+        None, description="to import: CSV of decisions made elsewhere"
+    )
+    confidence_kind: Literal["include", "decision"] = Field(
+        "include", description="confidence to import: that it is included, or right"
+    )
+
+    min_included: int = Field(5, ge=1, description="papers a review needs to be used")
+    min_included_basis: Literal["with_abstract", "all_references"] = Field(
+        "with_abstract", description="which papers count for that"
+    )
+    max_included: int | None = Field(None, ge=1, description="most positives a review")
+    negatives: tuple[Negatives, ...] = Field(
+        ("near-miss", "random"), description="kinds of negatives to draw"
+    )
+    ratio: float = Field(
+        1.0, gt=0.0, le=1000.0, description="negatives of each kind per positive"
+    )
+    per_review: int | None = Field(
+        None, ge=1, description="negatives of each kind a review, instead of a ratio"
+    )
+    max_reviews: int | None = Field(
+        None, ge=1, description="first reviews of the seeded order; none: all"
+    )
+    review: tuple[str, ...] = Field((), description="only these reviews")
+    keep_without_negatives: bool = Field(
+        default=False, description="keep reviews without any near-miss candidate"
+    )
+    max_paper_degree: int | None = Field(
+        None, ge=1, description="papers cited by more reviews relate none"
+    )
+    seed: int = Field(42, ge=0, description="of the draw")
+
+    stages: tuple[StageName, ...] = Field(
+        ("abstract",), description="what is read, in this order"
+    )
+    title_exclude_below: float = Field(
+        0.10, ge=0.0, le=1.0, description="p_include up to which a title excludes"
+    )
+    criteria_source: Literal["auto", "file", "llm"] = Field(
+        "auto", description="auto: file, sections of the abstract, title"
+    )
+    show_ids: bool = Field(default=False, description="show papers' ids to the model")
+    show_year: bool = Field(default=True, description="show papers' years")
+    max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
+    max_output_tokens: int = Field(512, ge=1, description="longest reply")
+    temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
+    structured: Literal["auto", "off"] = Field(
+        "auto", description="ask for JSON by schema where the endpoint can"
+    )
+
+    unclear: Outside = Field(
+        "outside", description="what unclear and unparsed count as"
+    )
+    threshold: float | None = Field(
+        None, ge=0.0, le=1.0, description="include from this p_include; none: decision"
+    )
+    ensemble: tuple[Literal["any", "majority", "all"], ...] = Field(
+        (), description="further columns: decisions of all models joined"
+    )
+    wss: Literal["cohen", "no_offset", "asreview"] = Field(
+        "cohen", description="form of work saved over sampling"
+    )
+    wss_level: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = Field(
+        (), description="further recall levels, beside 0.95 and 1"
+    )
+    recall_share: Literal["floor", "ceil"] = Field(
+        "floor", description="how a tenth of the records is rounded"
+    )
+    prevalence: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
+        (), description="prevalences at which precision is foretold"
+    )
+    boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
+    boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    limit: int = Field(0, ge=0, description="first records of the set; 0: all")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        order = ("title", "abstract", "fulltext")
+        if not self.stages or list(self.stages) != [
+            stage for stage in order if stage in self.stages
+        ]:
+            raise ValueError(
+                "stages are any of title, abstract, fulltext, each once and in this "
+                "order"
+            )
+        if len(set(self.negatives)) < len(self.negatives):
+            raise ValueError("negatives names a kind twice")
+        return self

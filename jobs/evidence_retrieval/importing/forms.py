@@ -24,9 +24,9 @@ from jobs.evidence_retrieval.importing.trec import (
     read_trec_run,
     trec_fields,
 )
-from jobs.evidence_retrieval.inputs.rows import csv_columns
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.files import csv_columns
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec

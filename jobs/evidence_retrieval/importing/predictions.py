@@ -15,9 +15,9 @@ from jobs.evidence_retrieval.importing.given import (
     Truth,
 )
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.evidence_retrieval.inputs.row import Row
-from jobs.evidence_retrieval.inputs.rows import csv_columns, read_csv
 from jobs.metrics.gate import STATES
+from jobs.rows.files import csv_columns, read_csv
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 LABEL = "has_evidence_gold"

@@ -9,9 +9,9 @@ from pathlib import Path
 from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.inputs.judgements import owner_by_prefix
 from jobs.evidence_retrieval.inputs.posts import read_posts
-from jobs.evidence_retrieval.inputs.row import Row
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 MAIN = ""

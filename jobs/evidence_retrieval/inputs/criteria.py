@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.dataset import Criterion
-from jobs.evidence_retrieval.inputs.row import Row
-from jobs.evidence_retrieval.inputs.rows import read_csv, read_json
 from jobs.noticed import Noticed
+from jobs.rows.files import read_csv, read_json
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 ALIASES = {"id": "criterion_id", "description": "text"}

@@ -9,9 +9,9 @@ import numpy as np
 
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.inputs.criteria import natural_order
-from jobs.evidence_retrieval.inputs.rows import read_csv
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.files import read_csv
 from runner.errors import DatasetError
 
 

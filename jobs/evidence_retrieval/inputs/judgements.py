@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from jobs.evidence_retrieval.dataset import Criterion, Gold, Post
 from jobs.evidence_retrieval.inputs.posts import Pools
-from jobs.evidence_retrieval.inputs.row import Row
-from jobs.evidence_retrieval.inputs.rows import read_csv
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.files import read_csv
+from jobs.rows.row import Row
 
 NEEDED = ("post_id", "criterion", "groundtruth")
 OPTIONAL = ("sid", "sent_uid", "sentence")

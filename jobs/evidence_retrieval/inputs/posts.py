@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.evidence_retrieval.dataset import Post, Sentence
-from jobs.evidence_retrieval.inputs.row import Row
-from jobs.evidence_retrieval.inputs.rows import read_csv, read_jsonl
 from jobs.evidence_retrieval.inputs.sentences import spans
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.files import read_csv, read_jsonl
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 POST_COLUMNS = ("post_id", "text")

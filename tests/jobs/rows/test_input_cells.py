@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.inputs.cells import integer_of, number_of, shown, text_of
-from jobs.evidence_retrieval.inputs.row import Row
+from jobs.rows.cells import integer_of, number_of, shown, text_of
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jobs.evidence_retrieval.inputs.cells import (
+from jobs.json_lines import kind_of
+from jobs.rows.cells import (
     Cell,
     integer_of,
     number_of,
     shown,
     text_of,
 )
-from jobs.json_lines import kind_of
 from runner.errors import DatasetError
 
 Value = TypeVar("Value")

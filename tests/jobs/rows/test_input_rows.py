@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.inputs.row import Row
-from jobs.evidence_retrieval.inputs.rows import (
+from jobs.noticed import Noticed
+from jobs.rows.files import (
     csv_columns,
     read_csv,
     read_json,
     read_jsonl,
 )
-from jobs.noticed import Noticed
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 BOM = b"\xef\xbb\xbf"

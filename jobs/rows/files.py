@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import msgspec
 
 from jobs.counted import counted
-from jobs.evidence_retrieval.inputs.row import Row
 from jobs.json_lines import BOM, object_of
 from jobs.noticed import Noticed
+from jobs.rows.row import Row
 from runner.errors import DatasetError
 
 Record: TypeAlias = tuple[int, list[str]]

@@ -13,7 +13,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -38,6 +38,7 @@ def read_csv(
     noticed: Noticed,
     allow_ragged: bool = False,
     aliases: Mapping[str, str] | None = None,
+    unit: Literal["line", "row"] = "line",
 ) -> Iterator[Row]:
     """The records of a CSV file, in file order; only one is held at a time.
 
@@ -48,6 +49,8 @@ def read_csv(
         noticed: learns of other columns and of short rows.
         allow_ragged: read missing trailing fields as missing cells.
         aliases: other spellings of columns, each with the name used here.
+        unit: what complaints count: lines of the file, or rows as a spreadsheet
+            numbers them, where the header is row 1.
 
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
@@ -65,9 +68,10 @@ def read_csv(
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
     kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
     width = len(columns)
-    for line, cells in records:
+    for number, (line, cells) in enumerate(records, start=2):
+        at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
-            raise _wrong_width(path, line, len(cells), width)
+            raise _wrong_width(f"{path.name} {unit} {at}", len(cells), width)
         if len(cells) < width:
             cells.extend([""] * (width - len(cells)))
             noticed.add(
@@ -75,10 +79,10 @@ def read_csv(
                 "warn",
                 path.name,
                 "Rows end before the header does; what is missing was read as blank.",
-                example=f"line {line}",
+                example=f"{unit} {at}",
             )
         fields = {name: cells[place] or None for place, name in kept}
-        yield Row(file=path.name, line=line, fields=fields)
+        yield Row(file=path.name, line=at, fields=fields, unit=unit)
 
 
 def csv_columns(path: Path) -> tuple[str, ...]:
@@ -150,7 +154,7 @@ def _header(
     return line, columns
 
 
-def _wrong_width(path: Path, line: int, given: int, width: int) -> DatasetError:
+def _wrong_width(where: str, given: int, width: int) -> DatasetError:
     if given > width:
         cure = "quote a field that holds a comma, or remove the surplus"
     else:
@@ -159,8 +163,7 @@ def _wrong_width(path: Path, line: int, given: int, width: int) -> DatasetError:
             "end as blank"
         )
     return DatasetError(
-        f"{path.name} line {line}: {counted(given, 'field')} where the header has "
-        f"{width} ({cure})."
+        f"{where}: {counted(given, 'field')} where the header has {width} ({cure})."
     )
 
 

@@ -1,0 +1,1 @@
+"""Which reviews share papers, and which papers that brings near."""

@@ -1,0 +1,133 @@
+"""Reviews that share papers, and the near misses that follow: sparse, block by block.
+
+A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
+abstract. Two reviews are related where F F' is not 0, and what the related ones include
+and r does not cite are the candidates of r. One hop only.
+
+Cost: the sum over papers of their degree squared, plus the sum over reviews of the sizes
+of the related ones. One block of reviews is held at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from jobs.screening.corpus import Citations, Corpus, Places
+
+BLOCK_PAPERS = 4_000_000
+"""Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """One review, and what its related reviews bring near; places, ascending."""
+
+    review: int
+    cited: Places  #: all that it cites, with abstract or without
+    included: Places  #: those with an abstract
+    related: Places  #: reviews
+    shared: Places  #: papers that each of them shares with it
+    n_reached: int  #: distinct papers that the related reviews include
+    candidates: Places  #: papers
+    n_links: Places  #: of each candidate: related reviews that include it
+    n_shared: Places  #: of each candidate: largest overlap among those reviews
+
+
+class Graph:
+    """The citations of a corpus as matrices."""
+
+    def __init__(self, corpus: Corpus, max_degree: int | None = None) -> None:
+        """The graph of *corpus*.
+
+        Args:
+            corpus: its citations, and which papers have an abstract.
+            max_degree: papers that more reviews cite relate none; they stay positives.
+        """
+        citations = corpus.citations
+        self.reviews, self.papers = citations.reviews, citations.papers
+        self.has_abstract = np.fromiter(
+            (
+                text is not None and text.has_abstract
+                for text in map(corpus.papers.get, citations.papers)
+            ),
+            dtype=np.bool_,
+            count=len(citations.papers),
+        )
+        self.cited = _matrix(citations)
+        kept = self.has_abstract[citations.paper]
+        self.included = _matrix(citations, kept)
+        degree = np.bincount(citations.paper[kept], minlength=len(self.papers))
+        self.max_degree = int(degree.max(initial=0))
+        relating = kept
+        self.n_hubs = 0
+        if max_degree is not None:
+            is_hub = degree > max_degree
+            self.n_hubs = int(is_hub.sum())
+            relating = kept & ~is_hub[citations.paper]
+        self._relating = _matrix(citations, relating)
+
+    def neighbourhoods(self) -> Iterator[Neighbourhood]:
+        """Every review that cites anything, in order of the ids."""
+        sizes = np.diff(self.included.indptr)
+        # what a review reaches, counted with repeats: the size of its block
+        related = self._relating @ (self._relating.T @ sizes)
+        begin = 0
+        while begin < len(self.reviews):
+            reached = np.cumsum(related[begin:])
+            end = begin + max(1, int(np.searchsorted(reached, BLOCK_PAPERS, "right")))
+            yield from self._block(begin, end)
+            begin = end
+
+    def neighbourhood(self, review: int) -> Neighbourhood:
+        """One review."""
+        return next(self._block(review, review + 1))
+
+    def _block(self, begin: int, end: int) -> Iterator[Neighbourhood]:
+        overlaps = (self._relating[begin:end] @ self._relating.T).tocsr()
+        overlaps.sort_indices()
+        for row, review in enumerate(range(begin, min(end, len(self.reviews)))):
+            others = _row(overlaps, row)
+            shared = overlaps.data[overlaps.indptr[row] : overlaps.indptr[row + 1]]
+            is_other = others != review
+            yield self._of(review, others[is_other], shared[is_other])
+
+    def _of(self, review: int, related: Places, shared: Places) -> Neighbourhood:
+        rows = [_row(self.included, other) for other in related]
+        reached = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+        overlap = np.repeat(shared, [len(row) for row in rows])
+        # by paper, and within a paper by overlap: the last one is the largest
+        order = np.lexsort((overlap, reached))
+        papers, first, links = np.unique(
+            reached[order], return_index=True, return_counts=True
+        )
+        largest = overlap[order][first + links - 1]
+        cited, included = _row(self.cited, review), _row(self.included, review)
+        is_candidate = ~np.isin(papers, included, assume_unique=True)
+        return Neighbourhood(
+            review=review,
+            cited=cited,
+            included=included,
+            related=related,
+            shared=shared,
+            n_reached=len(papers),
+            candidates=papers[is_candidate],
+            n_links=links[is_candidate],
+            n_shared=largest[is_candidate],
+        )
+
+
+def _matrix(citations: Citations, kept: np.ndarray | None = None) -> sparse.csr_array:
+    review, paper = citations.review, citations.paper
+    if kept is not None:
+        review, paper = review[kept], paper[kept]
+    shape = (len(citations.reviews), len(citations.papers))
+    ones = np.ones(len(review), dtype=np.int64)
+    return sparse.csr_array((ones, (review, paper)), shape=shape)
+
+
+def _row(matrix: sparse.csr_array, row: int) -> Places:
+    return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].astype(np.int64)

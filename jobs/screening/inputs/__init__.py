@@ -1,0 +1,1 @@
+"""Reads what prepare and explain go by: tables, records, exclusions, criteria."""

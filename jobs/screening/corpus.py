@@ -33,6 +33,9 @@ class Text:
         return bool(self.abstract.strip())
 
 
+_NO_TEXT = Text()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
     """A paper that a review has looked at and not included, or not yet."""
@@ -74,10 +77,17 @@ class Corpus:
 
     reviews: Mapping[str, Text]  #: rows of the review table, by id
     papers: Mapping[str, Text]
-    """Rows of the paper table by id, and texts that only the exclusions bring."""
+    """Rows of the paper table, by id; they alone say who has an abstract."""
+    further: Mapping[str, Text] = field(default_factory=dict)
+    """Texts that the list of exclusions brings, by paper."""
     citations: Citations
     exclusions: tuple[Exclusion, ...] = ()  #: one a review and paper, ascending
     criteria: Mapping[str, Criteria] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Counts of the input: `reviews_without_citations`, `empty_references`, ..."""
+
+    def text(self, paper: str) -> Text:
+        """A paper's text: the table's, and where that has no abstract the other."""
+        own = self.papers.get(paper, _NO_TEXT)
+        return own if own.has_abstract else self.further.get(paper, own)

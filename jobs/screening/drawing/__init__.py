@@ -1,0 +1,1 @@
+"""Which papers of which kind a review is screened with."""

@@ -1,0 +1,113 @@
+"""The draw: each review's included papers and its negatives, in set order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jobs.screening.corpus import Corpus, Exclusion
+from jobs.screening.drawing.lot import drawn, shuffled
+from jobs.screening.drawing.pools import Pools, pools
+from jobs.screening.graph.relations import Graph, Neighbourhood
+from jobs.screening.settings import Settings
+from jobs.screening.validation_set import KINDS, Kind, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """What was drawn for one review."""
+
+    review: str
+    records: tuple[Record, ...]  #: by kind, then by paper
+    pools: Pools
+    short: Mapping[Kind, int]  #: papers wanting, by kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A review that is not in the set."""
+
+    review: str
+    why: str  #: "too_few_included", "no_candidates" or "no_text"
+
+
+def draw(corpus: Corpus, graph: Graph, settings: Settings) -> Iterator[Drawn | Dropped]:
+    """Every review that was asked for and cites anything, in order of the ids."""
+    by_review: dict[str, dict[str, Exclusion]] = {}
+    for found in corpus.exclusions:
+        by_review.setdefault(found.review, {})[found.paper] = found
+    wanted = _wanted(graph, settings)
+    for near in graph.neighbourhoods():
+        review = graph.reviews[near.review]
+        if review not in wanted:
+            continue
+        why = _dropped(corpus, review, near, settings)
+        if why:
+            yield Dropped(review=review, why=why)
+            continue
+        known = by_review.get(review, {})
+        yield _drawn(
+            review, pools(corpus, graph, near, known, settings), known, settings
+        )
+
+
+def _wanted(graph: Graph, settings: Settings) -> frozenset[str]:
+    named = settings.review or graph.reviews
+    return frozenset(shuffled(named, settings.seed)[: settings.max_reviews])
+
+
+def _dropped(
+    corpus: Corpus, review: str, near: Neighbourhood, settings: Settings
+) -> str:
+    """Why a review is not in the set; empty: it is."""
+    with_abstract = settings.min_included_basis == "with_abstract"
+    basis = near.included if with_abstract else near.cited
+    if len(basis) < settings.min_included:
+        return "too_few_included"
+    is_wanted = "near-miss" in settings.negatives
+    may_lack = settings.keep_without_negatives
+    if is_wanted and not may_lack and not len(near.candidates):
+        return "no_candidates"
+    text = corpus.reviews.get(review)
+    has_text = text is not None and (text.title or text.has_abstract)
+    return "" if has_text or review in corpus.criteria else "no_text"
+
+
+def _drawn(
+    review: str, pool: Pools, known: Mapping[str, Exclusion], settings: Settings
+) -> Drawn:
+    most = settings.max_included or len(pool.included)
+    positives = min(most, len(pool.included))
+    wanted = settings.per_review or math.floor(settings.ratio * positives + 0.5)
+    records: list[Record] = []
+    short: dict[Kind, int] = {}
+    for kind in KINDS:
+        if kind != "included" and kind not in settings.negatives:
+            continue
+        n = positives if kind == "included" else wanted
+        papers = drawn(pool.of(kind), n, seed=settings.seed, review=review, kind=kind)
+        if len(papers) < n:
+            short[kind] = n - len(papers)
+        records += (
+            _record(review, paper, kind, pool, known.get(paper))
+            for paper in sorted(papers)
+        )
+    return Drawn(review=review, records=tuple(records), pools=pool, short=short)
+
+
+def _record(
+    review: str, paper: str, kind: Kind, pool: Pools, known: Exclusion | None
+) -> Record:
+    links, shared = pool.candidates.get(paper, (0, 0))
+    is_excluded = kind == "true-excluded" and known is not None
+    return Record(
+        review=review,
+        paper=paper,
+        kind=kind,
+        also_near_miss=is_excluded and paper in pool.candidates,
+        reason=known.reason if is_excluded and known else "",
+        reason_code=known.reason_code if is_excluded and known else "",
+        n_links=links,
+        n_shared=shared,
+    )

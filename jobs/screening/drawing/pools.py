@@ -1,0 +1,85 @@
+"""The pools of one review: which papers each kind of negative may be drawn from.
+
+Disjoint by precedence: included, true-excluded, near-miss, random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.screening.corpus import Corpus, Exclusion, Ids
+from jobs.screening.graph.relations import Graph, Neighbourhood
+from jobs.screening.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Papers by kind, ascending as text, and what is known of them."""
+
+    included: Ids
+    true_excluded: Ids
+    near_miss: Ids
+    random: Ids
+    candidates: Mapping[str, tuple[int, int]]
+    """Links and shared papers of every candidate, drawn or not, by id."""
+
+    def of(self, kind: str) -> Ids:
+        """The pool of a kind."""
+        pool: Ids = getattr(self, kind.replace("-", "_"))
+        return pool
+
+
+def pools(
+    corpus: Corpus,
+    graph: Graph,
+    near: Neighbourhood,
+    exclusions: Mapping[str, Exclusion],
+    settings: Settings,
+) -> Pools:
+    """The pools of the review whose neighbourhood is *near*.
+
+    Args:
+        corpus: all texts.
+        graph: the citations.
+        near: of the review.
+        exclusions: what the review has excluded or not decided, by paper.
+        settings: which kinds are wanted.
+    """
+    names = graph.papers
+    cited = {names[at] for at in near.cited}
+    candidates = {
+        names[at]: (int(links), int(shared))
+        for at, links, shared in zip(
+            near.candidates, near.n_links, near.n_shared, strict=True
+        )
+    }
+    has_true = "true-excluded" in settings.negatives
+    known = exclusions.keys() if has_true else set()
+    far: Ids = ()
+    if "random" in settings.negatives:
+        taken = near.cited, near.candidates
+        is_free = graph.has_abstract.copy()
+        is_free[np.concatenate(taken)] = False
+        far = tuple(
+            names[at] for at in np.flatnonzero(is_free) if names[at] not in exclusions
+        )
+    return Pools(
+        included=tuple(names[at] for at in near.included),
+        true_excluded=tuple(
+            sorted(
+                paper
+                for paper, found in exclusions.items()
+                if found.status == "excluded"
+                and paper not in cited
+                and corpus.text(paper).has_abstract
+            )
+        )
+        if has_true
+        else (),
+        near_miss=tuple(paper for paper in candidates if paper not in known),
+        random=far,
+        candidates=candidates,
+    )

@@ -1,0 +1,1 @@
+"""How hard a set is: how topical its negatives are, and how doubtful."""

@@ -1,0 +1,114 @@
+"""Labelled records: one table a review, whose id is the file's name.
+
+Records with label 1 are what the review cites, those with 0 are true exclusions. The
+same paper may stand in several files; its first text with an abstract counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.noticed import Noticed
+from jobs.rows.files import read_csv
+from jobs.rows.row import Row
+from jobs.screening.corpus import Citations, Exclusion, Text
+from jobs.screening.inputs.citations import Edges
+from jobs.screening.inputs.ids import read_id
+from jobs.screening.inputs.texts import COLUMNS, text_in
+from runner.errors import DatasetError
+
+ALIASES = {"pubmedID": "pmid"}
+LABELS = ("label_included", "label_abstract_screening")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """What the files of labelled records say."""
+
+    reviews: Mapping[str, Text]  #: ids alone: the files bring no text of a review
+    papers: Mapping[str, Text]
+    citations: Citations
+    exclusions: tuple[Exclusion, ...]
+
+
+def read_records(
+    paths: Sequence[Path],
+    positive: str,
+    noticed: Noticed,
+    renamed: Mapping[str, str],
+) -> Labelled:
+    """The records of all files.
+
+    Args:
+        paths: one a review.
+        positive: the label that counts as included.
+        noticed: learns of labels that contradict each other.
+        renamed: columns of the files by the names used here.
+
+    Raises:
+        DatasetError: a file is off, two have one name, or a paper is labelled both
+            ways in one of them; names file and row.
+    """
+    edges = Edges()
+    papers: dict[str, Text] = {}
+    excluded: list[Exclusion] = []
+    reviews: dict[str, Text] = {}
+    other = LABELS[1 - LABELS.index(positive)]
+    for path in paths:
+        review = path.name.removesuffix(".gz").removesuffix(".csv")
+        if review in reviews:
+            raise DatasetError(
+                f"{path}: another file is called {review} too, and a file's name is "
+                "the review's id (rename one)."
+            )
+        reviews[review] = Text()
+        seen: dict[str, int] = {}
+        rows = read_csv(
+            path,
+            ("pmid", positive),
+            (other, *COLUMNS),
+            noticed=noticed,
+            aliases={**ALIASES, **renamed},
+            unit="row",
+        )
+        for row in rows:
+            paper, label = read_id(row, "pmid"), row.label(positive)
+            _note_order(row, noticed)
+            if seen.setdefault(paper, label) != label:
+                raise row.error(
+                    f"{positive} is {label}, and an earlier row says otherwise of "
+                    f"{paper} (correct one)"
+                )
+            text = text_in(row)
+            if paper not in papers or not papers[paper].has_abstract:
+                papers[paper] = text
+            if label:
+                edges.add(review, paper)
+        excluded += (
+            Exclusion(review=review, paper=paper)
+            for paper, label in seen.items()
+            if not label
+        )
+    return Labelled(
+        reviews=reviews,
+        papers=papers,
+        citations=edges.citations(),
+        exclusions=tuple(sorted(excluded, key=lambda each: (each.review, each.paper))),
+    )
+
+
+def _note_order(row: Row, noticed: Noticed) -> None:
+    """A record may be included in the end though its abstract was screened out."""
+    final, abstract = LABELS
+    if not (row.has(final) and row.has(abstract)):
+        return
+    if row.label(final) and not row.label(abstract):
+        noticed.add(
+            "included_after_exclusion",
+            "info",
+            row.file,
+            "Records are included in the end though their abstract was excluded.",
+            example=f"row {row.line}",
+        )

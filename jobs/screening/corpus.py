@@ -5,7 +5,7 @@ Ids are text everywhere: leading zeros count, and order is that of text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -87,7 +87,34 @@ class Corpus:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Counts of the input: `reviews_without_citations`, `empty_references`, ..."""
 
+    def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
+        """What each review has excluded or not decided, by paper."""
+        found: dict[str, dict[str, Exclusion]] = {}
+        for each in self.exclusions:
+            found.setdefault(each.review, {})[each.paper] = each
+        return found
+
     def text(self, paper: str) -> Text:
         """A paper's text: the table's, and where that has no abstract the other."""
         own = self.papers.get(paper, _NO_TEXT)
         return own if own.has_abstract else self.further.get(paper, own)
+
+
+def true_exclusions(
+    corpus: Corpus, cited: Iterable[str], known: Mapping[str, Exclusion]
+) -> list[str]:
+    """Papers that a review looked at and excluded, with an abstract, ascending.
+
+    Args:
+        corpus: texts.
+        cited: what the review cites: it stays included whatever else is said.
+        known: what the review has excluded or not decided, by paper.
+    """
+    taken = set(cited)
+    return [
+        paper
+        for paper, found in sorted(known.items())
+        if found.status == "excluded"
+        and paper not in taken
+        and corpus.text(paper).has_abstract
+    ]

@@ -48,16 +48,17 @@ def contamination(
     candidates: Iterable[str],
     included: Iterable[str],
     known: Mapping[str, Exclusion],
+    study: Mapping[str, str],
 ) -> Contamination:
     """The candidates of one review; the first part that fits a paper has it.
 
     Args:
-        corpus: titles, and the studies that papers belong to.
+        corpus: titles.
         candidates: papers.
         included: papers that the review includes.
         known: what the review has excluded or not decided, by paper.
+        study: the study that a paper belongs to, where any review says so.
     """
-    study = {each.paper: each.study for each in corpus.exclusions if each.study}
     own = list(included)
     titles = {_normal(corpus.text(paper).title) for paper in own} - {""}
     studies = {study[paper] for paper in own if paper in study}

@@ -10,6 +10,7 @@ topic alone solves the task.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from jobs.metrics import auroc
 from jobs.metrics.aggregate import mean, quantiles
-from jobs.metrics.columns import Floats
-from jobs.screening.corpus import Corpus, Places
+from jobs.metrics.columns import Bools, Floats, quotient
+from jobs.screening.corpus import Corpus, Places, Text
 from jobs.screening.graph.relations import Graph, Neighbourhood
 
 TOO_EASY = 0.95
@@ -40,43 +41,58 @@ class Vectors:
     """The cited papers with an abstract as TF-IDF vectors of length 1."""
 
     def __init__(self, corpus: Corpus, graph: Graph) -> None:
+        self.graph = graph
         places = np.flatnonzero(graph.has_abstract)
-        texts = (corpus.papers[graph.papers[at]] for at in places)
-        made = TfidfVectorizer(
-            lowercase=True,
-            stop_words="english",
-            sublinear_tf=True,
-            smooth_idf=True,
-            norm="l2",
-        ).fit_transform(f"{text.title} {text.abstract}" for text in texts)
+        self._terms = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+        self._matrix = sparse.csr_array(
+            self._terms.fit_transform(
+                _words(corpus.papers[graph.papers[at]]) for at in places
+            )
+        )
         # rows by place in the graph, so that no second numbering is needed
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
         self._rows[places] = np.arange(len(places))
-        self._matrix = sparse.csr_array(made)
 
     def similarities(self, papers: Places, included: Places) -> Floats:
-        """Of *papers*, each to the others among *included*; NaN where that is nothing.
+        """Of *papers*, each to the others among *included*; NaN where there is none.
 
         Args:
             papers: places in the graph, with abstract.
             included: places of what the review includes, ascending.
         """
-        rows = self._matrix[self._rows[papers]]
-        centre = self._matrix[self._rows[included]].sum(axis=0)
-        centre = np.asarray(centre).ravel()
-        dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
-        norms = np.full(len(papers), float(centre @ centre))
+        rows, centre = self._matrix[self._rows[papers]], self._centre(included)
         own = np.isin(papers, included, assume_unique=True)
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        # without itself: (c - v).v and |c - v|^2, from what is known already
-        norms = np.where(own, norms - 2 * dots + squares, norms)
-        dots = np.where(own, dots - squares, dots)
-        lengths = np.sqrt(np.maximum(norms, 0.0) * squares)
-        is_alone = own & (len(included) == 1)
-        defined = (lengths > 0) & ~is_alone
-        found: Floats = np.full(len(papers), np.nan)
-        found[defined] = dots[defined] / lengths[defined]
+        found = _cosines(rows, centre, own)
+        if len(included) == 1:
+            found[own] = np.nan  # of nothing, whatever rounding leaves of it
         return found
+
+    def similarities_of(self, texts: Sequence[Text], included: Places) -> Floats:
+        """Of papers that nobody cites, to what the review includes."""
+        if not texts:
+            return np.empty(0)
+        rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
+        return _cosines(rows, self._centre(included), np.zeros(len(texts), np.bool_))
+
+    def _centre(self, included: Places) -> Floats:
+        total = self._matrix[self._rows[included]].sum(axis=0)
+        centre: Floats = np.asarray(total, dtype=np.float64).ravel()
+        return centre
+
+
+def _words(text: Text) -> str:
+    return f"{text.title} {text.abstract}"
+
+
+def _cosines(rows: sparse.csr_array, centre: Floats, own: Bools) -> Floats:
+    """Of each row with the centre, which leaves out those of its *own*."""
+    dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
+    squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    # without itself: (c - v).v and |c - v|^2, from what is known already
+    norms = float(centre @ centre) - np.where(own, 2 * dots - squares, 0.0)
+    dots -= np.where(own, squares, 0.0)
+    lengths = np.sqrt(np.maximum(norms, 0.0) * squares)
+    return quotient(dots, lengths)
 
 
 def nearness(own: Floats, included: Floats | None = None) -> Nearness:

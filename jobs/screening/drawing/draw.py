@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.screening.corpus import Corpus, Exclusion
@@ -32,29 +32,37 @@ class Dropped:
     why: str  #: "too_few_included", "no_candidates" or "no_text"
 
 
-def draw(corpus: Corpus, graph: Graph, settings: Settings) -> Iterator[Drawn | Dropped]:
-    """Every review that was asked for and cites anything, in order of the ids."""
-    by_review: dict[str, dict[str, Exclusion]] = {}
-    for found in corpus.exclusions:
-        by_review.setdefault(found.review, {})[found.paper] = found
-    wanted = _wanted(graph, settings)
-    for near in graph.neighbourhoods():
-        review = graph.reviews[near.review]
-        if review not in wanted:
-            continue
-        why = _dropped(corpus, review, near, settings)
-        if why:
-            yield Dropped(review=review, why=why)
-            continue
-        known = by_review.get(review, {})
-        yield _drawn(
-            review, pools(corpus, graph, near, known, settings), known, settings
+class Draw:
+    """Draws for one review after another; none depends on another's."""
+
+    def __init__(self, corpus: Corpus, graph: Graph, settings: Settings) -> None:
+        self._corpus = corpus
+        self._graph = graph
+        self._settings = settings
+        self._wanted = frozenset(
+            shuffled(settings.review or graph.reviews, settings.seed)[
+                : settings.max_reviews
+            ]
         )
 
+    def of(
+        self, near: Neighbourhood, known: Mapping[str, Exclusion]
+    ) -> Drawn | Dropped | None:
+        """What is drawn for a review; None where it was not asked for.
 
-def _wanted(graph: Graph, settings: Settings) -> frozenset[str]:
-    named = settings.review or graph.reviews
-    return frozenset(shuffled(named, settings.seed)[: settings.max_reviews])
+        Args:
+            near: its neighbourhood.
+            known: what it has excluded or not decided, by paper.
+        """
+        corpus, graph, settings = self._corpus, self._graph, self._settings
+        review = graph.reviews[near.review]
+        if review not in self._wanted:
+            return None
+        why = _dropped(corpus, review, near, settings)
+        if why:
+            return Dropped(review=review, why=why)
+        pool = pools(corpus, graph, near, known, settings)
+        return _drawn(review, pool, known, settings)
 
 
 def _dropped(

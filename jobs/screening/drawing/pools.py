@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.screening.corpus import Corpus, Exclusion, Ids
+from jobs.screening.corpus import Corpus, Exclusion, Ids, true_exclusions
 from jobs.screening.graph.relations import Graph, Neighbourhood
 from jobs.screening.settings import Settings
 
@@ -49,7 +49,6 @@ def pools(
         settings: which kinds are wanted.
     """
     names = graph.papers
-    cited = {names[at] for at in near.cited}
     candidates = {
         names[at]: (int(links), int(shared))
         for at, links, shared in zip(
@@ -69,13 +68,7 @@ def pools(
     return Pools(
         included=tuple(names[at] for at in near.included),
         true_excluded=tuple(
-            sorted(
-                paper
-                for paper, found in exclusions.items()
-                if found.status == "excluded"
-                and paper not in cited
-                and corpus.text(paper).has_abstract
-            )
+            true_exclusions(corpus, graph.names(near.cited), exclusions)
         )
         if has_true
         else (),

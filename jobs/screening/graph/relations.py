@@ -70,6 +70,10 @@ class Graph:
             relating = kept & ~is_hub[citations.paper]
         self._relating = _matrix(citations, relating)
 
+    def names(self, places: Places) -> list[str]:
+        """The ids of papers."""
+        return [self.papers[at] for at in places]
+
     def neighbourhoods(self) -> Iterator[Neighbourhood]:
         """Every review that cites anything, in order of the ids."""
         sizes = np.diff(self.included.indptr)

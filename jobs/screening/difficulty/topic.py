@@ -1,0 +1,110 @@
+"""The topics of one review's kinds, and their means over reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.metrics.aggregate import mean
+from jobs.metrics.columns import Floats
+from jobs.screening.corpus import Corpus, Exclusion, Places, true_exclusions
+from jobs.screening.difficulty.drift import (
+    TOO_EASY,
+    Nearness,
+    Vectors,
+    mean_jaccard,
+    nearness,
+)
+from jobs.screening.graph.relations import Neighbourhood
+from jobs.screening.validation_set import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How topical the kinds of one review are."""
+
+    review: str
+    kinds: Mapping[Kind, Nearness]
+    jaccard: float | None  #: mean, of its included papers and its related reviews'
+
+    @property
+    def is_easy(self) -> bool:
+        """Whether topic alone nearly tells a kind from the included papers."""
+        return any(
+            (kind.separability or 0.0) >= TOO_EASY for kind in self.kinds.values()
+        )
+
+
+def macro_drift(drift: Iterable[Drift]) -> dict[str, float | None]:
+    """Means over the reviews, undefined ones left out, by name of the figure."""
+    each = list(drift)
+    kinds = {kind: None for one in each for kind in one.kinds}
+    found: dict[str, float | None] = {}
+    for kind in kinds:
+        own = [one.kinds[kind] for one in each if kind in one.kinds]
+        found[f"similarity.{kind}"] = mean(one.mean for one in own)
+        if kind != "included":
+            found[f"separability.{kind}"] = mean(one.separability for one in own)
+    found["jaccard"] = mean(one.jaccard for one in each)
+    return found
+
+
+class Topic:
+    """The similarities of one review's kinds: whole kinds, not what is drawn."""
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        corpus: Corpus,
+        near: Neighbourhood,
+        known: Mapping[str, Exclusion],
+    ) -> None:
+        graph = vectors.graph
+        self._graph, self._near = graph, near
+        is_free = graph.has_abstract.copy()
+        is_free[np.concatenate([near.cited, near.candidates])] = False
+        places: dict[Kind, Places] = {
+            "included": near.included,
+            "near-miss": near.candidates,
+            "random": np.flatnonzero(is_free),
+        }
+        self._by_kind = {
+            kind: vectors.similarities(at, near.included) for kind, at in places.items()
+        }
+        self._by_paper: dict[str, float] = {}
+        papers = true_exclusions(corpus, graph.names(near.cited), known)
+        if papers:
+            values = vectors.similarities_of(
+                [corpus.text(paper) for paper in papers], near.included
+            )
+            self._by_kind["true-excluded"] = values
+            self._by_paper |= _defined(papers, values)
+        for kind, at in places.items():
+            # a paper excluded by name may be a candidate too: it is the same figure
+            self._by_paper |= _defined(graph.names(at), self._by_kind[kind])
+
+    def drift(self, review: str) -> Drift:
+        """The kinds in figures."""
+        included = self._by_kind["included"]
+        return Drift(
+            review=review,
+            kinds={
+                kind: nearness(own, None if kind == "included" else included)
+                for kind, own in self._by_kind.items()
+            },
+            jaccard=mean_jaccard(self._graph, self._near),
+        )
+
+    def of(self, paper: str) -> float | None:
+        """The similarity of a paper; None where it is undefined."""
+        return self._by_paper.get(paper)
+
+
+def _defined(papers: Iterable[str], values: Floats) -> dict[str, float]:
+    return {
+        paper: float(value)
+        for paper, value in zip(papers, values, strict=True)
+        if not np.isnan(value)
+    }

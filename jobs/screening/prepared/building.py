@@ -1,0 +1,113 @@
+"""Builds a set: one pass over the reviews; candidates are handed on as they come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from jobs.screening.corpus import Corpus
+from jobs.screening.difficulty.contamination import Contamination, contamination
+from jobs.screening.difficulty.drift import Vectors
+from jobs.screening.difficulty.topic import Drift, Topic
+from jobs.screening.drawing.draw import Draw, Drawn, Dropped
+from jobs.screening.graph.relations import Graph, Neighbourhood
+from jobs.screening.prepared.statistics import ReviewStatistics, statistics_of
+from jobs.screening.settings import Settings
+from jobs.screening.validation_set import Kind, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A near miss of a review, drawn or not."""
+
+    review: str
+    paper: str
+    n_links: int
+    n_shared: int
+    drawn: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Built:
+    """What the pass leaves behind; candidates have gone to whoever took them."""
+
+    statistics: list[ReviewStatistics] = field(default_factory=list)
+    drift: list[Drift] = field(default_factory=list)
+    contamination: dict[str, Contamination] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    reviews: list[str] = field(default_factory=list)  #: in the set
+    pools: Counter[str] = field(default_factory=Counter)  #: papers by kind
+    dropped: Counter[str] = field(default_factory=Counter)  #: reviews by reason
+    short: dict[str, Mapping[Kind, int]] = field(default_factory=dict)
+
+
+def build(
+    corpus: Corpus,
+    graph: Graph,
+    settings: Settings,
+    take: Callable[[Iterable[Candidate]], None],
+) -> Built:
+    """Build the set; *take* gets the candidates of one review after another."""
+    built = Built()
+    draw = Draw(corpus, graph, settings)
+    vectors = Vectors(corpus, graph) if graph.has_abstract.any() else None
+    excluded = corpus.excluded_by()
+    study = {each.paper: each.study for each in corpus.exclusions if each.study}
+    for near in graph.neighbourhoods():
+        figures = statistics_of(graph, near)
+        known = excluded.get(figures.review, {})
+        built.statistics.append(figures)
+        if excluded:
+            built.contamination[figures.review] = contamination(
+                corpus,
+                graph.names(near.candidates),
+                graph.names(near.included),
+                known,
+                study,
+            )
+        topic = None
+        if vectors is not None and figures.n_included >= settings.min_included:
+            topic = Topic(vectors, corpus, near, known)
+            built.drift.append(topic.drift(figures.review))
+        outcome = draw.of(near, known)
+        _book(built, outcome, topic)
+        take(_candidates(graph, near, outcome))
+    return built
+
+
+def _book(built: Built, outcome: Drawn | Dropped | None, topic: Topic | None) -> None:
+    match outcome:
+        case Drawn():
+            built.reviews.append(outcome.review)
+            built.records += (
+                replace(each, similarity=topic.of(each.paper)) if topic else each
+                for each in outcome.records
+            )
+            for kind in {each.kind: None for each in outcome.records}:
+                built.pools[kind] += len(outcome.pools.of(kind))
+            if outcome.short:
+                built.short[outcome.review] = outcome.short
+        case Dropped():
+            built.dropped[outcome.why] += 1
+        case None:
+            pass
+
+
+def _candidates(
+    graph: Graph, near: Neighbourhood, outcome: Drawn | Dropped | None
+) -> Iterator[Candidate]:
+    drawn: set[str] = set()
+    if isinstance(outcome, Drawn):
+        drawn = {each.paper for each in outcome.records if each.kind == "near-miss"}
+    for at, links, shared in zip(
+        near.candidates, near.n_links, near.n_shared, strict=True
+    ):
+        paper = graph.papers[at]
+        yield Candidate(
+            review=graph.reviews[near.review],
+            paper=paper,
+            n_links=int(links),
+            n_shared=int(shared),
+            drawn=paper in drawn,
+        )

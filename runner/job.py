@@ -158,6 +158,18 @@ class PreparedData(Prepared, Protocol):
         ...
 
 
+@runtime_checkable
+class PreparedFolder(Protocol):
+    """What a subcommand of `siftlog prepare JOB` makes that builds a folder.
+
+    A job whose `prepare` has the subcommand "" needs no word after its name.
+    """
+
+    def write(self, folder: Path) -> Prepared:
+        """Write everything into an empty folder; all inputs were read before."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
     """One task of a run made elsewhere; `spec.context` carries what its file said."""

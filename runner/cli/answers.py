@@ -169,38 +169,48 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
 @choices.sets
 @click.option(
     "--out",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the data goes that SUBCOMMAND builds.",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Where the file or folder goes that SUBCOMMAND builds.",
 )
+@click.option("--force", is_flag=True, help="Replace a folder that is there already.")
 @choices.as_json
 def prepare(
     job_name: str,
     words: tuple[str, ...],
     out: Path | None,
+    force: bool,
     as_json: bool,
     **given: Any,
 ) -> int:
     """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
     from runner.cli import session
     from runner.errors import UsageError
-    from runner.job import PreparedData
+    from runner.job import PreparedData, PreparedFolder
+    from runner.records.folders import replaced
     from runner.registry import load_job
 
     job = load_job(job_name)
     offers = getattr(job, "prepare", {})
     names, flags = choices.split_words(words)
-    known = ", ".join(sorted(offers)) or "nothing"
-    if len(names) != 1 or names[0] not in offers:
+    known = ", ".join(sorted(filter(None, offers))) or "nothing"
+    what = " ".join(names)
+    if what not in offers:
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
-    report = offers[names[0]](session.with_sample(job, settings))
-    builds = isinstance(report, PreparedData)
+    report = offers[what](session.with_sample(job, settings))
+    is_folder = isinstance(report, PreparedFolder)
+    builds = is_folder or isinstance(report, PreparedData)
+    named = " ".join(filter(None, (job.name, what)))
     if builds and out is None:
-        raise UsageError(f"{names[0]} builds a file; say where with --out.")
-    if out is not None:
-        if not builds:
-            raise UsageError(f"{names[0]} builds no file; leave out --out.")
+        built = "folder" if is_folder else "file"
+        raise UsageError(f"{named} builds a {built}; say where with --out.")
+    if out is not None and not builds:
+        raise UsageError(f"{named} builds no file; leave out --out.")
+    if out is not None and isinstance(report, PreparedFolder):
+        with replaced(out, force=force) as draft:
+            report = report.write(draft)
+    elif out is not None:
         try:
             out.write_bytes("".join(f"{line}\n" for line in report.lines).encode())
         except OSError as error:

@@ -62,6 +62,7 @@ class Graph:
         self.included = _matrix(citations, kept)
         degree = np.bincount(citations.paper[kept], minlength=len(self.papers))
         self.max_degree = int(degree.max(initial=0))
+        self.n_shared = int((degree > 1).sum())
         relating = kept
         self.n_hubs = 0
         if max_degree is not None:

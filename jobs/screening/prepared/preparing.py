@@ -1,0 +1,208 @@
+"""`siftlog prepare screening`: the validation set as a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jobs.screening.corpus import Corpus, Text
+from jobs.screening.difficulty.contamination import macro_confirmed, together
+from jobs.screening.difficulty.topic import macro_drift
+from jobs.screening.graph.relations import Graph
+from jobs.screening.inputs.tables import read_corpus, table_paths
+from jobs.screening.prepared import files
+from jobs.screening.prepared.building import Built, build
+from jobs.screening.prepared.statistics import Overview, overview
+from jobs.screening.prepared.summary import summary_text
+from jobs.screening.settings import INPUTS, Settings
+from runner.job import Prepared
+
+SAMPLER = 1
+"""Version of the draw; raised when the same inputs come to another set."""
+
+_SCORING = frozenset(
+    {"unclear", "threshold", "ensemble", "wss", "wss_level", "recall_share"}
+    | {"prevalence", "boot_b", "boot_seed", "level", "limit"}
+)
+_ASKING = frozenset(
+    {"stages", "title_exclude_below", "criteria_source", "show_ids", "show_year"}
+    | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured"}
+)
+"""Settings that no set depends on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What is said of a set."""
+
+    text: str
+    json: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFolder:
+    """A set that is about to be written; its inputs have been read and are whole."""
+
+    settings: Settings
+    corpus: Corpus = field(repr=False)
+
+    def write(self, folder: Path) -> Made:
+        """Write all files of the set into an empty folder."""
+        settings, corpus = self.settings, self.corpus
+        graph = Graph(corpus, settings.max_paper_degree)
+        with files.table(folder / "candidates.csv", files.CANDIDATES) as candidates:
+            built = build(
+                corpus,
+                graph,
+                settings,
+                lambda each: candidates.add(map(files.candidate_row, each)),
+            )
+        _write_tables(folder, built)
+        files.write_jsonl(
+            folder / "reviews.jsonl",
+            (
+                files.review_json(
+                    review,
+                    corpus.reviews.get(review, Text()),
+                    corpus.criteria.get(review),
+                )
+                for review in built.reviews
+            ),
+        )
+        texts = files.texts_of(corpus, built.records)
+        files.write_jsonl(
+            folder / "papers.jsonl",
+            (files.paper_json(paper, text) for paper, text in texts.items()),
+        )
+        summary = _summary(corpus, graph, built, settings)
+        files.write_json(folder / "summary.json", summary)
+        files.write_json(folder / "manifest.json", _manifest(settings))
+        return Made(text=summary_text(summary), json=summary)
+
+
+def prepared_set(settings: Settings) -> SetFolder:
+    """Read all inputs; nothing is written before they are known to be whole.
+
+    Raises:
+        UsageError: no inputs are named.
+        DatasetError: one of them is off.
+    """
+    return SetFolder(settings=settings, corpus=read_corpus(settings))
+
+
+SUBCOMMANDS: Mapping[str, Callable[[Settings], Prepared | SetFolder]] = {
+    "": prepared_set
+}
+"""By the word that follows the job's name; none does."""
+
+
+def _write_tables(folder: Path, built: Built) -> None:
+    with files.table(folder / "validation_set.csv", files.RECORDS) as rows:
+        rows.add(map(files.record_row, built.records))
+    with files.table(folder / "near_miss_stats.csv", files.STATISTICS) as rows:
+        rows.add(map(files.statistics_row, built.statistics))
+    with files.table(folder / "topic_drift.csv", files.DRIFT) as rows:
+        for each in built.drift:
+            rows.add(files.drift_rows(each))
+    with files.table(folder / "contamination.csv", files.CONTAMINATION) as rows:
+        rows.add(
+            files.contamination_row(review, each)
+            for review, each in built.contamination.items()
+        )
+
+
+def _summary(
+    corpus: Corpus, graph: Graph, built: Built, settings: Settings
+) -> dict[str, Any]:
+    seen = overview(built.statistics, settings.min_included)
+    analysed = {
+        each.review
+        for each in built.statistics
+        if each.n_included >= settings.min_included and each.n_candidates
+    }
+    drift = [each for each in built.drift if each.review in analysed]
+    kinds: dict[str, int] = {}
+    for record in built.records:
+        kinds[record.kind] = kinds.get(record.kind, 0) + 1
+    known = [
+        built.contamination[r] for r in sorted(analysed & set(built.contamination))
+    ]
+    every = together(built.contamination.values())
+    return {
+        "inputs": {
+            **corpus.sizes,
+            "shared_papers": graph.n_shared,
+            "largest_paper_degree": graph.max_degree,
+            "hubs_ignored": graph.n_hubs,
+        },
+        "near_misses": _overview_json(seen, built),
+        "set": {
+            "reviews": len(built.reviews),
+            "records": len(built.records),
+            "kinds": kinds,
+            "pools": dict(built.pools),
+            "dropped": dict(sorted(built.dropped.items())),
+            "short": {review: dict(lack) for review, lack in built.short.items()},
+        },
+        "topic_drift": {
+            "reviews": len(drift),
+            "macro": macro_drift(drift),
+            "too_easy": [each.review for each in drift if each.is_easy],
+        },
+        "contamination": {
+            **asdict(every),
+            "n": every.n,
+            "share_confirmed_micro": every.share_confirmed,
+            "share_confirmed_macro": macro_confirmed(known),
+            "reviews": len(known),
+            "lower": every.lower,
+            "upper": every.upper,
+        }
+        if built.contamination
+        else None,
+        "findings": [asdict(each) for each in corpus.findings],
+    }
+
+
+def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
+    figures = seen.candidates
+    return {
+        "reviews_analysed": seen.analysed,
+        "reviews_with_candidates": seen.with_candidates,
+        "share_with_candidates": seen.share,
+        "total": seen.total,
+        "mean": figures.mean,
+        "median": figures.median,
+        "min": figures.min,
+        "max": figures.max,
+        "std": figures.std,
+        "histogram": dict(seen.histogram),
+        "all_reviews_total": sum(each.n_candidates for each in built.statistics),
+    }
+
+
+def _manifest(settings: Settings) -> dict[str, Any]:
+    """What the set was made from and how; options in the order of the settings."""
+    paths = {
+        **(
+            {f"records.{path.name}": path for path in settings.records}
+            or table_paths(settings)
+        ),
+        **{
+            name: path
+            for name in ("excluded", "criteria", "reason_map")
+            if (path := getattr(settings, name)) is not None
+        },
+    }
+    left_out = {*INPUTS, "records", *_SCORING, *_ASKING}
+    options = settings.model_dump(mode="json", exclude=left_out)
+    return {
+        "sampler_version": SAMPLER,
+        "inputs": {
+            name: {"file": path.name, "sha256": files.sha256_of(path)}
+            for name, path in paths.items()
+        },
+        "options": options,
+    }

@@ -1,0 +1,78 @@
+"""A set in a few lines, for whoever has just built it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.counted import counted
+
+
+def summary_text(summary: Mapping[str, Any]) -> str:
+    """The summary of a set as people read it."""
+    inputs, near, made = (summary[part] for part in ("inputs", "near_misses", "set"))
+    lines = [
+        (
+            f"inputs         {counted(inputs['reviews'], 'review')} "
+            f"({inputs['reviews_citing']:,} cite anything), "
+            f"{counted(inputs['papers'], 'paper')} "
+            f"({inputs['papers_with_abstract']:,} with abstract), "
+            f"{counted(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
+            f"{counted(inputs['shared_papers'], 'shared paper')}"
+        ),
+        (
+            f"near misses    {counted(near['reviews_analysed'], 'review')} analysed, "
+            f"{near['reviews_with_candidates']:,} with candidates"
+            f"{_share(near['share_with_candidates'])}; candidates: "
+            f"total {near['total']:,} mean {_figure(near['mean'])} "
+            f"median {_figure(near['median'])} min {_figure(near['min'])} "
+            f"max {_figure(near['max'])} std {_figure(near['std'])}"
+        ),
+        "               "
+        + "  ".join(f"{name}: {n}" for name, n in near["histogram"].items()),
+        (
+            f"set            {counted(made['reviews'], 'review')}, "
+            f"{counted(made['records'], 'record')}: "
+            + ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
+        ),
+    ]
+    if made["dropped"]:
+        left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
+        lines.append(f"left out       {left}")
+    if made["short"]:
+        lines.append(
+            f"short          {counted(len(made['short']), 'review')} with fewer papers "
+            "than asked for"
+        )
+    drift = summary["topic_drift"]
+    if drift["reviews"]:
+        shown = "  ".join(
+            f"{name} {_figure(value)}" for name, value in drift["macro"].items()
+        )
+        lines.append(f"topic drift    {shown}")
+    if drift["too_easy"]:
+        easy = counted(len(drift["too_easy"]), "review")
+        lines.append(f"               {easy}: topic alone nearly tells the negatives")
+    doubt = summary["contamination"]
+    if doubt:
+        lines.append(
+            f"contamination  {counted(doubt['n'], 'candidate')}: "
+            f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
+            f"{doubt['duplicate_suspect']:,} duplicate suspects, "
+            f"{doubt['unverified']:,} unverified; eligible between "
+            f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
+        )
+    lines += [
+        f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
+        for found in summary["findings"]
+    ]
+    return "\n".join(lines)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f" ({100 * value:.1f}%)"
+
+
+def _figure(value: float | None) -> str:
+    """At most three decimals; n/a where undefined."""
+    return "n/a" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")

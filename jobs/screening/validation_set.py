@@ -72,8 +72,8 @@ class ValidationSet:
     reviews: tuple[SetReview, ...]  #: ascending as text
     records: tuple[Record, ...]
     papers: Mapping[str, Text] = field(default_factory=dict)  #: texts by id
-    pools: Mapping[Kind, Mapping[str, int]] = field(default_factory=dict)
-    """How many papers each kind could be drawn from, by review."""
+    pools: Mapping[str, int] = field(default_factory=dict)
+    """How many papers each kind could be drawn from, over all reviews."""
     contamination: Mapping[str, float | None] = field(default_factory=dict)
     """Shares and bounds of the candidates, where exclusions are known."""
     drift: Mapping[str, float | None] = field(default_factory=dict)

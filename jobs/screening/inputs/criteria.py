@@ -27,14 +27,19 @@ def read_criteria(path: Path, noticed: Noticed) -> dict[str, Criteria]:
         review = read_id(row, "review_pmid")
         if review in found:
             raise row.error(f"review_pmid {review} occurs a second time (remove one)")
-        found[review] = Criteria(
-            question=row.optional_text("question").strip(),
-            pico=_texts(row, "pico", PICO),
-            inclusion=_listed(row, "inclusion"),
-            exclusion=_listed(row, "exclusion"),
-            headings=_texts(row, "criteria"),
-        )
+        found[review] = criteria_in(row)
     return found
+
+
+def criteria_in(row: Row) -> Criteria:
+    """What a line says that a review asks for."""
+    return Criteria(
+        question=row.optional_text("question").strip(),
+        pico=_texts(row, "pico", PICO),
+        inclusion=_listed(row, "inclusion"),
+        exclusion=_listed(row, "exclusion"),
+        headings=_texts(row, "criteria"),
+    )
 
 
 def _texts(row: Row, name: str, allowed: tuple[str, ...] = ()) -> Mapping[str, str]:

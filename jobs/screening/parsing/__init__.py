@@ -1,0 +1,1 @@
+"""What replies say; never raises on model output."""

@@ -1,0 +1,107 @@
+"""What a reply says of a record: rules in order, the first that applies wins."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from jobs.json_scan import Object, objects, whole_object
+from jobs.screening.judgement import REASON_CODES, Decision, Judgement
+from jobs.screening.parsing.words import bare, decision_of, stated
+from runner.reply import ParseFailure, Reply
+
+LIKELY = 0.5
+PERCENT = 100
+REASON = 300
+"""The longest reason that is kept, in characters."""
+
+_FENCED = re.compile(r"\s*```[^\n`]*\n(.*?)\n?```\s*", re.DOTALL)
+_NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
+_REFUSALS = frozenset({"refusal", "content_filter"})
+
+
+def parse_screen(reply: Reply) -> Judgement | ParseFailure:
+    """The judgement in a reply.
+
+    Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
+    `truncated`.
+    """
+    if reply.finish_reason in _REFUSALS:
+        return ParseFailure(reason="refusal")
+    text = reply.text.lstrip("\ufeff").strip()
+    if not text:
+        return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
+    found = _objects(text)
+    if found:
+        return _of_objects(found)
+    for rule, read in (("line", stated), ("word", bare)):
+        decision = read(text)
+        if decision is not None:
+            return Judgement(decision=decision, rule=rule)
+    return ParseFailure(reason="truncated" if reply.is_truncated else "no_decision")
+
+
+def _objects(text: str) -> list[Object]:
+    """The object that is the whole text, or every one in it with a decision."""
+    fenced = _FENCED.fullmatch(text)
+    whole = whole_object(fenced[1].strip() if fenced else text)
+    if whole is not None and "decision" in whole:
+        return [whole]
+    return list(objects(text, lambda value: "decision" in value))
+
+
+def _of_objects(found: list[Object]) -> Judgement | ParseFailure:
+    """The last object; with others that decide otherwise, none."""
+    read = [decision_of(each["decision"]) for each in found]
+    decision = read[-1]
+    if len(set(read)) > 1:
+        return ParseFailure(reason="ambiguous")
+    if decision is None:
+        shown = str(found[-1]["decision"])[:40]
+        return ParseFailure(
+            reason="bad_decision",
+            detail=f"decision is {shown!r}: include, exclude or unclear is expected",
+        )
+    return _judgement(decision, found[-1])
+
+
+def _judgement(decision: Decision, value: Object) -> Judgement:
+    noticed = []
+    stated_p = value.get("p_include")
+    p = probability(stated_p)
+    if p is None and stated_p is not None:
+        noticed.append("bad_confidence")
+    if p is not None and _contradicts(decision, p):
+        noticed.append("inconsistent")
+    code = value.get("reason_code")
+    if code not in REASON_CODES:
+        noticed.append("bad_reason_code")
+        code = "other"
+    reason = value.get("reason")
+    return Judgement(
+        decision=decision,
+        p_include=p,
+        reason_code=str(code),
+        reason=reason[:REASON] if isinstance(reason, str) else "",
+        noticed=tuple(noticed),
+    )
+
+
+def _contradicts(decision: Decision, p: float) -> bool:
+    return (decision == "include" and p < LIKELY) or (
+        decision == "exclude" and p > LIKELY
+    )
+
+
+def probability(value: object) -> float | None:
+    """A probability from 0 to 1; percent where it is written so, or is above 1.
+
+    None for true and false, for what is no number, and for what lies outside.
+    """
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    number = float(found[1].replace(",", "."))
+    if found[2] or 1 < number <= PERCENT:
+        number /= PERCENT
+    return number if math.isfinite(number) and 0 <= number <= 1 else None

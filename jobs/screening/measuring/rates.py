@@ -1,4 +1,4 @@
-"""The metrics of one stratum: pooled over records (micro), averaged over reviews (macro).
+"""The metrics of one stratum: pooled over records, and averaged over reviews.
 
 Intervals are drawn by review; Wilson's stand beside the pooled proportions and say that
 they take records as independent.
@@ -6,7 +6,7 @@ they take records as independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,9 +161,7 @@ def _pooled(found: Counts) -> dict[str, float | None]:
     }
 
 
-def _micro(
-    view: View, name: str, found: Counts, draws: Resamples
-) -> Iterator[Metric]:
+def _micro(view: View, name: str, found: Counts, draws: Resamples) -> Iterator[Metric]:
     pooled = _pooled(found)
     cells = found.decided
     sums = {"coverage": Ratio(cells.n, found.records), **_sums(cells)}
@@ -174,17 +172,15 @@ def _micro(
     for word, formula in DEFINITIONS.items():
         interval = drawn.get(word)
         definition = f"{word}@1({formula}; {reading})"
-        n = int(
-            cells.n.sum() if interval is None else np.sum(sums[word].denominators)
-        )
+        n = int(cells.n.sum() if interval is None else np.sum(sums[word].denominators))
         path = f"{name}.micro.{word}"
+        drawing = "" if interval is None else f"; {draws.definition}"
         yield _metric(
             path,
             pooled[word],
-            n,
-            name,
-            definition if interval is None else f"{definition}; {draws.definition}",
-            interval,
+            n=n,
+            definition=definition + drawing,
+            interval=interval,
         )
         if word in PROPORTIONS:
             k = int(np.sum(sums[word].numerators))
@@ -211,15 +207,16 @@ def _readings(name: str, found: Counts, draws: Resamples) -> Iterator[Metric]:
         pooled = rates(Confusion(tp=tp, fp=fp, tn=tn, fn=fn))
         wanted = ("sensitivity", "specificity", "f1")
         sums = {word: _sums(cells)[word] for word in wanted}
-        for word, ends in zip(wanted, draws.intervals(list(sums.values())), strict=True):
+        for word, ends in zip(
+            wanted, draws.intervals(list(sums.values())), strict=True
+        ):
             yield _metric(
                 f"{name}.micro.{reading}.{word}",
                 pooled[word],
-                int(np.sum(sums[word].denominators)),
-                name,
-                f"{word}@1({DEFINITIONS[word]}; all records, undecided "
+                n=int(np.sum(sums[word].denominators)),
+                definition=f"{word}@1({DEFINITIONS[word]}; all records, undecided "
                 f"{reading}); {draws.definition}",
-                ends,
+                interval=ends,
             )
 
 
@@ -296,23 +293,21 @@ def _macro(
         yield _metric(
             f"{name}.macro.{word}",
             described.mean,
-            described.n,
-            name,
-            f"{formula}; mean over reviews; {draws.definition}",
-            ends,
+            n=described.n,
+            definition=f"{formula}; mean over reviews; {draws.definition}",
+            interval=ends,
             n_defined=described.n_defined,
             std=described.std,
         )
 
 
-def _metric(  # noqa: PLR0913 - a row of a table
+def _metric(
     path: str,
     value: float | None,
+    *,
     n: int,
-    subset: str,
     definition: str,
     interval: Interval | None,
-    *,
     n_defined: int | None = None,
     std: float | None = None,
 ) -> Metric:
@@ -321,7 +316,7 @@ def _metric(  # noqa: PLR0913 - a row of a table
         path=path,
         value=value,
         n=n,
-        subset=subset,
+        subset=path.partition(".")[0],
         n_defined=n_defined,
         lo=ends.lo,
         hi=ends.hi,
@@ -339,9 +334,3 @@ def _note(path: str) -> str | None:
     if path.startswith("near-miss.") and word in {"specificity", "fpr"}:
         notes.append(UNJUDGED)
     return "; ".join(notes) or None
-
-
-def values_of(strata: Sequence[Stratum], name: str, word: str) -> list[float | None]:
-    """A rate or measure of one stratum, review by review."""
-    own = next(each for each in strata if each.name == name)
-    return own.by_review[word]

@@ -10,12 +10,18 @@ import numpy as np
 
 from jobs.metrics.columns import Floats, Ints
 from jobs.noticed import Noticed
+from jobs.screening.asking.plan import ends
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import MISSING, Decisions, Sheet
 from jobs.screening.gathering.joining import of_models, of_replicates
 from jobs.screening.gathering.records import Screened, screened
-from jobs.screening.gathering.staged import Step, Verdict, read, verdict
-from jobs.screening.judgement import Judgement
+from jobs.screening.gathering.staged import (
+    EXCLUDED_EARLIER,
+    Step,
+    Verdict,
+    read,
+    verdict,
+)
 from runner.job import Answers
 from runner.task import Answer
 
@@ -91,13 +97,14 @@ class _Gathering:
         self._imported = answers.imported
         self._asked = {name: at for at, name in enumerate(_stages(dataset, answers))}
         self._stages = tuple(self._asked)
-        self._settings = dataset.settings
+        self._dataset = dataset
         self._steps: dict[tuple[str, int], dict[int, list[Step]]] = {
             (model, replicate): {}
             for model in answers.models
             for replicate in range(1, answers.replicates + 1)
         }
         self.noticed = Noticed()
+        self._open = 0
         self.stale = 0
 
     def add(self, family: Sequence[Answer]) -> None:
@@ -116,11 +123,11 @@ class _Gathering:
 
     @property
     def missing(self) -> int:
-        """Records that a model was to be asked of and has no task for."""
+        """Tasks that are due and not there; known when all columns were made."""
         if self._imported:
             return 0
         n = len(self._found.records)
-        return sum(n - len(own) for own in self._steps.values())
+        return self._open + sum(n - len(own) for own in self._steps.values())
 
     def columns(self) -> list[Decisions]:
         """Every model and replicate, in the run's order."""
@@ -152,22 +159,16 @@ class _Gathering:
 
     def _due(self, steps: Sequence[Step]) -> Iterator[Step]:
         """The steps up to the one that ends the record under the present settings."""
-        ends = False
+        has_ended = False
         for own in sorted(steps, key=lambda step: step.stage):
-            if ends:
+            if has_ended:
                 self.stale += own.parsed is not None
                 continue
+            # it was not asked under settings that have changed since
+            self._open += own.skip == EXCLUDED_EARLIER
             yield own
-            ends = not self._imported and self._ends(own)
-
-    def _ends(self, step: Step) -> bool:
-        said = step.parsed
-        if not isinstance(said, Judgement) or said.decision != "exclude":
-            return False
-        if self._stages[step.stage] != "title":
-            return True
-        p = said.p_include
-        return p is not None and p <= self._settings.title_exclude_below
+            name = self._stages[own.stage]
+            has_ended = not self._imported and ends(self._dataset, name, own.parsed)
 
 
 def _stages(dataset: Dataset, answers: Answers) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -49,8 +49,7 @@ def screened(dataset: Dataset, answers: Answers) -> Screened:
     drawn = dataset.validation_set
     if drawn is None:
         return _screened(_of_import(answers))
-    records: Sequence[Record] = drawn.records
-    return _screened(records[: dataset.settings.limit or None])
+    return _screened(drawn.records)
 
 
 def _of_import(answers: Answers) -> Iterator[Record]:

@@ -29,7 +29,8 @@ OUTCOME_OF: Mapping[Decision, int] = {
     "unclear": UNCLEAR,
 }
 
-NOT_REACHED = frozenset({"excluded_earlier", "missing"})
+EXCLUDED_EARLIER = "excluded_earlier"
+NOT_REACHED = frozenset({EXCLUDED_EARLIER, "missing"})
 """Skips that say that a stage was never due."""
 
 

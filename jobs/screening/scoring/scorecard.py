@@ -37,11 +37,9 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     sheet = sheet_of(dataset, answers)
     results = measured(dataset, sheet)
-    drawn = dataset.validation_set
     files = LongFiles(results)
     findings = (
         *dataset.findings,
-        *(() if drawn is None else drawn.findings),
         *sheet.findings,
         *results.findings,
     )

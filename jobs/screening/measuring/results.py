@@ -76,7 +76,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         sheet=sheet,
         columns={name: of(view) for name, view in views.items()},
         replicates=tuple(of(view) for view in singles),
-        pairs=pairs(views, draws),
+        pairs=pairs({name: views[name] for name in sheet.models}, draws),
         findings=tuple(_findings(sheet)),
     )
 

@@ -35,14 +35,14 @@ class Verdicts:
         found = screened(self.dataset, self.answers)
         for family in self.answers.families():
             for answer in family:
-                if answer.reply is not None and answer.task.stage in STAGES:
+                if answer.task.stage in STAGES:
                     own = _verdict(answer, found)
                     if own is not None:
                         yield own
 
 
 def _verdict(answer: Answer, found: Screened) -> Verdict | None:
-    """None of a record that is not asked for any more."""
+    """None of a record that is not asked for any more, and without a reply."""
     task = answer.task
     at = found.places.get(task.key)
     if at is None:
@@ -58,6 +58,8 @@ def _verdict(answer: Answer, found: Screened) -> Verdict | None:
             rule = ", ".join((said.rule, *said.noticed))
         case ParseFailure(reason=reason):
             rule = reason
+        case None:
+            return None
     return Verdict(
         task=task.number,
         model=task.model,

@@ -1,4 +1,4 @@
-"""The summary of a scoring, for a terminal: what is lost, and how much reading saved."""
+"""The summary of a scoring, for a terminal: what is lost, and what reading saved."""
 
 from __future__ import annotations
 

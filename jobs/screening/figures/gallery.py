@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jobs.screening.figures.kinds import fpr, roc, similarity
+from jobs.screening.figures.reading import recall, saved
+from jobs.screening.figures.shown import shown
+from jobs.screening.figures.stages import calibration, funnel
 from jobs.screening.measuring.results import Results
 from runner.figure import Figure
 
@@ -16,4 +20,8 @@ class Gallery:
     results: Results
 
     def __iter__(self) -> Iterator[Figure]:
-        yield from ()
+        models = shown(self.results)
+        for draw in (recall, fpr, roc, calibration, funnel, similarity, saved):
+            figure = draw(models)
+            if figure is not None:
+                yield figure

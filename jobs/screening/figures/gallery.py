@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.screening.figures.kinds import fpr, roc, similarity
+from jobs.screening.figures.kinds import candidates, fpr, roc, similarity
 from jobs.screening.figures.reading import recall, saved
 from jobs.screening.figures.shown import shown
 from jobs.screening.figures.stages import calibration, funnel
@@ -21,7 +21,16 @@ class Gallery:
 
     def __iter__(self) -> Iterator[Figure]:
         models = shown(self.results)
-        for draw in (recall, fpr, roc, calibration, funnel, similarity, saved):
+        for draw in (
+            recall,
+            fpr,
+            roc,
+            calibration,
+            funnel,
+            saved,
+            similarity,
+            candidates,
+        ):
             figure = draw(models)
             if figure is not None:
                 yield figure

@@ -7,7 +7,7 @@ import numpy as np
 from jobs.metrics.classification import curve
 from jobs.screening.figures.shown import Model, Shown, ends, thinned
 from jobs.screening.measuring.strata import ALL, strata
-from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Rule
+from runner.figure import Axis, Bars, Figure, Line, Panel, Rule
 
 BINS = 20
 
@@ -108,25 +108,49 @@ def similarity(shown: Shown) -> Figure | None:
         return None
     top = max(max(own) for own in found.values()) or 1.0
     edges = np.linspace(0, top, BINS + 1)
+    middles = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
     return Figure(
         name="similarity",
         title="Topic similarity by kind",
         caption="Cosine of a record's words (TF-IDF) with those of the review's other "
-        "included papers, as a share of the records of its kind. Kinds that lie apart "
-        "are told apart by topic alone.",
+        f"included papers, as shares of the records of its kind in {BINS} bins. Kinds "
+        "that lie apart are told apart by topic alone.",
         panels=(
             Panel(
                 x=Axis(label="similarity", lo=0, hi=top),
                 y=Axis(label="share of the kind", lo=0),
                 marks=tuple(
-                    Histogram(
-                        edges=tuple(edges.tolist()),
-                        counts=tuple((np.histogram(own, edges)[0] / len(own)).tolist()),
+                    Line(
+                        x=middles,
+                        y=tuple((np.histogram(own, edges)[0] / len(own)).tolist()),
                         label=f"{kind} (n = {len(own):,})",
                         series=series,
+                        marked=True,
                     )
                     for series, (kind, own) in enumerate(found.items())
                 ),
+            ),
+        ),
+    )
+
+
+def candidates(shown: Shown) -> Figure | None:
+    """How many near-miss candidates the reviews have."""
+    drawn = shown.results.dataset.validation_set
+    if drawn is None or not any(drawn.candidates.values()):
+        return None
+    names = tuple(drawn.candidates)
+    return Figure(
+        name="candidates",
+        title="Near-miss candidates of a review",
+        caption="Reviews by how many papers of related reviews they do not include; "
+        "of all reviews that were analysed, drawn or not.",
+        panels=(
+            Panel(
+                x=Axis(label="candidates", names=names),
+                y=Axis(label="reviews", lo=0),
+                height=0.7,
+                marks=(Bars(values=tuple(drawn.candidates[name] for name in names)),),
             ),
         ),
     )

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
-from jobs.metrics import FEW_CLUSTERS, Resamples, ratio
+from jobs.metrics import Resamples, ratio
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Decisions, Sheet
 from jobs.screening.measuring.kinds import implied_contamination, kind_gaps
+from jobs.screening.measuring.limits import limits
 from jobs.screening.measuring.pairs import Pair, pairs
 from jobs.screening.measuring.rates import Stratum, stratum
 from jobs.screening.measuring.reasons import Reasons, reasons
@@ -77,7 +76,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         columns={name: of(view) for name, view in views.items()},
         replicates=tuple(of(view) for view in singles),
         pairs=pairs({name: views[name] for name in sheet.models}, draws),
-        findings=tuple(_findings(sheet)),
+        findings=tuple(limits(dataset, sheet)),
     )
 
 
@@ -129,27 +128,3 @@ def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
         subset="all",
         definition="parse failure rate@1(replies that could not be read, by records)",
     )
-
-
-def _findings(sheet: Sheet) -> Iterator[Finding]:
-    m = len(sheet.records.reviews)
-    if m < FEW_CLUSTERS:
-        yield Finding(
-            code="few_reviews",
-            severity="info",
-            where="intervals",
-            message=f"There are fewer than {FEW_CLUSTERS} reviews, so that intervals "
-            "by review are rough.",
-            n=m,
-        )
-    for own in sheet.decisions:
-        imputed = int(np.isnan(own.p).sum())
-        if imputed:
-            yield Finding(
-                code="imputed",
-                severity="info",
-                where=own.model,
-                message="Records rank without a p_include: by their decision, or in "
-                "the middle where there is none.",
-                n=imputed,
-            )

@@ -18,6 +18,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
     lines = [
         _head(results),
+        *_candidates(results),
         *_table(results),
         *_missed(results),
         *_pairs(results.pairs),
@@ -37,6 +38,20 @@ def _head(results: Results) -> str:
         f"screening  {counted(len(records.reviews), 'review')}  "
         f"{counted(len(records), 'record')}: {shown}"
     )
+
+
+def _candidates(results: Results) -> Iterator[str]:
+    """What the set was drawn from, where it has near misses."""
+    drawn = results.dataset.validation_set
+    known = {} if drawn is None else drawn.near_misses
+    analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
+    if analysed and share is not None:
+        yield (
+            f"{analysed:,} reviews analysed, {known['reviews_with_candidates']:,} with "
+            f"near-miss candidates ({share:.1%})   candidates: mean "
+            f"{known['mean']:.1f} median {known['median']:g} min {known['min']:,} max "
+            f"{known['max']:,}"
+        )
 
 
 def _table(results: Results) -> Iterator[str]:
@@ -90,7 +105,7 @@ def _missed(results: Results) -> Iterator[str]:
         else:
             yield f"{name}missed no included paper"
     if "near-miss" in results.sheet.records.kinds:
-        yield "near misses are unjudged, not known to be ineligible"
+        yield "near misses are unjudged: see the report, Findings"
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -98,18 +98,28 @@ def is_analysed(near: Neighbourhood, settings: Settings) -> bool:
     return len(basis) >= settings.min_included
 
 
+def wanted(pool: Pools, settings: Settings) -> dict[Kind, int]:
+    """How many papers of each kind are asked for, in set order; a pool may have less.
+
+    Args:
+        pool: of the review.
+        settings: kinds, ratio and caps.
+    """
+    positives = min(settings.max_included or len(pool.included), len(pool.included))
+    negatives = settings.per_review or math.floor(settings.ratio * positives + 0.5)
+    return {
+        kind: positives if kind == "included" else negatives
+        for kind in KINDS
+        if kind == "included" or kind in settings.negatives
+    }
+
+
 def _drawn(
     review: str, pool: Pools, known: Mapping[str, Exclusion], settings: Settings
 ) -> Drawn:
-    most = settings.max_included or len(pool.included)
-    positives = min(most, len(pool.included))
-    wanted = settings.per_review or math.floor(settings.ratio * positives + 0.5)
     records: list[Record] = []
     short: dict[Kind, int] = {}
-    for kind in KINDS:
-        if kind != "included" and kind not in settings.negatives:
-            continue
-        n = positives if kind == "included" else wanted
+    for kind, n in wanted(pool, settings).items():
         papers = drawn(pool.of(kind), n, seed=settings.seed, review=review, kind=kind)
         if len(papers) < n:
             short[kind] = n - len(papers)

@@ -75,6 +75,14 @@ class Graph:
         """The ids of papers."""
         return [self.papers[at] for at in places]
 
+    def cited_by(self, review: int) -> Places:
+        """All papers that a review cites."""
+        return _row(self.cited, review)
+
+    def included_by(self, review: int) -> Places:
+        """The papers with an abstract that a review cites."""
+        return _row(self.included, review)
+
     def neighbourhoods(self) -> Iterator[Neighbourhood]:
         """Every review that cites anything, in order of the ids."""
         sizes = np.diff(self.included.indptr)

@@ -66,6 +66,7 @@ def read_corpus(settings: Settings) -> Corpus:
         further = listed.texts
     own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
     known = coded((exclusions[key] for key in sorted(exclusions)), own)
+    excluded = [each for each in known if each.status == "excluded"]
     return Corpus(
         reviews=source.reviews,
         papers=source.papers,
@@ -89,8 +90,11 @@ def read_corpus(settings: Settings) -> Corpus:
             ),
             "edges": citations.rows,
             "edges_unique": len(citations.review),
-            "exclusions": len(known),
-            "exclusions_with_text": sum(each.paper in source.papers for each in known),
+            "exclusions": len(excluded),
+            "exclusions_with_text": sum(
+                each.paper in source.papers for each in excluded
+            ),
+            "awaiting_or_ongoing": len(known) - len(excluded),
         },
     )
 

@@ -87,7 +87,8 @@ def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
     if inputs["exclusions"]:
         yield (
             f"               {counted(inputs['exclusions'], 'known exclusion')} "
-            f"({inputs['exclusions_with_text']:,} in the paper table)"
+            f"({inputs['exclusions_with_text']:,} in the paper table), "
+            f"{inputs['awaiting_or_ongoing']:,} awaiting assessment or ongoing"
         )
     if codes:
         by_code = ", ".join(f"{n:,} {code}" for code, n in codes.items())

@@ -83,15 +83,19 @@ class Graph:
         """The papers with an abstract that a review cites."""
         return _row(self.included, review)
 
-    def neighbourhoods(self) -> Iterator[Neighbourhood]:
-        """Every review that cites anything, in order of the ids."""
+    def neighbourhoods(self, block: int = BLOCK_PAPERS) -> Iterator[Neighbourhood]:
+        """Every review that cites anything, in order of the ids.
+
+        Args:
+            block: papers that are reached at a time, unless one review reaches more.
+        """
         sizes = np.diff(self.included.indptr)
         # what a review reaches, counted with repeats: the size of its block
         related = self._relating @ (self._relating.T @ sizes)
         begin = 0
         while begin < len(self.reviews):
             reached = np.cumsum(related[begin:])
-            end = begin + max(1, int(np.searchsorted(reached, BLOCK_PAPERS, "right")))
+            end = begin + max(1, int(np.searchsorted(reached, block, "right")))
             yield from self._block(begin, end)
             begin = end
 

@@ -37,6 +37,11 @@ class Reply:
         """Whether the output limit cut the reply."""
         return self.finish_reason == "length"
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model or a filter before it declined to answer."""
+        return self.finish_reason in {"refusal", "content_filter"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:

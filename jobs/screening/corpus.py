@@ -59,6 +59,17 @@ class Criteria:
     headings: Mapping[str, str] = field(default_factory=dict)
     """Further criteria by heading."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (
+            self.question
+            or self.pico
+            or self.inclusion
+            or self.exclusion
+            or self.headings
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citations:

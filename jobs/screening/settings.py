@@ -115,6 +115,7 @@ class Settings(BaseModel):
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"
     )
+    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
 
     unclear: Outside = Field(
         "outside", description="what unclear and unparsed count as"

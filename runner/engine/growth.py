@@ -312,8 +312,9 @@ class Growth:
                             yield pair
 
     async def _follow_again(self, row: TaskRow) -> list[tuple[str, str]]:
-        if row.group is not None and self._stages[row.stage].gathers:
-            self._pending[row.stage, row.model, row.replicate, row.group] = None
+        if self._stages[row.stage].gathers:
+            if row.group is not None:
+                self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
         ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
         return await self._follow_and_append([ended])

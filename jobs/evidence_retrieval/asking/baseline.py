@@ -9,20 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jobs.evidence_retrieval.asking.lexical import content_words, matches, stated_scores
-from jobs.evidence_retrieval.asking.prompts import MARK_LENGTH
 from jobs.evidence_retrieval.stages.ordering import ranked
+from jobs.marks import blocks
 from runner.reply import Content, Ranked, Ranking, Vectors
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 
 BUCKETS = 256
 """Dimensions of a vector."""
-
-_OPENING = re.compile(rf"<([a-z]+)-([0-9a-f]{{{MARK_LENGTH}}})>\n")
 
 
 def baseline(request: Request) -> Content:
@@ -38,15 +35,15 @@ def baseline(request: Request) -> Content:
 
 def _chat(request: ChatRequest) -> str:
     asked = next(each.text for each in request.messages if each.role == "user")
-    blocks = dict(_blocks(asked))
-    criterion = blocks.get("criterion", "")
-    if "candidates" in blocks:
-        scores = stated_scores(_numbered(blocks["candidates"]), criterion)
+    shown = dict(blocks(asked))
+    criterion = shown.get("criterion", "")
+    if "candidates" in shown:
+        scores = stated_scores(_numbered(shown["candidates"]), criterion)
         return _json({"ranking": [place + 1 for place in ranked(scores)]})
-    sentences = _numbered(blocks.get("sentences", ""))
-    if "criteria" not in blocks:
+    sentences = _numbered(shown.get("sentences", ""))
+    if "criteria" not in shown:
         return _json(_assessment(sentences, criterion))
-    criteria = map(json.loads, blocks["criteria"].split("\n"))
+    criteria = map(json.loads, shown["criteria"].split("\n"))
     assessed = [
         {"id": each["id"], **_assessment(sentences, each["text"])} for each in criteria
     ]
@@ -91,19 +88,6 @@ def _buckets(words: Sequence[str]) -> list[int]:
         bucket, rest = number % BUCKETS, number // BUCKETS
         counts[bucket] += 1 if rest % 2 else -1
     return counts
-
-
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Name and content of each block that stands between marks of its own hash."""
-    at = 0
-    while opening := _OPENING.search(text, at):
-        name, own = opening.groups()
-        closing = f"\n</{name}-{own}>"
-        end = text.find(closing, opening.end())
-        if end < 0:
-            return
-        yield name, text[opening.end() : end]
-        at = end + len(closing)
 
 
 def _numbered(text: str) -> list[str]:

@@ -26,8 +26,8 @@ from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import ranked
-from runner.estimating.tokens import MESSAGE_TOKENS, prompt_tokens, text_tokens
-from runner.money.bounds import texts_read
+from jobs.lengths import is_longer
+from runner.estimating.tokens import text_tokens
 from runner.request import Part, Request
 from runner.task import Answer, TaskSpec
 
@@ -163,15 +163,7 @@ class _Post:
             return "too_long"
         if candidates == 1:
             return "single_sentence"
-        return "too_long" if _is_above(settings.max_prompt_tokens, request) else None
-
-
-def _is_above(tokens: int, request: Request) -> bool:
-    """Whether a request has more tokens, by estimate."""
-    texts, pieces = texts_read(request)
-    # none is shorter than a character, so that most prompts need no counting
-    most = sum(map(len, texts)) + MESSAGE_TOKENS * pieces
-    return most > tokens and prompt_tokens(request) > tokens
+        return "too_long" if is_longer(request, settings.max_prompt_tokens) else None
 
 
 def _needs(config: Config) -> set[TaskKind]:

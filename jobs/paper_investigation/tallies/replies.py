@@ -55,7 +55,7 @@ class Replies:
         self.received += 1
         self.empty += not reply.text.strip()
         self.cut += reply.is_truncated
-        self.refused += reply.finish_reason in ("content_filter", "refusal")
+        self.refused += reply.is_refused
 
     def measures(self) -> Iterator[Measure]:
         """Replies by rule and by reason of failure."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import re
 
-from jobs.json_scan import Object, objects, whole_object
+from jobs.json_lines import kind_of
+from jobs.json_scan import Object, objects, wellformed
 from jobs.screening.judgement import REASON_CODES, Decision, Judgement
 from jobs.screening.parsing.words import bare, decision_of, stated
 from runner.reply import ParseFailure, Reply
 
 LIKELY = 0.5
 PERCENT = 100
-REASON = 300
-"""The longest reason that is kept, in characters."""
 
-_FENCED = re.compile(r"\s*```[^\n`]*\n(.*?)\n?```\s*", re.DOTALL)
 _NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
-_REFUSALS = frozenset({"refusal", "content_filter"})
 
 
 def parse_screen(reply: Reply) -> Judgement | ParseFailure:
@@ -26,12 +23,13 @@ def parse_screen(reply: Reply) -> Judgement | ParseFailure:
     Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
     `truncated`.
     """
-    if reply.finish_reason in _REFUSALS:
+    if reply.is_refused:
         return ParseFailure(reason="refusal")
     text = reply.text.lstrip("\ufeff").strip()
     if not text:
         return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
-    found = _objects(text)
+    # a fence, or prose around an object, is passed over; one inside another is its part
+    found = list(objects(text, lambda value: "decision" in value))
     if found:
         return _of_objects(found)
     for rule, read in (("line", stated), ("word", bare)):
@@ -41,15 +39,6 @@ def parse_screen(reply: Reply) -> Judgement | ParseFailure:
     return ParseFailure(reason="truncated" if reply.is_truncated else "no_decision")
 
 
-def _objects(text: str) -> list[Object]:
-    """The object that is the whole text, or every one in it with a decision."""
-    fenced = _FENCED.fullmatch(text)
-    whole = whole_object(fenced[1].strip() if fenced else text)
-    if whole is not None and "decision" in whole:
-        return [whole]
-    return list(objects(text, lambda value: "decision" in value))
-
-
 def _of_objects(found: list[Object]) -> Judgement | ParseFailure:
     """The last object; with others that decide otherwise, none."""
     read = [decision_of(each["decision"]) for each in found]
@@ -57,10 +46,11 @@ def _of_objects(found: list[Object]) -> Judgement | ParseFailure:
     if len(set(read)) > 1:
         return ParseFailure(reason="ambiguous")
     if decision is None:
-        shown = str(found[-1]["decision"])[:40]
+        written = found[-1]["decision"]
+        shown = repr(written[:40]) if isinstance(written, str) else kind_of(written)
         return ParseFailure(
             reason="bad_decision",
-            detail=f"decision is {shown!r}: include, exclude or unclear is expected",
+            detail=f"decision is {shown}: include, exclude or unclear is expected",
         )
     return _judgement(decision, found[-1])
 
@@ -82,7 +72,7 @@ def _judgement(decision: Decision, value: Object) -> Judgement:
         decision=decision,
         p_include=p,
         reason_code=str(code),
-        reason=reason[:REASON] if isinstance(reason, str) else "",
+        reason=wellformed(reason) if isinstance(reason, str) else "",
         noticed=tuple(noticed),
     )
 

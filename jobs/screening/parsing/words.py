@@ -34,7 +34,8 @@ _MARKUP = re.compile(r"[*_`#>~]+")
 _LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
 _STATED = re.compile(
     r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)\s*"
-    rf"\W*({'|'.join(_LONGEST_FIRST)})\b",
+    # a share such as 0.8 or 1% is a number, not a decision
+    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*%)",
     re.IGNORECASE,
 )
 # a lone digit in prose is a number, not a decision
@@ -66,7 +67,8 @@ def stated(text: str) -> Decision | None:
 def bare(text: str) -> Decision | None:
     """The decision of a short reply that holds one decision word and no denial."""
     short = _MARKUP.sub("", text).strip()
-    if len(short) > SHORT or _NEGATED.search(short):
+    # "cannot tell" is a decision, and no denial of another one
+    if len(short) > SHORT or _NEGATED.search(_BARE.sub("", short)):
         return None
     decisions = set(_decisions(short))
     return decisions.pop() if len(decisions) == 1 else None

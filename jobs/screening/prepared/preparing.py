@@ -31,7 +31,8 @@ _SCORING = frozenset(
 )
 _ASKING = frozenset(
     {"stages", "title_exclude_below", "criteria_source", "show_ids", "show_year"}
-    | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "ascii"}
+    | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "reask"}
+    | {"ascii"}
 )
 """Settings that no set depends on."""
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS, mark
+from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.asking.request import request
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.marks import mark
 from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
 from runner.task import Task
 from tests.jobs.evidence_retrieval.asked import CRITERIA, data, task

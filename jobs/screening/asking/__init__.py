@@ -1,0 +1,1 @@
+"""What is asked of a model: criteria, prompts, requests, and the plan of them."""

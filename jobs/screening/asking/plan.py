@@ -1,0 +1,132 @@
+"""What is asked: each record at its first stage, and what follows from the answers.
+
+Pure and lazy; labels and kinds are never looked at. The plan of a run is derived again
+from data and stored replies whenever it is resumed or scored, so the same inputs must
+yield the same specs in the same order. A reply that nobody could read, and a call that
+failed, keep a record alive: only a decision ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.lengths import is_longer
+from jobs.screening.asking import request as asking
+from jobs.screening.asking.told import carrying
+from jobs.screening.corpus import Criteria
+from jobs.screening.dataset import Dataset
+from jobs.screening.judgement import Judgement
+from jobs.screening.settings import StageName
+from jobs.screening.validation_set import Record
+from runner.task import Answer, TaskSpec
+
+
+def wanted(dataset: Dataset) -> frozenset[str]:
+    """The stages that the settings ask for."""
+    settings = dataset.settings
+    first = {"criteria"} if settings.criteria_source == "llm" else set()
+    return frozenset({*first, *settings.stages})
+
+
+def plan(dataset: Dataset) -> Iterator[TaskSpec]:
+    """First-stage specs in the order of the set: reviews, or else records.
+
+    What cannot be asked is planned as skipped, with its reason: `no_criteria`,
+    `no_fulltext` or `too_long`.
+    """
+    settings = dataset.settings
+    if settings.criteria_source == "llm":
+        for review in dataset.screened:
+            # the key of a record holds a colon, that of a review none: no group is both
+            is_long = is_longer(
+                asking.criteria(dataset, review), settings.max_prompt_tokens
+            )
+            yield TaskSpec(
+                stage="criteria",
+                key=review,
+                group=review,
+                skip="too_long" if is_long else None,
+            )
+        return
+    for review in dataset.screened:
+        yield from _screened(dataset, review, None)
+
+
+def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
+    """What follows from one answer, or from a call that failed.
+
+    After the criteria of a review, the first stage of its records; after a stage, the
+    next one, which is skipped as `excluded_earlier` where the record has ended.
+    """
+    (answer,) = group
+    task = answer.task
+    if answer.skip is not None or answer.is_open:
+        return
+    if task.stage == "criteria":
+        found = answer.parsed
+        context = carrying(found) if isinstance(found, Criteria) else None
+        yield from _screened(dataset, task.key, context)
+        return
+    record, stage = dataset.find(task.key), next_stage(dataset, task.stage)
+    if record is not None and stage is not None:
+        has_ended = ends(dataset, task.stage, answer.parsed)
+        yield _spec(dataset, stage, record, task.context, has_ended=has_ended)
+
+
+def ends(dataset: Dataset, stage: str, found: object) -> bool:
+    """Whether an answer keeps its record from the next stage.
+
+    A title alone must be sure of it: without a probability it ends nothing, unless
+    every exclusion does.
+    """
+    if not isinstance(found, Judgement) or found.decision != "exclude":
+        return False
+    if stage != "title":
+        return True
+    p = 1.0 if found.p_include is None else found.p_include
+    return p <= dataset.settings.title_exclude_below
+
+
+def next_stage(dataset: Dataset, stage: str) -> StageName | None:
+    """The stage that follows; None after the last one."""
+    stages = dataset.settings.stages
+    later = stages[[*stages].index(stage) + 1 :] if stage in [*stages] else ()
+    return later[0] if later else None
+
+
+def _screened(dataset: Dataset, review: str, context: str | None) -> Iterator[TaskSpec]:
+    first = dataset.settings.stages[0]
+    for record in dataset.records_of(review):
+        yield _spec(dataset, first, record, context)
+
+
+def _spec(
+    dataset: Dataset,
+    stage: StageName,
+    record: Record,
+    context: str | None,
+    *,
+    has_ended: bool = False,
+) -> TaskSpec:
+    skip = "excluded_earlier" if has_ended else _skip(dataset, stage, record, context)
+    return TaskSpec(
+        stage=stage,
+        key=record.key,
+        skip=skip,
+        context=context,
+        group=record.key if next_stage(dataset, stage) else None,
+    )
+
+
+def _skip(
+    dataset: Dataset, stage: StageName, record: Record, context: str | None
+) -> str | None:
+    settings = dataset.settings
+    if settings.criteria_source == "file":
+        criteria = dataset.review(record.review).criteria
+        if criteria is None or criteria.is_empty:
+            return "no_criteria"
+    if stage == "fulltext" and not dataset.has_fulltext(record.paper):
+        return "no_fulltext"
+    request = asking.screen(dataset, stage, record, context)
+    return "too_long" if is_longer(request, settings.max_prompt_tokens) else None

@@ -1,0 +1,89 @@
+"""The job as the runner sees it; each of its parts lives in a module of its own.
+
+Building a set is loaded when it is used: it brings numerical libraries that
+`siftlog jobs` and a run's first call must not wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from jobs.screening import reading
+from jobs.screening.asking import lexical, plan
+from jobs.screening.asking import request as asking
+from jobs.screening.dataset import Dataset
+from jobs.screening.inputs import load
+from jobs.screening.settings import Settings as JobSettings
+from runner.job import InputFile, Job, Prepared, PreparedFolder
+from runner.reply import Content
+from runner.request import ChatRequest
+from runner.task import Answer, Task, TaskSpec
+
+
+class Screening(Job):
+    """Which papers should pass screening, and how many would a model lose?"""
+
+    name = "screening"
+    version = "1"
+    Settings = JobSettings
+    stages = reading.STAGES
+
+    @property
+    def prepare(
+        self,
+    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
+        """What `siftlog prepare screening` builds."""
+        from jobs.screening.prepared.preparing import (  # noqa: PLC0415 - see above
+            SUBCOMMANDS,
+        )
+
+        return SUBCOMMANDS
+
+    def with_sample(self, settings: JobSettings) -> JobSettings:
+        """Settings a run can start from: the shipped sample where no input is named."""
+        return load.with_sample(settings)
+
+    def require(self, settings: JobSettings) -> None:
+        """Refuse settings that a run cannot start from."""
+        load.require(settings)
+
+    def load(self, settings: JobSettings) -> Dataset:
+        """Read and validate all inputs."""
+        return load.load(settings)
+
+    def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
+        """The folders that `load` reads."""
+        return load.inputs(settings)
+
+    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+        """Records in set order, or the reviews whose criteria a model states."""
+        return plan.plan(dataset)
+
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings ask for."""
+        return plan.wanted(dataset)
+
+    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+        """The request of a task."""
+        return asking.request(dataset, task)
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        """The next stage of what is still alive."""
+        return plan.follow_up(dataset, group)
+
+    def explain_inputs(self, settings: JobSettings, items: tuple[str, ...]) -> Prepared:
+        """How a review comes to its negatives."""
+        from jobs.screening.explain import (  # noqa: PLC0415 - see above
+            explain_inputs,
+        )
+
+        return explain_inputs(settings, items)
+
+    def baseline(self, request: ChatRequest) -> Content:
+        """The offline answer of baseline/lexical."""
+        return lexical.baseline(request)
+
+
+job = Screening()

@@ -1,0 +1,41 @@
+"""What the engine makes of each stage's replies.
+
+Never raises on model output, nor on an item that the set no longer holds: both are a
+`ParseFailure`, counted by its reason.
+"""
+
+from __future__ import annotations
+
+from jobs.screening.corpus import Criteria
+from jobs.screening.dataset import Dataset
+from jobs.screening.judgement import Judgement
+from jobs.screening.parsing.criteria import parse_criteria
+from jobs.screening.parsing.screen import parse_screen
+from runner.job import Stage
+from runner.reply import ParseFailure, Reply
+from runner.task import Task
+
+
+def read_criteria(
+    dataset: Dataset, task: Task, reply: Reply
+) -> Criteria | ParseFailure:
+    """What a review asks for."""
+    if not dataset.records_of(task.key):
+        return ParseFailure(reason="unknown_review")
+    return parse_criteria(reply)
+
+
+def read_screen(dataset: Dataset, task: Task, reply: Reply) -> Judgement | ParseFailure:
+    """What a reply decides about a record."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_record")
+    return parse_screen(reply)
+
+
+STAGES = (
+    Stage(name="criteria", parse=read_criteria, gathers=True),
+    Stage(name="title", parse=read_screen, gathers=True),
+    Stage(name="abstract", parse=read_screen, gathers=True),
+    Stage(name="fulltext", parse=read_screen, follows=False),
+)
+"""Those with something after them gather: a failed call must not end a record."""

@@ -83,7 +83,9 @@ class Answers(Protocol):
 class Job(Protocol):
     """What a job offers; see `jobs/paper_investigation` for a whole one.
 
-    Optional: `reaches(dataset)`, the names of the stages that its plan can reach.
+    Optional: `reaches(dataset)`, the names of the stages that its plan can reach;
+    `explain_inputs(settings, items)`, a `Prepared` about items of what `prepare` goes
+    by, before there is a data set to load.
     """
 
     name: str

@@ -96,7 +96,7 @@ class Corpus:
     criteria: Mapping[str, Criteria] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Counts of the input: `reviews_without_citations`, `empty_references`, ..."""
+    """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
 
     def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
         """What each review has excluded or not decided, by paper."""

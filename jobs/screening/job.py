@@ -74,6 +74,14 @@ class Screening(Job):
         """The next stage of what is still alive."""
         return plan.follow_up(dataset, group)
 
+    def explain_inputs(self, settings: JobSettings, items: tuple[str, ...]) -> Prepared:
+        """How a review comes to its negatives."""
+        from jobs.screening.explain import (  # noqa: PLC0415 - see above
+            explain_inputs,
+        )
+
+        return explain_inputs(settings, items)
+
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
         return lexical.baseline(request)

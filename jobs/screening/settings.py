@@ -91,6 +91,12 @@ class Settings(BaseModel):
         None, ge=1, description="papers cited by more reviews relate none"
     )
     seed: int = Field(42, ge=0, description="of the draw")
+    drift: bool = Field(
+        default=True, description="measure topic drift; false: leave it out"
+    )
+    ascii: bool = Field(
+        default=False, description="explain draws with plain ASCII alone"
+    )
 
     stages: tuple[StageName, ...] = Field(
         ("abstract",), description="what is read, in this order"

@@ -117,26 +117,42 @@ def _remarks(made: Scoring) -> Iterator[str]:
 @click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
 @choices.sets
 @choices.runs_dir
+@choices.as_json
 def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
-    Writes nothing.
+    A job that builds data sets explains how an ITEM gets into one; without ITEM it
+    chooses. Writes nothing.
     """
     from runner.cli import session
     from runner.errors import UsageError
     from runner.records import scoring
     from runner.registry import job_names, load_job
+    from runner.settings import switches
     from store.runs import resolve
     from store.views import last_seq, open_reader, run_started
 
-    items, flags = choices.split_words(words)
+    job = load_job(what) if what in job_names() else None
+    items, flags = choices.split_words(words, switches(job) if job else ())
+    by_inputs = getattr(job, "explain_inputs", None)
+    if job is not None and by_inputs is not None:
+        settings = session.with_sample(
+            job, session.typed_settings(job, flags, given, {})
+        )
+        told = by_inputs(settings, tuple(items))
+        if given["as_json"]:
+            record(told.json)
+        else:
+            text(told.text)
+        return DONE
+    if given["as_json"]:
+        raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
     if not items:
         raise UsageError(
             "Name the item to explain, such as a paper's id or POST/CRITERION; "
             "siftlog tasks RUN lists the items of a run."
         )
-    if what in job_names():
-        job = load_job(what)
+    if job is not None:
         settings = session.typed_settings(job, flags, given, {})
         dataset = job.load(session.startable(job, settings))
         text(_explainer(job)(dataset, None, tuple(items)))

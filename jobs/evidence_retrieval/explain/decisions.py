@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobs.counted import counted
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     NONE,
     Column,
     hanging,
@@ -19,6 +17,8 @@ from jobs.evidence_retrieval.explain.columns import (
     word,
     words,
 )
+from jobs.counted import counted
+from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
 from jobs.evidence_retrieval.pipeline import Config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     NONE,
     WIDTH,
     Column,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.counted import counted
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     NONE,
     WIDTH,
     cut,
@@ -15,6 +13,8 @@ from jobs.evidence_retrieval.explain.columns import (
     word,
     words,
 )
+from jobs.counted import counted
+from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.quoted import quoted
 

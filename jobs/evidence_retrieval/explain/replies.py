@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from jobs.counted import counted
-from jobs.evidence_retrieval.asking import request as asking
-from jobs.evidence_retrieval.asking.listing import listing
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     WIDTH,
     cut,
     hanging,
     one_line,
     words,
 )
+from jobs.counted import counted
+from jobs.evidence_retrieval.asking import request as asking
+from jobs.evidence_retrieval.asking.listing import listing
+from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,

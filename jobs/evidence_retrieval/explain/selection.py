@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jobs.columns import word
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.explain.columns import word
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.queries import Queries
 from runner.errors import UsageError

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jobs.counted import counted
-from jobs.evidence_retrieval.dataset import Dataset, Post
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     NONE,
     WIDTH,
     Column,
@@ -19,6 +17,8 @@ from jobs.evidence_retrieval.explain.columns import (
     table,
     word,
 )
+from jobs.counted import counted
+from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.merging import Assessed, merged_order

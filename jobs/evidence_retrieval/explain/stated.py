@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     Column,
     table,
     word,

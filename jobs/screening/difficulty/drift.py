@@ -23,6 +23,9 @@ from jobs.metrics.columns import Bools, Floats, quotient
 from jobs.screening.corpus import Corpus, Places, Text
 from jobs.screening.graph.relations import Graph, Neighbourhood
 
+DECIMALS = 12
+"""Of a similarity: the logarithms of machines differ in the sixteenth."""
+
 TOO_EASY = 0.95
 """From this separability on a review's negatives are flagged."""
 
@@ -37,10 +40,23 @@ class Nearness:
     separability: float | None  #: of the included papers from these; None for those
 
 
+def vectors_of(corpus: Corpus, graph: Graph) -> Vectors | None:
+    """The vectors of a corpus; None where its papers hold no word that counts."""
+    try:
+        return Vectors(corpus, graph)
+    except ValueError:  # the vectorizer's word for an empty vocabulary
+        return None
+
+
 class Vectors:
     """The cited papers with an abstract as TF-IDF vectors of length 1."""
 
     def __init__(self, corpus: Corpus, graph: Graph) -> None:
+        """The vectors of *corpus*.
+
+        Raises:
+            ValueError: no paper has a word that is no stop word.
+        """
         self.graph = graph
         places = np.flatnonzero(graph.has_abstract)
         self._terms = TfidfVectorizer(stop_words="english", sublinear_tf=True)
@@ -89,10 +105,10 @@ def _cosines(rows: sparse.csr_array, centre: Floats, own: Bools) -> Floats:
     dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
     squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     # without itself: (c - v).v and |c - v|^2, from what is known already
-    norms = float(centre @ centre) - np.where(own, 2 * dots - squares, 0.0)
+    norms = float((centre * centre).sum()) - np.where(own, 2 * dots - squares, 0.0)
     dots -= np.where(own, squares, 0.0)
     lengths = np.sqrt(np.maximum(norms, 0.0) * squares)
-    return quotient(dots, lengths)
+    return np.round(quotient(dots, lengths), DECIMALS)
 
 
 def nearness(own: Floats, included: Floats | None = None) -> Nearness:

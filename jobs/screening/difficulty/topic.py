@@ -29,12 +29,10 @@ class Drift:
     kinds: Mapping[Kind, Nearness]
     jaccard: float | None  #: mean, of its included papers and its related reviews'
 
-    @property
-    def is_easy(self) -> bool:
+    def is_easy(self, kind: Kind) -> bool:
         """Whether topic alone nearly tells a kind from the included papers."""
-        return any(
-            (kind.separability or 0.0) >= TOO_EASY for kind in self.kinds.values()
-        )
+        found = self.kinds.get(kind)
+        return found is not None and (found.separability or 0.0) >= TOO_EASY
 
 
 def macro_drift(drift: Iterable[Drift]) -> dict[str, float | None]:

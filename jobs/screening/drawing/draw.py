@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jobs.screening.corpus import Corpus, Exclusion
 from jobs.screening.drawing.lot import drawn, shuffled
 from jobs.screening.drawing.pools import Pools, pools
+from jobs.screening.graph.naming import place_of
 from jobs.screening.graph.relations import Graph, Neighbourhood
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import KINDS, Kind, Record
@@ -29,16 +30,25 @@ class Dropped:
     """A review that is not in the set."""
 
     review: str
-    why: str  #: "too_few_included", "no_candidates" or "no_text"
+    why: str
+    """`too_few_included`, `no_candidates`, or `no_text`: nothing can be read of the
+    review, or of any paper that it includes."""
 
 
 class Draw:
     """Draws for one review after another; none depends on another's."""
 
     def __init__(self, corpus: Corpus, graph: Graph, settings: Settings) -> None:
+        """A draw from *graph*.
+
+        Raises:
+            DatasetError: the settings name a review that cites nothing.
+        """
         self._corpus = corpus
         self._graph = graph
         self._settings = settings
+        for review in settings.review:
+            place_of(review, graph.reviews)
         self._wanted = frozenset(
             shuffled(settings.review or graph.reviews, settings.seed)[
                 : settings.max_reviews
@@ -69,9 +79,7 @@ def _dropped(
     corpus: Corpus, review: str, near: Neighbourhood, settings: Settings
 ) -> str:
     """Why a review is not in the set; empty: it is."""
-    with_abstract = settings.min_included_basis == "with_abstract"
-    basis = near.included if with_abstract else near.cited
-    if len(basis) < settings.min_included:
+    if not is_analysed(near, settings):
         return "too_few_included"
     is_wanted = "near-miss" in settings.negatives
     may_lack = settings.keep_without_negatives
@@ -79,21 +87,39 @@ def _dropped(
         return "no_candidates"
     text = corpus.reviews.get(review)
     has_text = text is not None and (text.title or text.has_abstract)
-    return "" if has_text or review in corpus.criteria else "no_text"
+    can_be_asked = has_text or review in corpus.criteria
+    return "" if can_be_asked and len(near.included) else "no_text"
+
+
+def is_analysed(near: Neighbourhood, settings: Settings) -> bool:
+    """Whether a review has enough papers to count in the statistics and be drawn."""
+    with_abstract = settings.min_included_basis == "with_abstract"
+    basis = near.included if with_abstract else near.cited
+    return len(basis) >= settings.min_included
+
+
+def wanted(pool: Pools, settings: Settings) -> dict[Kind, int]:
+    """How many papers of each kind are asked for, in set order; a pool may have less.
+
+    Args:
+        pool: of the review.
+        settings: kinds, ratio and caps.
+    """
+    positives = min(settings.max_included or len(pool.included), len(pool.included))
+    negatives = settings.per_review or math.floor(settings.ratio * positives + 0.5)
+    return {
+        kind: positives if kind == "included" else negatives
+        for kind in KINDS
+        if kind == "included" or kind in settings.negatives
+    }
 
 
 def _drawn(
     review: str, pool: Pools, known: Mapping[str, Exclusion], settings: Settings
 ) -> Drawn:
-    most = settings.max_included or len(pool.included)
-    positives = min(most, len(pool.included))
-    wanted = settings.per_review or math.floor(settings.ratio * positives + 0.5)
     records: list[Record] = []
     short: dict[Kind, int] = {}
-    for kind in KINDS:
-        if kind != "included" and kind not in settings.negatives:
-            continue
-        n = positives if kind == "included" else wanted
+    for kind, n in wanted(pool, settings).items():
         papers = drawn(pool.of(kind), n, seed=settings.seed, review=review, kind=kind)
         if len(papers) < n:
             short[kind] = n - len(papers)

@@ -64,7 +64,7 @@ class Graph:
         self.max_degree = int(degree.max(initial=0))
         self.n_shared = int((degree > 1).sum())
         relating = kept
-        self.n_hubs = 0
+        self.n_hubs = 0  #: papers left out because too many reviews cite them
         if max_degree is not None:
             is_hub = degree > max_degree
             self.n_hubs = int(is_hub.sum())
@@ -75,15 +75,27 @@ class Graph:
         """The ids of papers."""
         return [self.papers[at] for at in places]
 
-    def neighbourhoods(self) -> Iterator[Neighbourhood]:
-        """Every review that cites anything, in order of the ids."""
+    def cited_by(self, review: int) -> Places:
+        """All papers that a review cites."""
+        return _row(self.cited, review)
+
+    def included_by(self, review: int) -> Places:
+        """The papers with an abstract that a review cites."""
+        return _row(self.included, review)
+
+    def neighbourhoods(self, block: int = BLOCK_PAPERS) -> Iterator[Neighbourhood]:
+        """Every review that cites anything, in order of the ids.
+
+        Args:
+            block: papers that are reached at a time, unless one review reaches more.
+        """
         sizes = np.diff(self.included.indptr)
         # what a review reaches, counted with repeats: the size of its block
         related = self._relating @ (self._relating.T @ sizes)
         begin = 0
         while begin < len(self.reviews):
             reached = np.cumsum(related[begin:])
-            end = begin + max(1, int(np.searchsorted(reached, BLOCK_PAPERS, "right")))
+            end = begin + max(1, int(np.searchsorted(reached, block, "right")))
             yield from self._block(begin, end)
             begin = end
 
@@ -101,16 +113,21 @@ class Graph:
             yield self._of(review, others[is_other], shared[is_other])
 
     def _of(self, review: int, related: Places, shared: Places) -> Neighbourhood:
+        cited, included = _row(self.cited, review), _row(self.included, review)
         rows = [_row(self.included, other) for other in related]
         reached = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
-        overlap = np.repeat(shared, [len(row) for row in rows])
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        if self.n_hubs and rows:
+            # hubs relate no reviews, but reviews that are related share them too
+            starts = np.cumsum(sizes) - sizes
+            shared = np.add.reduceat(np.isin(reached, included), starts, dtype=np.int64)
+        overlap = np.repeat(shared, sizes)
         # by paper, and within a paper by overlap: the last one is the largest
         order = np.lexsort((overlap, reached))
         papers, first, links = np.unique(
             reached[order], return_index=True, return_counts=True
         )
         largest = overlap[order][first + links - 1]
-        cited, included = _row(self.cited, review), _row(self.included, review)
         is_candidate = ~np.isin(papers, included, assume_unique=True)
         return Neighbourhood(
             review=review,

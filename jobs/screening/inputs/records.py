@@ -27,7 +27,8 @@ LABELS = ("label_included", "label_abstract_screening")
 class Labelled:
     """What the files of labelled records say."""
 
-    reviews: Mapping[str, Text]  #: ids alone: the files bring no text of a review
+    reviews: Mapping[str, Text]
+    """By id, which where it is more than a number is all there is of a title."""
     papers: Mapping[str, Text]
     citations: Citations
     exclusions: tuple[Exclusion, ...]
@@ -42,28 +43,26 @@ def read_records(
     """The records of all files.
 
     Args:
-        paths: one a review.
+        paths: one a review; their order is of no consequence.
         positive: the label that counts as included.
-        noticed: learns of labels that contradict each other.
+        noticed: learns of papers labelled both ways.
         renamed: columns of the files by the names used here.
 
     Raises:
-        DatasetError: a file is off, two have one name, or a paper is labelled both
-            ways in one of them; names file and row.
+        DatasetError: a file is off, or two have one name; names file and row.
     """
     edges = Edges()
     papers: dict[str, Text] = {}
     excluded: list[Exclusion] = []
     reviews: dict[str, Text] = {}
     other = LABELS[1 - LABELS.index(positive)]
-    for path in paths:
-        review = path.name.removesuffix(".gz").removesuffix(".csv")
+    for review, path in sorted((_review(path), path) for path in paths):
         if review in reviews:
             raise DatasetError(
                 f"{path}: another file is called {review} too, and a file's name is "
                 "the review's id (rename one)."
             )
-        reviews[review] = Text()
+        reviews[review] = Text(title="" if review.isdigit() else review)
         seen: dict[str, int] = {}
         rows = read_csv(
             path,
@@ -77,10 +76,14 @@ def read_records(
             paper, label = read_id(row, "pmid"), row.label(positive)
             _note_order(row, noticed)
             if seen.setdefault(paper, label) != label:
-                raise row.error(
-                    f"{positive} is {label}, and an earlier row says otherwise of "
-                    f"{paper} (correct one)"
+                noticed.add(
+                    "included_and_excluded",
+                    "warn",
+                    path.name,
+                    "A review both includes and excludes a paper; it stays included.",
+                    example=f"row {row.line}",
                 )
+            seen[paper] = max(seen[paper], label)
             text = text_in(row)
             if paper not in papers or not papers[paper].has_abstract:
                 papers[paper] = text
@@ -97,6 +100,11 @@ def read_records(
         citations=edges.citations(),
         exclusions=tuple(sorted(excluded, key=lambda each: (each.review, each.paper))),
     )
+
+
+def _review(path: Path) -> str:
+    """The id of the review that a file is about."""
+    return path.name.removesuffix(".gz").removesuffix(".csv")
 
 
 def _note_order(row: Row, noticed: Noticed) -> None:

@@ -13,6 +13,7 @@ from jobs.screening.inputs.criteria import read_criteria
 from jobs.screening.inputs.exclusions import read_exclusions
 from jobs.screening.inputs.records import read_records
 from jobs.screening.inputs.texts import read_texts
+from jobs.screening.reasons import coded, read_reason_map
 from jobs.screening.settings import Settings
 from runner.errors import UsageError
 
@@ -63,12 +64,15 @@ def read_corpus(settings: Settings) -> Corpus:
         listed = read_exclusions(settings.excluded, cited, noticed, renamed)
         exclusions |= {(each.review, each.paper): each for each in listed.found}
         further = listed.texts
+    own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
+    known = coded((exclusions[key] for key in sorted(exclusions)), own)
+    excluded = [each for each in known if each.status == "excluded"]
     return Corpus(
         reviews=source.reviews,
         papers=source.papers,
         further=further,
         citations=citations,
-        exclusions=tuple(exclusions[key] for key in sorted(exclusions)),
+        exclusions=known,
         criteria=read_criteria(settings.criteria, noticed) if settings.criteria else {},
         findings=noticed.findings(),
         sizes={
@@ -77,13 +81,20 @@ def read_corpus(settings: Settings) -> Corpus:
             "reviews_without_citations": len(
                 source.reviews.keys() - set(citations.reviews)
             ),
+            "citing_reviews_without_row": len(
+                set(citations.reviews) - source.reviews.keys()
+            ),
             "papers": len(source.papers),
             "papers_with_abstract": sum(
                 text.has_abstract for text in source.papers.values()
             ),
             "edges": citations.rows,
             "edges_unique": len(citations.review),
-            "exclusions": len(exclusions),
+            "exclusions": len(excluded),
+            "exclusions_with_text": sum(
+                each.paper in source.papers for each in excluded
+            ),
+            "awaiting_or_ongoing": len(known) - len(excluded),
         },
     )
 

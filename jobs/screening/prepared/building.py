@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from jobs.screening.corpus import Corpus
 from jobs.screening.difficulty.contamination import Contamination, contamination
-from jobs.screening.difficulty.drift import Vectors
+from jobs.screening.difficulty.drift import vectors_of
 from jobs.screening.difficulty.topic import Drift, Topic
-from jobs.screening.drawing.draw import Draw, Drawn, Dropped
+from jobs.screening.drawing.draw import Draw, Drawn, Dropped, is_analysed
 from jobs.screening.graph.relations import Graph, Neighbourhood
 from jobs.screening.prepared.statistics import ReviewStatistics, statistics_of
 from jobs.screening.settings import Settings
@@ -33,6 +33,7 @@ class Built:
     """What the pass leaves behind; candidates have gone to whoever took them."""
 
     statistics: list[ReviewStatistics] = field(default_factory=list)
+    analysed: list[ReviewStatistics] = field(default_factory=list)  #: those of them
     drift: list[Drift] = field(default_factory=list)
     contamination: dict[str, Contamination] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
@@ -51,7 +52,7 @@ def build(
     """Build the set; *take* gets the candidates of one review after another."""
     built = Built()
     draw = Draw(corpus, graph, settings)
-    vectors = Vectors(corpus, graph) if graph.has_abstract.any() else None
+    vectors = vectors_of(corpus, graph) if settings.drift else None
     excluded = corpus.excluded_by()
     study = {each.paper: each.study for each in corpus.exclusions if each.study}
     for near in graph.neighbourhoods():
@@ -67,9 +68,11 @@ def build(
                 study,
             )
         topic = None
-        if vectors is not None and figures.n_included >= settings.min_included:
-            topic = Topic(vectors, corpus, near, known)
-            built.drift.append(topic.drift(figures.review))
+        if is_analysed(near, settings):
+            built.analysed.append(figures)
+            if vectors is not None:
+                topic = Topic(vectors, corpus, near, known)
+                built.drift.append(topic.drift(figures.review))
         outcome = draw.of(near, known)
         _book(built, outcome, topic)
         take(_candidates(graph, near, outcome))

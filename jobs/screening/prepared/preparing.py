@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,11 +13,13 @@ from jobs.screening.difficulty.contamination import macro_confirmed, together
 from jobs.screening.difficulty.topic import macro_drift
 from jobs.screening.graph.relations import Graph
 from jobs.screening.inputs.tables import read_corpus, table_paths
+from jobs.screening.judgement import REASON_CODES
 from jobs.screening.prepared import files
 from jobs.screening.prepared.building import Built, build
 from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
+from jobs.screening.validation_set import KINDS
 from runner.job import Prepared
 
 SAMPLER = 1
@@ -29,6 +32,7 @@ _SCORING = frozenset(
 _ASKING = frozenset(
     {"stages", "title_exclude_below", "criteria_source", "show_ids", "show_year"}
     | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "reask"}
+    | {"ascii"}
 )
 """Settings that no set depends on."""
 
@@ -76,7 +80,7 @@ class SetFolder:
             folder / "papers.jsonl",
             (files.paper_json(paper, text) for paper, text in texts.items()),
         )
-        summary = _summary(corpus, graph, built, settings)
+        summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
         files.write_json(folder / "manifest.json", _manifest(settings))
         return Made(text=summary_text(summary), json=summary)
@@ -113,15 +117,8 @@ def _write_tables(folder: Path, built: Built) -> None:
         )
 
 
-def _summary(
-    corpus: Corpus, graph: Graph, built: Built, settings: Settings
-) -> dict[str, Any]:
-    seen = overview(built.statistics, settings.min_included)
-    analysed = {
-        each.review
-        for each in built.statistics
-        if each.n_included >= settings.min_included and each.n_candidates
-    }
+def _summary(corpus: Corpus, graph: Graph, built: Built) -> dict[str, Any]:
+    analysed = {each.review for each in built.analysed if each.n_candidates}
     drift = [each for each in built.drift if each.review in analysed]
     kinds: dict[str, int] = {}
     for record in built.records:
@@ -137,7 +134,8 @@ def _summary(
             "largest_paper_degree": graph.max_degree,
             "hubs_ignored": graph.n_hubs,
         },
-        "near_misses": _overview_json(seen, built),
+        "reason_codes": _reason_codes(corpus),
+        "near_misses": _overview_json(overview(built.analysed), built),
         "set": {
             "reviews": len(built.reviews),
             "records": len(built.records),
@@ -149,7 +147,11 @@ def _summary(
         "topic_drift": {
             "reviews": len(drift),
             "macro": macro_drift(drift),
-            "too_easy": [each.review for each in drift if each.is_easy],
+            "too_easy": {
+                kind: easy
+                for kind in KINDS
+                if (easy := [each.review for each in drift if each.is_easy(kind)])
+            },
         },
         "contamination": {
             **asdict(every),
@@ -164,6 +166,14 @@ def _summary(
         else None,
         "findings": [asdict(each) for each in corpus.findings],
     }
+
+
+def _reason_codes(corpus: Corpus) -> dict[str, int]:
+    """Exclusions by the code of their reason; those without a reason have none."""
+    counts = Counter(
+        each.reason_code for each in corpus.exclusions if each.status == "excluded"
+    )
+    return {code: counts[code] for code in REASON_CODES if counts[code]}
 
 
 def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
@@ -187,7 +197,10 @@ def _manifest(settings: Settings) -> dict[str, Any]:
     """What the set was made from and how; options in the order of the settings."""
     paths = {
         **(
-            {f"records.{path.name}": path for path in settings.records}
+            {
+                f"records.{path.name}": path
+                for path in sorted(settings.records, key=lambda path: path.name)
+            }
             or table_paths(settings)
         ),
         **{

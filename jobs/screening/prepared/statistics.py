@@ -59,9 +59,9 @@ def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
     )
 
 
-def overview(each: Sequence[ReviewStatistics], min_included: int) -> Overview:
-    """The figures over the reviews that include enough papers with an abstract."""
-    counts = [one.n_candidates for one in each if one.n_included >= min_included]
+def overview(analysed: Sequence[ReviewStatistics]) -> Overview:
+    """The figures over the reviews that have enough papers."""
+    counts = [one.n_candidates for one in analysed]
     some = sum(n > 0 for n in counts)
     return Overview(
         analysed=len(counts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jobs.counted import counted
@@ -18,8 +18,10 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             f"{counted(inputs['papers'], 'paper')} "
             f"({inputs['papers_with_abstract']:,} with abstract), "
             f"{counted(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
-            f"{counted(inputs['shared_papers'], 'shared paper')}"
+            f"{counted(inputs['shared_papers'], 'shared paper')}; the paper cited most "
+            f"is cited by {counted(inputs['largest_paper_degree'], 'review')}"
         ),
+        *_input_remarks(summary),
         (
             f"near misses    {counted(near['reviews_analysed'], 'review')} analysed, "
             f"{near['reviews_with_candidates']:,} with candidates"
@@ -50,9 +52,11 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             f"{name} {_figure(value)}" for name, value in drift["macro"].items()
         )
         lines.append(f"topic drift    {shown}")
-    if drift["too_easy"]:
-        easy = counted(len(drift["too_easy"]), "review")
-        lines.append(f"               {easy}: topic alone nearly tells the negatives")
+    lines += [
+        f"               {kind} negatives of {counted(len(easy), 'review')} are too "
+        "easy: topic alone nearly tells them"
+        for kind, easy in drift["too_easy"].items()
+    ]
     doubt = summary["contamination"]
     if doubt:
         lines.append(
@@ -67,6 +71,28 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         for found in summary["findings"]
     ]
     return "\n".join(lines)
+
+
+def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What else is to be known of the inputs, where there is anything."""
+    inputs, codes = summary["inputs"], summary["reason_codes"]
+    if inputs["hubs_ignored"]:
+        yield (
+            f"               {counted(inputs['hubs_ignored'], 'hub paper')} did not "
+            "relate reviews"
+        )
+    if inputs["citing_reviews_without_row"]:
+        absent = counted(inputs["citing_reviews_without_row"], "review")
+        yield f"               {absent} with citations but without title and abstract"
+    if inputs["exclusions"]:
+        yield (
+            f"               {counted(inputs['exclusions'], 'known exclusion')} "
+            f"({inputs['exclusions_with_text']:,} in the paper table), "
+            f"{inputs['awaiting_or_ongoing']:,} awaiting assessment or ongoing"
+        )
+    if codes:
+        by_code = ", ".join(f"{n:,} {code}" for code, n in codes.items())
+        yield f"               reasons for exclusion, coded: {by_code}"
 
 
 def _share(value: float | None) -> str:

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
-from jobs.evidence_retrieval.explain import explain
-from jobs.evidence_retrieval.explain.columns import (
+from jobs.columns import (
     WIDTH,
     Column,
     cut,
@@ -22,6 +20,8 @@ from jobs.evidence_retrieval.explain.columns import (
     taken,
     word,
 )
+from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
+from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import Settings
 from runner.errors import UsageError

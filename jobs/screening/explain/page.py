@@ -1,0 +1,145 @@
+"""The account of a review as a page: numbered steps, then the diagram."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from jobs.columns import NONE, WIDTH, Column, cut, one_line, table, taken, words
+from jobs.counted import counted
+from jobs.screening.explain.account import Account, DrawnKind
+from jobs.screening.explain.diagram import UNTITLED, diagram
+
+INCLUDED = 5
+"""Included papers that are listed."""
+LISTED = 10
+"""Candidates, and drawn papers of a kind, that are listed; `--json` has all."""
+DIGITS = 12
+"""Of a lot: what a page shows of 64."""
+
+WHY = {
+    "too_few_included": "it includes too few papers",
+    "no_candidates": "it has no near-miss candidate",
+    "no_text": "nothing can be read of it, or of any paper that it includes",
+}
+_PLAIN = str.maketrans("┌┐└┘┬┴─│▼…", "++++++-|v~")
+
+
+def page(account: Account, *, plain: bool = False) -> str:
+    """The page.
+
+    Args:
+        account: of one review.
+        plain: in ASCII alone.
+    """
+    lines = (*_steps(account), "", *diagram(account))
+    return "\n".join(map(_ascii, lines) if plain else lines)
+
+
+def _steps(account: Account) -> Iterator[str]:
+    figures = account.statistics
+    yield cut(f"{account.review}  {one_line(account.title) or UNTITLED}", WIDTH)
+    yield ""
+    without = figures.n_references - figures.n_included
+    yield (
+        f"1. Included: {counted(figures.n_included, 'paper')} with an abstract; "
+        f"{without:,} without one relate nothing."
+    )
+    yield from _titled(account.included[:INCLUDED])
+    yield from _more(figures.n_included - INCLUDED)
+    yield (
+        f"2. Related: {counted(figures.n_related_reviews, 'review')} "
+        f"{'shares' if figures.n_related_reviews == 1 else 'share'} a paper with it."
+    )
+    for one in account.related:
+        yield from _titled([(one.review, one.title)])
+        yield from _wrapped(f"shares {len(one.shared):,}: ", one.shared)
+    yield (
+        f"3. Collected: {counted(figures.n_related_papers, 'paper')} with an abstract "
+        "that they include."
+    )
+    yield (
+        f"4. Removed: {figures.n_related_papers - figures.n_candidates:,} that the "
+        f"review includes itself; {account.without_abstract:,} have no abstract;"
+    )
+    yield f"   {account.known_left_out:,} known exclusions are left to their own kind."
+    yield f"5. Candidates: {counted(figures.n_candidates, 'paper')}, SHA-256"
+    yield f"   {figures.candidates_sha256}"
+    yield from _candidates(account)
+    yield f"6. Draw: by hash, seed {account.seed}."
+    if account.dropped:
+        yield f"   The review is not in the set: {WHY[account.dropped]}."
+        return
+    for kind in account.drawn:
+        if kind.kind == "included" and len(kind.lots) == kind.pool:
+            yield f"   included: all {kind.pool:,}"
+        else:
+            yield from _draw(kind)
+
+
+def _candidates(account: Account) -> Iterator[str]:
+    shown = account.candidates[:LISTED]
+    if shown:
+        yield from table(
+            [
+                _column("paper", (one.paper for one in shown)),
+                _column("known", (one.known or NONE for one in shown)),
+                _column("brought by", (words(one.by) for one in shown)),
+                _column("title", (one.title or UNTITLED for one in shown)),
+            ],
+            indent="     ",
+        )
+    yield from _more(len(account.candidates) - LISTED)
+
+
+def _draw(kind: DrawnKind) -> Iterator[str]:
+    short = kind.wanted - len(kind.lots)
+    lack = f"; {short:,} short of {kind.wanted:,}" if short else ""
+    yield f"   {kind.kind}: {len(kind.lots):,} of {kind.pool:,}{lack}"
+    shown = kind.lots[:LISTED]
+    if not shown:
+        return
+    yield from table(
+        [
+            Column(title="rank", cells=[str(rank) for rank, _ in enumerate(shown, 1)]),
+            _column("hash", (each.sha256[:DIGITS] for each in shown)),
+            _column("paper", (each.paper for each in shown)),
+        ],
+        indent="     ",
+    )
+    yield from _more(len(kind.lots) - LISTED)
+
+
+def _column(title: str, cells: Iterable[str]) -> Column:
+    return Column(title=title, cells=list(map(one_line, cells)), has_words=True)
+
+
+def _titled(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, title in rows:
+        yield cut(f"     {one_line(name)}  {one_line(title) or UNTITLED}", WIDTH)
+
+
+def _more(n: int) -> Iterator[str]:
+    if n > 0:
+        yield f"     and {n:,} more"
+
+
+def _wrapped(label: str, papers: Iterable[str]) -> Iterator[str]:
+    """Ids behind a label, on as many lines as they take."""
+    line = f"       {label}"
+    blank = " " * len(line)
+    for paper in map(one_line, papers):
+        if taken(f"{line}{paper}") > WIDTH and line.strip():
+            yield line.rstrip()
+            line = blank
+        line += f"{paper} "
+    yield line.rstrip()
+
+
+def _ascii(line: str) -> str:
+    """A line in as many cells: letters without their marks, ? for what has none."""
+    signs = []
+    for sign in line.translate(_PLAIN):
+        base = unicodedata.normalize("NFKD", sign)[0]
+        signs.append(base if base.isascii() else "?" * taken(sign))
+    return "".join(signs)

@@ -1,0 +1,155 @@
+"""Near-miss statistics of large synthetic graphs: time, memory and growth.
+
+Each review cites 50 papers; five of them it shares with two other reviews each, which
+is about twice what the real tables have. What is measured goes from edges in memory to
+the figures over all reviews: matrices, neighbourhoods, hashes of the candidates.
+Reading the table, and writing the candidates, have rows of their own, on the smallest
+graph.
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jobs.noticed import Noticed
+from jobs.screening.corpus import Citations, Corpus, Text
+from jobs.screening.graph.relations import Graph
+from jobs.screening.inputs.citations import read_citations
+from jobs.screening.prepared import files
+from jobs.screening.prepared.building import build
+from jobs.screening.prepared.statistics import overview, statistics_of
+from jobs.screening.settings import Settings
+from tests.bench.row import Row
+from tests.bench.verdict import most, shown
+
+CITED, SHARED, DEGREE = 50, 5, 3
+REVIEWS = (10_000, 20_000, 100_000)
+NEAR = 50
+"""Reviews in a row that share papers."""
+HUB = 1_000
+"""Reviews that cite the hub of the row about hubs."""
+
+READABLE = Text(title="Title", abstract="Abstract.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One size."""
+
+    edges: int
+    seconds: float
+    cpu_s: float  #: of the processor: growth is to be told from a busy machine
+    candidates: int
+    peak_mb: float
+
+
+def measure(quick: bool) -> list[Row]:
+    """The rows; quick leaves the largest graph out, and with it the goals."""
+    sizes = REVIEWS[:2] if quick else REVIEWS
+    found = [_statistics(_corpus(reviews)) for reviews in sizes]
+    rows = [
+        shown(
+            f"{each.edges:,} edges, {each.candidates:,} candidates: statistics, s",
+            each.seconds,
+        )
+        for each in found
+    ]
+    first, last = found[0], found[-1]
+    growth = last.cpu_s / first.cpu_s / (last.edges / first.edges)
+    rows.append(
+        most("N12", "time for an edge, largest over smallest graph", growth, 1.5)
+    )
+    if not quick:
+        rows += [
+            most("N12", f"{last.edges:,} edges: statistics, s", last.seconds, 60),
+            most("N12", f"{last.edges:,} edges: peak memory, MB", last.peak_mb, 2048),
+        ]
+    small = _corpus(sizes[0])
+    hub = _statistics(_corpus(sizes[0], hub=HUB))
+    return [
+        *rows,
+        shown(f"{hub.edges:,} edges, a hub of {HUB:,}: statistics, s", hub.seconds),
+        shown(f"{first.edges:,} edges: prepare without drift, s", _prepare_s(small)),
+        shown(f"{first.edges:,} edges: reading the table, s", _reading_s(small)),
+    ]
+
+
+def _statistics(corpus: Corpus) -> Measured:
+    began, cpu = time.perf_counter(), time.process_time()
+    graph = Graph(corpus)
+    each = [statistics_of(graph, near) for near in graph.neighbourhoods()]
+    seen = overview(each)
+    return Measured(
+        edges=len(corpus.citations.review),
+        seconds=time.perf_counter() - began,
+        cpu_s=time.process_time() - cpu,
+        candidates=seen.total,
+        peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+def _prepare_s(corpus: Corpus) -> float:
+    """Near misses alone: random ones are drawn from all papers, for every review."""
+    settings = Settings(negatives=("near-miss",), drift=False)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        path = Path(folder, "candidates.csv")
+        with files.table(path, files.CANDIDATES) as rows:
+            graph = Graph(corpus)
+            build(
+                corpus,
+                graph,
+                settings,
+                lambda each: rows.add(map(files.candidate_row, each)),
+            )
+        return time.perf_counter() - began
+
+
+def _reading_s(corpus: Corpus) -> float:
+    made = corpus.citations
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "references.csv")
+        with files.table(path, ("citing_pmid", "ref_pmid")) as rows:
+            pairs = zip(made.review.tolist(), made.paper.tolist(), strict=True)
+            rows.add((made.reviews[at], made.papers[to]) for at, to in pairs)
+        began = time.perf_counter()
+        read_citations(path, Noticed(), {})
+        return time.perf_counter() - began
+
+
+def _corpus(reviews: int, hub: int = 0) -> Corpus:
+    """A graph of *reviews*; the first *hub* of them cite one further paper."""
+    chance = np.random.default_rng(20260118)
+    alone = CITED - SHARED
+    own = np.arange(reviews * alone)
+    shared = reviews * SHARED // DEGREE
+    # every shared paper is cited by neighbours in the list, as topics are neighbours
+    owner = chance.integers(0, reviews, (shared, 1))
+    owner = owner + chance.integers(0, NEAR, (shared, DEGREE))
+    review = np.concatenate([own // alone, owner.ravel() % reviews, np.arange(hub)])
+    paper = np.concatenate(
+        [
+            own,
+            np.repeat(len(own) + np.arange(shared), DEGREE),
+            np.full(hub, len(own) + shared),
+        ]
+    )
+    papers = tuple(f"{at:08d}" for at in range(len(own) + shared + (hub > 0)))
+    edges = np.unique(review * len(papers) + paper)
+    return Corpus(
+        reviews={f"{at:06d}": READABLE for at in range(reviews)},
+        papers=dict.fromkeys(papers, READABLE),
+        citations=Citations(
+            reviews=tuple(f"{at:06d}" for at in range(reviews)),
+            papers=papers,
+            review=edges // len(papers),
+            paper=edges % len(papers),
+            rows=len(review),
+        ),
+    )

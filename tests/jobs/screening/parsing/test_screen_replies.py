@@ -1,0 +1,163 @@
+"""What a reply says of a record: the rules in order, and that none ever raises."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.screening.judgement import DECISIONS, REASON_CODES, Judgement
+from jobs.screening.parsing.screen import parse_screen, probability
+from jobs.screening.parsing.words import WORDS
+from runner.reply import ParseFailure, Reply
+
+OBJECT = '{"decision": "include", "p_include": 0.8, "reason_code": "meets_criteria"}'
+
+
+def read(text: str, finish_reason: str = "stop") -> str:
+    """The decision and the rule, or the reason of the failure."""
+    found = parse_screen(Reply(text=text, finish_reason=finish_reason))
+    if isinstance(found, ParseFailure):
+        return found.reason
+    return f"{found.decision} by {found.rule}"
+
+
+def judged(text: str) -> Judgement:
+    found = parse_screen(Reply(text=text))
+    assert isinstance(found, Judgement)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (OBJECT, "include by json"),
+        (f"\ufeff\n{OBJECT}\n", "include by json"),
+        (f"```json\n{OBJECT}\n```", "include by json"),
+        (f"My view: {OBJECT} Good luck.", "include by json"),
+        ('The {"decision":"Include"} would be mine.', "include by json"),
+        ('[{"decision": "no"}]', "exclude by json"),
+        ('{"answer": {"decision": "maybe"}}', "unclear by json"),
+        ('{"decision": " Cannot  tell. "}', "unclear by json"),
+        ('{"decision": true}', "include by json"),
+        ('{"decision": 0}', "exclude by json"),
+        ('{"decision": "perhaps"}', "bad_decision"),
+        ('{"decision": null}', "bad_decision"),
+        ('{"decision": ["include"]}', "bad_decision"),
+        (f'{OBJECT} {{"decision": "exclude"}}', "ambiguous"),
+        (f'{OBJECT} {{"decision": "dunno"}}', "ambiguous"),
+        # an object in a string is text, and one inside another is its part
+        ('{"decision": "yes", "was": {"decision": "no"}}', "include by json"),
+        ('{"decision": "yes", "reason": "not {\\"decision\\": 0}"}', "include by json"),
+        ("The population fits.\n**Final decision:** Include", "include by line"),
+        ("Verdict is exclude", "exclude by line"),
+        ("answer = unsure\nDecision - no", "exclude by line"),
+        ("Decision: cannot tell", "unclear by line"),
+        ("Decision: 1", "include by line"),
+        ("Answer: 0.85", "no_decision"),
+        ("answer: 1% sure", "no_decision"),
+        ("exclude", "exclude by word"),
+        ("(include)", "include by word"),
+        ("I cannot tell.", "unclear by word"),
+        ("1", "include by word"),
+        ("I would not include this.", "no_decision"),
+        ("I wouldn\u2019t include it", "no_decision"),
+        ("I cannot include it", "no_decision"),
+        ("Include or exclude?", "no_decision"),
+        ("There are 1 or 0 reasons.", "no_decision"),
+        (f"Of the excluded studies, {'many were small, ' * 20}", "no_decision"),
+        ("", "empty"),
+        (" \n", "empty"),
+    ],
+)
+def test_the_first_rule_that_applies_decides(text: str, expected: str) -> None:
+    assert read(text) == expected
+
+
+def test_how_a_reply_ended_names_its_failure() -> None:
+    assert read(OBJECT, "refusal") == read("", "content_filter") == "refusal"
+    assert read("", "length") == "truncated"
+    assert read('{"p_include": 0.', "length") == "truncated"
+    # what was said before the cut still counts
+    assert read(OBJECT, "length") == "include by json"
+
+
+def test_the_last_of_objects_that_agree_counts() -> None:
+    found = judged(f'{OBJECT} {{"decision": "yes", "p_include": 0.9}}')
+    assert found.p_include == 0.9
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("0.85", 0.85),
+        ('"85%"', 0.85),
+        ('"85 %"', 0.85),
+        ('"0,9"', 0.9),
+        ("85", 0.85),
+        ("1", 1.0),
+        ("1.0", 1.0),
+        ('"1%"', 0.01),
+        ("1e-3", 0.001),
+        ("0", 0.0),
+        ("100", 1.0),
+        ("101", None),
+        ("-0.1", None),
+        ("true", None),
+        ("NaN", None),
+        ("Infinity", None),
+        ("1e999", None),
+        ('"high"', None),
+        ("[0.5]", None),
+    ],
+)
+def test_a_probability_is_read_as_it_was_meant_or_counted(
+    written: str, expected: float | None
+) -> None:
+    found = judged(
+        f'{{"decision": "unclear", "p_include": {written}, "reason_code": "other"}}'
+    )
+    assert found.p_include == expected
+    assert found.noticed == (() if expected is not None else ("bad_confidence",))
+
+
+def test_odd_fields_are_kept_and_counted() -> None:
+    found = judged('{"decision": "exclude", "p_include": 0.9, "reason_code": "x"}')
+    assert (found.decision, found.p_include, found.reason_code) == (
+        "exclude",
+        0.9,
+        "other",
+    )
+    assert found.noticed == ("inconsistent", "bad_reason_code")
+    assert judged('{"decision": "include", "p_include": 0.5}').noticed == (
+        "bad_reason_code",
+    )
+    long = judged(json.dumps({"decision": "no", "reason": "\ud83d" + "x" * 400}))
+    assert long.reason == "?" + "x" * 400
+    assert judged('{"decision": "no", "reason": 3}').reason == "3"
+
+
+FRAGMENTS = st.sampled_from(
+    [*WORDS, '{"decision":', '"p_include":', "}", "{", '"', ",", "NaN", "[", "not", ":"]
+    + ["decision", "answer is ", "\n", "```", "\ud83d", "\\", "-1", "5%", " "]
+)
+
+
+@given(st.one_of(st.text(), st.lists(FRAGMENTS).map("".join)), st.booleans())
+def test_no_reply_makes_the_parser_raise(text: str, is_cut: bool) -> None:
+    finish_reason = "length" if is_cut else "stop"
+    found = parse_screen(Reply(text=text, finish_reason=finish_reason))
+    if isinstance(found, Judgement):
+        assert found.decision in DECISIONS
+        assert found.reason_code in REASON_CODES
+        assert found.p_include is None or 0 <= found.p_include <= 1
+        found.reason.encode()
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists))
+def test_any_value_is_a_probability_or_none(value: object) -> None:
+    assert parse_screen(Reply(text=json.dumps({"decision": value})))
+    found = probability(value)
+    assert found is None or 0 <= found <= 1

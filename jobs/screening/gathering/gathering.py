@@ -14,7 +14,7 @@ from jobs.screening.asking.plan import ends
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import MISSING, Decisions, Sheet
 from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.records import Screened, screened
+from jobs.screening.gathering.records import STAGES, Screened
 from jobs.screening.gathering.staged import (
     EXCLUDED_EARLIER,
     Step,
@@ -25,13 +25,9 @@ from jobs.screening.gathering.staged import (
 from runner.job import Answers
 from runner.task import Answer
 
-STAGES = ("title", "abstract", "fulltext")
-"""The stages that judge a record, in their order."""
 
-
-def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
-    """Everything that the answers say, read by the present rules."""
-    found = screened(dataset, answers)
+def sheet_of(dataset: Dataset, answers: Answers, found: Screened) -> Sheet:
+    """Everything that the answers say of the *found* records, by the present rules."""
     gathering = _Gathering(dataset, answers, found)
     for family in answers.families():
         gathering.add(family)
@@ -95,7 +91,7 @@ class _Gathering:
     def __init__(self, dataset: Dataset, answers: Answers, found: Screened) -> None:
         self._found = found
         self._imported = answers.imported
-        self._asked = {name: at for at, name in enumerate(_stages(dataset, answers))}
+        self._asked = {name: at for at, name in enumerate(found.stages)}
         self._stages = tuple(self._asked)
         self._dataset = dataset
         self._steps: dict[tuple[str, int], dict[int, list[Step]]] = {
@@ -169,11 +165,3 @@ class _Gathering:
             yield own
             name = self._stages[own.stage]
             has_ended = not self._imported and ends(self._dataset, name, own.parsed)
-
-
-def _stages(dataset: Dataset, answers: Answers) -> tuple[str, ...]:
-    """The stages that judge: those of the settings, or those that were imported."""
-    if not answers.imported:
-        return dataset.settings.stages
-    found = {family[0].task.stage for family in answers.families()}
-    return tuple(stage for stage in STAGES if stage in found)

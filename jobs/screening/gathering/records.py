@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Records
-from jobs.screening.validation_set import KINDS, Kind, Record, record_key
+from jobs.screening.validation_set import KINDS, Kind, Record
 from runner.job import Answers
+
+STAGES = ("title", "abstract", "fulltext")
+"""The stages that judge a record, in their order."""
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -20,7 +23,6 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
 
     label: int
     kind: str = "unspecified"
-    reason_code: str = ""  #: the review's own; empty: none is known
 
 
 _DECODER = msgspec.json.Decoder(Told)
@@ -38,42 +40,45 @@ def text_of(row: Told) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """Records with the place of each by its key."""
+    """What there is to gather answers for."""
 
     records: Records
-    places: dict[str, int]
+    places: dict[str, int]  #: of each record, by its key
+    stages: tuple[str, ...]  #: that judged it, in their order
 
 
 def screened(dataset: Dataset, answers: Answers) -> Screened:
-    """The records that a run is about."""
+    """The records that a run is about, and the stages: set, or imported."""
     drawn = dataset.validation_set
-    if drawn is None:
-        return _screened(_of_import(answers))
-    return _screened(drawn.records)
-
-
-def _of_import(answers: Answers) -> Iterator[Record]:
-    """One record a pair that any row speaks of, in the order of a set."""
-    found: dict[str, Record] = {}
+    if not answers.imported and drawn is not None:
+        return _screened(drawn.records, dataset.settings.stages)
+    told_of: dict[str, Record] = {}
+    there: set[str] = set()
     for family in answers.families():
         task = family[0].task
-        if task.key in found or task.context is None:
-            continue
-        review, _, paper = task.key.partition(":")
-        said = told(task.context)
-        found[task.key] = Record(
-            review=review,
-            paper=paper,
-            kind="included" if said.label else cast("Kind", said.kind),
-            reason_code=said.reason_code,
-        )
-    yield from sorted(
-        found.values(), key=lambda own: (own.review, KINDS.index(own.kind), own.paper)
+        there.add(task.stage)
+        if task.context is not None and task.key not in told_of:
+            told_of[task.key] = _record(task.key, told(task.context))
+    records = _in_set_order(told_of.values()) if drawn is None else drawn.records
+    return _screened(records, tuple(stage for stage in STAGES if stage in there))
+
+
+def _record(key: str, said: Told) -> Record:
+    review, _, paper = key.partition(":")
+    return Record(
+        review=review,
+        paper=paper,
+        kind="included" if said.label else cast("Kind", said.kind),
     )
 
 
-def _screened(of: Iterable[Record]) -> Screened:
-    rows = tuple(of)
+def _in_set_order(records: Iterable[Record]) -> list[Record]:
+    return sorted(
+        records, key=lambda own: (own.review, KINDS.index(own.kind), own.paper)
+    )
+
+
+def _screened(rows: Sequence[Record], stages: tuple[str, ...]) -> Screened:
     reviews = tuple(sorted({own.review for own in rows}))
     kinds = tuple(kind for kind in KINDS if any(own.kind == kind for own in rows))
     at = {review: place for place, review in enumerate(reviews)}
@@ -89,5 +94,6 @@ def _screened(of: Iterable[Record]) -> Screened:
             kind=np.fromiter((of_kind[own.kind] for own in rows), np.int64, n),
             reason_code=tuple(own.reason_code for own in rows),
         ),
-        places={record_key(own.review, own.paper): i for i, own in enumerate(rows)},
+        places={own.key: i for i, own in enumerate(rows)},
+        stages=stages,
     )

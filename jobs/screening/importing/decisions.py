@@ -16,7 +16,7 @@ import msgspec
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
-from jobs.screening.gathering.records import Told, text_of
+from jobs.screening.gathering.records import STAGES, Told, text_of
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.parsing.words import decision_of
@@ -30,7 +30,6 @@ from runner.task import TaskSpec
 MODEL = "imported"
 """Whose work it is where nothing names a model."""
 
-STAGES = ("title", "abstract", "fulltext")
 STATUSES = ("parsed", "unparsed", "failed", "skipped", "missing")
 """What became of a record, as `decisions.csv` of a scoring says it."""
 

@@ -10,6 +10,7 @@ from jobs.screening.artifacts.tables import short_tables
 from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
+from jobs.screening.gathering.records import screened
 from jobs.screening.measuring.results import Results, measured
 from jobs.screening.scoring.comparable import comparable
 from jobs.screening.scoring.verdicts import Verdicts
@@ -35,7 +36,8 @@ class _Details:
 
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
-    sheet = sheet_of(dataset, answers)
+    found = screened(dataset, answers)
+    sheet = sheet_of(dataset, answers, found)
     results = measured(dataset, sheet)
     files = LongFiles(results)
     findings = (
@@ -51,9 +53,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         tables=(*short_tables(results), *files.tables()),
         findings=findings,
         figures=Gallery(results),
-        details=_Details(
-            files=files, verdicts=Verdicts(dataset=dataset, answers=answers)
-        ),
+        details=_Details(files=files, verdicts=Verdicts(found=found, answers=answers)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),
         missing=sheet.missing,

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.screening.dataset import Dataset
-from jobs.screening.gathering.gathering import STAGES
-from jobs.screening.gathering.records import Screened, screened
+from jobs.screening.gathering.records import STAGES, Screened
 from jobs.screening.gathering.staged import read
 from jobs.screening.judgement import Judgement
 from runner.job import Answers
@@ -28,15 +26,14 @@ TRUTH = ("exclude", "include")
 class Verdicts:
     """One verdict for each answered task about a record; may be read again."""
 
-    dataset: Dataset
+    found: Screened
     answers: Answers
 
     def __iter__(self) -> Iterator[Verdict]:
-        found = screened(self.dataset, self.answers)
         for family in self.answers.families():
             for answer in family:
                 if answer.task.stage in STAGES:
-                    own = _verdict(answer, found)
+                    own = _verdict(answer, self.found)
                     if own is not None:
                         yield own
 

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.screening.dataset import Dataset
+from jobs.screening.decisions import Sheet
 from jobs.screening.gathering.gathering import sheet_of
+from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
 from jobs.screening.settings import Settings
+from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.commanded import write_csv
 from tests.jobs.screening.told_decisions import COLUMNS, imported
@@ -33,6 +37,10 @@ SET = (
     "n_shared",
     "similarity",
 )
+
+
+def gathered(dataset: Dataset, answers: MemoryAnswers) -> Sheet:
+    return sheet_of(dataset, answers, screened(dataset, answers))
 
 
 def a_set(folder: Path) -> Path:
@@ -96,7 +104,7 @@ def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None
         {**GOOD, "paper_pmid": "2", "label": 0, "status": "failed"},
         {**GOOD, "paper_pmid": "3", "label": 0, "status": "missing"},
     ]
-    found = sheet_of(*imported(tmp_path, lines))
+    found = gathered(*imported(tmp_path, lines))
     assert found.records.papers == ("01", "1", "2", "3")
     assert found.records.kinds == ("included", "unspecified")
     (own,) = found.decisions
@@ -108,7 +116,7 @@ def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) ->
         {**GOOD, "paper_pmid": str(at), "decision": decision, "confidence": 0.5}
         for at, decision in enumerate(("include", "exclude", "unclear"))
     ]
-    found = sheet_of(*imported(tmp_path, lines, confidence_kind="decision"))
+    found = gathered(*imported(tmp_path, lines, confidence_kind="decision"))
     assert [str(p) for p in found.decisions[0].p] == ["0.75", "0.25", "nan"]
 
 

@@ -36,7 +36,7 @@ def tables(
     papers: Iterable[object] | None = None,
     columns: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Path:
-    """The three tables in a folder; *columns* replaces headers by the setting's name."""
+    """The three tables in a folder; *columns*: headers, by setting."""
     header = {
         "reviews": TEXT,
         "references": ("citing_pmid", "ref_pmid"),

@@ -196,8 +196,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a column that is missing": (
         {"columns": {"references": ("citing", "cited")}},
-        "cochrane_pubmed_references.csv line 1: no column citing_pmid among citing, "
-        "cited",
+        "no column citing_pmid among citing, cited (rename one, or pass --map",
     ),
     "an id with a colon": (
         {"edges": [("A:1", "1")]},

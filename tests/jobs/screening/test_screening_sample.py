@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.screening.inputs.load import SAMPLE
+from jobs.screening.inputs.load import SAMPLE, load
 from jobs.screening.judgement import REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen
+from jobs.screening.settings import Settings
 from runner.reply import ParseFailure, Reply
 from tests.jobs.screening.commanded import command, rows
 
@@ -60,6 +61,11 @@ def test_exclusions_have_reasons_of_every_code() -> None:
     assert statuses["ongoing"] == 1
     with (SAMPLE / "criteria.jsonl").open(encoding="utf-8") as lines:
         assert len({json.loads(line)["review_pmid"] for line in lines}) == 10
+
+
+def test_a_review_that_only_its_title_tells_of_is_flagged() -> None:
+    (found,) = load(Settings(validation_set=SAMPLE / "set")).findings
+    assert (found.code, found.n, found.example) == ("criteria_from_title", 1, "9800011")
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from jobs.metrics.columns import Floats, as_value, of_one_length, quotient
 
@@ -46,8 +47,17 @@ def agreement(
         ValueError: where lengths differ, or a value is no category.
     """
     of_one_length(a=a, b=b)
-    table = _crossed(a, b, categories)
-    n, q = float(table.sum()), len(categories)
+    return agreement_of(_crossed(a, b, categories), load)
+
+
+def agreement_of(table: Floats, load: Load = "none") -> Agreement:
+    """How far two judges agree who are already counted.
+
+    Args:
+        table: items by what the first judge said, down, and the second, across.
+        load: how near categories count.
+    """
+    n, q = float(table.sum()), len(table)
     near = _nearness(q, load)
     cells = quotient(table, n)
     rows, columns = cells.sum(axis=1), cells.sum(axis=0)
@@ -141,6 +151,27 @@ def _distances(totals: Floats, categories: Sequence[Hashable], scale: Scale) -> 
     middle = np.cumsum(totals) - totals / 2
     ranks: Floats = np.subtract.outer(middle, middle) ** 2
     return ranks
+
+
+def fleiss_kappa(counts: npt.ArrayLike) -> float | None:
+    """Agreement of many judges beyond chance (Fleiss, 1971).
+
+    Args:
+        counts: how many judges put each item, down, into each category, across. Items
+            with fewer than two judges say nothing and are left out; their number may
+            differ from item to item.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    judges = table.sum(axis=1)
+    table = table[judges >= _PAIR]
+    judges = table.sum(axis=1)
+    if not len(table):
+        return None
+    pairs = (table * (table - 1)).sum(axis=1) / (judges * (judges - 1))
+    seen = math.fsum(pairs) / len(table)
+    shares = table.sum(axis=0) / table.sum()
+    by_chance = math.fsum(shares**2)
+    return as_value(float(quotient(seen - by_chance, 1 - by_chance)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,6 +113,21 @@ def rate_columns(
     }
 
 
+def ppv_at_prevalence(
+    sensitivity: float | None, specificity: float | None, prevalence: float
+) -> float | None:
+    """The precision that these rates would have where positives are that common.
+
+    Bayes' rule; a set that was drawn has a precision of its own making.
+    """
+    if sensitivity is None or specificity is None:
+        return None
+    right = sensitivity * prevalence
+    return as_value(
+        float(quotient(right, right + (1 - specificity) * (1 - prevalence)))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Counts above each distinct score, from the highest score to the lowest.

@@ -1,7 +1,7 @@
 """The job as the runner sees it; each of its parts lives in a module of its own.
 
-Building a set is loaded when it is used: it brings numerical libraries that
-`siftlog jobs` and a run's first call must not wait for.
+Building a set, scoring and importing are loaded when they are used: they bring
+numerical libraries that `siftlog jobs` and a run's first call must not wait for.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from jobs.screening.asking import request as asking
 from jobs.screening.dataset import Dataset
 from jobs.screening.inputs import load
 from jobs.screening.settings import Settings as JobSettings
-from runner.job import InputFile, Job, Prepared, PreparedFolder
+from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
+from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
 
@@ -84,6 +85,21 @@ class Screening(Job):
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
         return lexical.baseline(request)
+
+    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+        """All metrics, tables, figures and artifacts."""
+        from jobs.screening.scoring import score  # noqa: PLC0415 - see above
+
+        return score(dataset, answers)
+
+    @property
+    def importer(self) -> Importer:
+        """Reads decisions that were made elsewhere."""
+        from jobs.screening.importing.decisions import (  # noqa: PLC0415 - see above
+            importer,
+        )
+
+        return importer
 
 
 job = Screening()

@@ -26,8 +26,8 @@ def read_criteria(
 
 
 def read_screen(dataset: Dataset, task: Task, reply: Reply) -> Judgement | ParseFailure:
-    """What a reply decides about a record."""
-    if dataset.find(task.key) is None:
+    """What a reply decides about a record; an import without a set knows of none."""
+    if dataset.validation_set is not None and dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_record")
     return parse_screen(reply)
 

@@ -74,6 +74,10 @@ class ValidationSet:
     papers: Mapping[str, Text] = field(default_factory=dict)  #: texts by id
     pools: Mapping[str, int] = field(default_factory=dict)
     """How many papers each kind could be drawn from, over all reviews."""
+    near_misses: Mapping[str, float | None] = field(default_factory=dict)
+    """The candidates of all reviews in figures, by name, as in summary.json."""
+    candidates: Mapping[str, int] = field(default_factory=dict)
+    """Reviews by how many candidates they have."""
     contamination: Mapping[str, float | None] = field(default_factory=dict)
     """Shares and bounds of the candidates, where exclusions are known."""
     drift: Mapping[str, float | None] = field(default_factory=dict)

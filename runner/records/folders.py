@@ -40,9 +40,10 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
             target.replace(old)
         draft.replace(target)
     except OSError as error:
-        if old.exists() and not target.exists():
-            old.replace(target)
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
+        # stopped between the two moves, by whatever
+        if old.exists() and not target.exists():
+            old.replace(target)
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)

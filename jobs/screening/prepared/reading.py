@@ -61,6 +61,12 @@ def read_set(folder: Path) -> ValidationSet:
         records=tuple(records),
         papers=papers,
         pools=_part(summary, "set", "pools"),
+        near_misses={
+            name: value
+            for name, value in _part(summary, "near_misses").items()
+            if not isinstance(value, dict)
+        },
+        candidates=_part(summary, "near_misses", "histogram"),
         contamination=_part(summary, "contamination"),
         drift=_part(summary, "topic_drift", "macro"),
         findings=noticed.findings(),

@@ -1,0 +1,171 @@
+"""The short tables: by kind, by review, reasons, models compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.screening.measuring.results import Column, Results
+from runner.scorecard import Cell, Table
+
+BY_KIND = (
+    "micro.coverage",
+    "micro.sensitivity",
+    "micro.as_include.sensitivity",
+    "micro.specificity",
+    "micro.as_include.specificity",
+    "micro.fpr",
+    "micro.precision",
+    "micro.f1",
+    "macro.wss95",
+    "macro.auroc",
+)
+"""Metrics of `by_kind.csv`; those with an interval have its ends beside them."""
+
+
+def short_tables(results: Results) -> Iterator[Table]:
+    """All of them, in the order of a report."""
+    yield _by_kind(results)
+    yield _per_review(results)
+    yield _comparison(results)
+    yield _reason_confusion(results)
+
+
+def _by_kind(results: Results) -> Table:
+    columns = ["model", "replicate", "kind", "n", "positives"]
+    for path in BY_KIND:
+        columns += [path, f"{path}.lo", f"{path}.hi"]
+    rows: list[tuple[Cell, ...]] = []
+    for column in (*results.columns.values(), *results.replicates):
+        for name, own in column.strata.items():
+            row: list[Cell] = [
+                column.view.decisions.model,
+                column.view.decisions.replicate,
+                name,
+                int(own.counts.records.sum()),
+                int(own.counts.positives.sum()),
+            ]
+            known = own.by_path
+            for path in BY_KIND:
+                row += [known[path].value, known[path].lo, known[path].hi]
+            rows.append(tuple(row))
+    return Table(
+        name="by_kind",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        caption="Each model against all negatives and against each kind of them; "
+        "as_include counts whatever is undecided as included. Precision and WSS go by "
+        "the drawn ratio of negatives, not by that of a search. Near misses are "
+        "unjudged.",
+    )
+
+
+def _per_review(results: Results) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    measures: tuple[str, ...] = ()
+    for model, column in results.columns.items():
+        for name, own in column.strata.items():
+            measures = tuple(own.by_review)
+            rows += _reviews_of(results, column, model, name)
+    return Table(
+        name="per_review",
+        columns=(
+            "review_pmid",
+            "model",
+            "stratum",
+            "n",
+            "positives",
+            "tp",
+            "fp",
+            "tn",
+            "fn",
+            *measures,
+        ),
+        rows=tuple(rows),
+        caption="Rates of decided records and what reading in the model's order "
+        "saves, review by review; ranking is undefined where one class is missing.",
+    )
+
+
+def _reviews_of(
+    results: Results, column: Column, model: str, name: str
+) -> Iterator[tuple[Cell, ...]]:
+    own = column.strata[name]
+    found, cells = own.counts, own.counts.decided
+    for at, review in enumerate(results.sheet.records.reviews):
+        if found.records[at]:
+            yield (
+                review,
+                model,
+                name,
+                int(found.records[at]),
+                int(found.positives[at]),
+                int(cells.tp[at]),
+                int(cells.fp[at]),
+                int(cells.tn[at]),
+                int(cells.fn[at]),
+                *(values[at] for values in own.by_review.values()),
+            )
+
+
+def _comparison(results: Results) -> Table:
+    return Table(
+        name="comparison",
+        columns=(
+            "left",
+            "right",
+            "n",
+            "dropped",
+            "left_alone_right",
+            "right_alone_right",
+            "mcnemar_p",
+            "mcnemar_p_holm",
+            "sensitivity_difference",
+            "sensitivity_lo",
+            "sensitivity_hi",
+            "specificity_difference",
+            "specificity_lo",
+            "specificity_hi",
+            "agreement",
+            "kappa",
+            "ac1",
+        ),
+        rows=tuple(
+            (
+                own.left,
+                own.right,
+                own.n,
+                own.dropped,
+                own.left_alone,
+                own.right_alone,
+                own.p,
+                own.p_holm,
+                own.sensitivity,
+                own.sensitivity_ends.lo,
+                own.sensitivity_ends.hi,
+                own.specificity,
+                own.specificity_ends.lo,
+                own.specificity_ends.hi,
+                own.agreement.percent,
+                own.agreement.kappa,
+                own.agreement.ac,
+            )
+            for own in results.pairs
+        ),
+        caption="Left minus right, on the records that both decided; McNemar's exact "
+        "test is about being right, corrected by Holm over all pairs of this table.",
+    )
+
+
+def _reason_confusion(results: Results) -> Table:
+    return Table(
+        name="reason_confusion",
+        columns=("model", "reason_code", "model_reason_code", "n"),
+        rows=tuple(
+            (model, own, said, n)
+            for model, column in results.columns.items()
+            if column.reasons is not None
+            for (own, said), n in column.reasons.cells.items()
+        ),
+        caption="Why reviews excluded a paper, and why the model did. The reviews' "
+        "codes come from their words by rules; those coded other are left out.",
+    )

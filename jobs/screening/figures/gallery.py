@@ -1,0 +1,36 @@
+"""All figures of a scoring, made when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jobs.screening.figures.kinds import candidates, fpr, roc, similarity
+from jobs.screening.figures.reading import recall, saved
+from jobs.screening.figures.shown import shown
+from jobs.screening.figures.stages import calibration, funnel
+from jobs.screening.measuring.results import Results
+from runner.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The figures that the input has something for, in the order of the report."""
+
+    results: Results
+
+    def __iter__(self) -> Iterator[Figure]:
+        models = shown(self.results)
+        for draw in (
+            recall,
+            fpr,
+            roc,
+            calibration,
+            funnel,
+            saved,
+            similarity,
+            candidates,
+        ):
+            figure = draw(models)
+            if figure is not None:
+                yield figure

@@ -1,0 +1,77 @@
+"""Whom a figure shows: the first models of a scoring, each with a look of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.screening.measuring.results import Column, Results
+from runner.scorecard import Metric
+
+MOST_MODELS = 4
+"""In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+MOST_POINTS = 400
+"""Of a curve in a picture; more cannot be told apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One of the models that are shown."""
+
+    name: str
+    series: int  #: its look, the same in every figure
+    column: Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The models of the figures, and what a caption says of all of them."""
+
+    results: Results
+    models: tuple[Model, ...]
+
+    @property
+    def rest(self) -> str:
+        """The end of a caption; empty where no model is left out."""
+        every = len(self.results.columns)
+        if len(self.models) == every:
+            return ""
+        return f" The first {len(self.models)} of {every} models; the tables hold all."
+
+    @property
+    def drawn(self) -> str:
+        """How intervals were made, for a caption."""
+        settings = self.results.dataset.settings
+        reviews = len(self.results.sheet.records.reviews)
+        return (
+            f"{100 * settings.level:g}% percentile bootstrap by review "
+            f"({reviews:,} reviews, B {settings.boot_b:,})"
+        )
+
+
+def shown(results: Results) -> Shown:
+    """The models that figures have room for."""
+    first = list(results.columns.items())[:MOST_MODELS]
+    return Shown(
+        results=results,
+        models=tuple(
+            Model(name=name, series=series, column=own)
+            for series, (name, own) in enumerate(first)
+        ),
+    )
+
+
+def thinned(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """At most `MOST_POINTS` places of *n*, the first and the last among them."""
+    return np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
+
+
+def ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:
+    """The interval ends of metrics, as marks take them."""
+    return {
+        "lo": tuple(own.lo for own in metrics),
+        "hi": tuple(own.hi for own in metrics),
+    }

@@ -1,0 +1,110 @@
+"""The funnel of stages, and whether p_include means what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jobs.metrics import reliability
+from jobs.screening.decisions import EXCLUDE
+from jobs.screening.figures.shown import Model, Shown
+from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points, Rule
+
+
+def funnel(shown: Shown) -> Figure | None:
+    """How many records reach each stage, and how many included papers it loses."""
+    staged = [
+        model for model in shown.models if len(model.column.view.decisions.stages) > 1
+    ]
+    if not staged:
+        return None
+    stages = staged[0].column.view.decisions.stages
+    return Figure(
+        name="funnel",
+        title="Stages",
+        caption="Left: records that reach each stage. Right: included papers whose "
+        f"decision is an exclusion at that stage.{shown.rest}",
+        columns=2,
+        panels=(
+            Panel(
+                x=Axis(names=stages),
+                y=Axis(label="records", lo=0),
+                marks=tuple(_reaching(model, stages) for model in staged),
+            ),
+            Panel(
+                x=Axis(names=stages),
+                y=Axis(label="included papers lost", lo=0),
+                marks=tuple(_lost(model, stages) for model in staged),
+            ),
+        ),
+    )
+
+
+def _reaching(model: Model, stages: tuple[str, ...]) -> Bars:
+    ended = model.column.view.decisions.ended
+    return Bars(
+        values=tuple(int((ended >= at).sum()) for at in range(len(stages))),
+        label=model.name,
+        series=model.series,
+    )
+
+
+def _lost(model: Model, stages: tuple[str, ...]) -> Bars:
+    view = model.column.view
+    lost = (view.records.label == 1) & (view.decisions.outcome == EXCLUDE)
+    counts = np.bincount(view.decisions.stage[lost], minlength=len(stages))
+    return Bars(values=tuple(counts.tolist()), label=model.name, series=model.series)
+
+
+def calibration(shown: Shown) -> Figure | None:
+    """Stated probabilities against what was observed, counts below."""
+    found = [model for model in shown.models if not model.column.view.imputed.all()]
+    if not found:
+        return None
+    curves: list[Line | Points] = []
+    counts = []
+    for model in found:
+        view = model.column.view
+        rows = ~view.imputed
+        bins = reliability(view.records.label[rows], view.decisions.p[rows])
+        there = [own for own in bins if own.count]
+        x = tuple(own.mean_p for own in there)
+        y = tuple(own.rate for own in there)
+        curves += [
+            Line(x=x, y=y, marked=True, label=model.name, series=model.series),
+            Points(
+                x=x,
+                y=y,
+                lo=tuple(own.interval.lo for own in there),
+                hi=tuple(own.interval.hi for own in there),
+                series=model.series,
+            ),
+        ]
+        counts.append(
+            Histogram(
+                edges=(*(own.lo for own in bins), bins[-1].hi),
+                counts=tuple(own.count for own in bins),
+                label=model.name,
+                series=model.series,
+            )
+        )
+    return Figure(
+        name="reliability",
+        title="Whether p_include means what it says",
+        caption="Records by their p_include in ten bins: the share that reviews "
+        "include, with Wilson's 95% interval, which takes records as independent. "
+        "Below, how many. Observed shares go by the drawn ratio of negatives."
+        f"{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(lo=0, hi=1),
+                y=Axis(label="share included", lo=0, hi=1),
+                marks=(Rule(way="diagonal"), *curves),
+            ),
+            Panel(
+                x=Axis(label="p_include", lo=0, hi=1),
+                y=Axis(label="records", lo=0),
+                height=0.4,
+                marks=tuple(counts),
+            ),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""From stored answers to what each model decided; replies are read here alone."""

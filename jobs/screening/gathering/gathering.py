@@ -1,0 +1,179 @@
+"""One pass over a run's answers: a sheet of columns, one a model and replicate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jobs.metrics.columns import Floats, Ints
+from jobs.noticed import Noticed
+from jobs.screening.asking.plan import ends
+from jobs.screening.dataset import Dataset
+from jobs.screening.decisions import MISSING, Decisions, Sheet
+from jobs.screening.gathering.joining import of_models, of_replicates
+from jobs.screening.gathering.records import Screened, screened
+from jobs.screening.gathering.staged import (
+    EXCLUDED_EARLIER,
+    Step,
+    Verdict,
+    read,
+    verdict,
+)
+from runner.job import Answers
+from runner.task import Answer
+
+STAGES = ("title", "abstract", "fulltext")
+"""The stages that judge a record, in their order."""
+
+
+def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
+    """Everything that the answers say, read by the present rules."""
+    found = screened(dataset, answers)
+    gathering = _Gathering(dataset, answers, found)
+    for family in answers.families():
+        gathering.add(family)
+    replicates = gathering.columns()
+    joined = [
+        of_replicates(model, [own for own in replicates if own.model == model])
+        for model in answers.models
+    ]
+    ensembles: list[Decisions] = []
+    if len(joined) > 1:
+        ensembles = [of_models(rule, joined) for rule in dataset.settings.ensemble]
+    noticed = gathering.noticed
+    return Sheet(
+        records=found.records,
+        decisions=(*joined, *ensembles),
+        replicates=tuple(replicates) if answers.replicates > 1 else (),
+        models=answers.models,
+        findings=noticed.findings(),
+        missing=gathering.missing,
+        stale=gathering.stale,
+    )
+
+
+@dataclass
+class _Column:
+    """What one model, once asked, says of each record; filled in one by one."""
+
+    outcome: Ints
+    p: Floats
+    stage: Ints
+    ended: Ints
+    reason_code: list[str]
+    reason: list[str]
+    skip: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, n: int, last: int) -> _Column:
+        return cls(
+            outcome=np.full(n, MISSING, dtype=np.int64),
+            p=np.full(n, np.nan),
+            stage=np.full(n, -1, dtype=np.int64),
+            ended=np.full(n, last, dtype=np.int64),
+            reason_code=[""] * n,
+            reason=[""] * n,
+        )
+
+    def put(self, at: int, said: Verdict) -> None:
+        self.outcome[at] = said.outcome
+        self.p[at] = np.nan if said.p is None else said.p
+        self.stage[at], self.ended[at] = said.stage, said.ended
+        self.reason_code[at], self.reason[at] = said.reason_code, said.reason
+        if said.skip:
+            self.skip[said.skip] += 1
+        self.counts.update(said.noticed)
+
+
+class _Gathering:
+    """One pass, with what it has found so far."""
+
+    def __init__(self, dataset: Dataset, answers: Answers, found: Screened) -> None:
+        self._found = found
+        self._imported = answers.imported
+        self._asked = {name: at for at, name in enumerate(_stages(dataset, answers))}
+        self._stages = tuple(self._asked)
+        self._dataset = dataset
+        self._steps: dict[tuple[str, int], dict[int, list[Step]]] = {
+            (model, replicate): {}
+            for model in answers.models
+            for replicate in range(1, answers.replicates + 1)
+        }
+        self.noticed = Noticed()
+        self._open = 0
+        self.stale = 0
+
+    def add(self, family: Sequence[Answer]) -> None:
+        """Take in a first-stage answer with what descends from it."""
+        for answer in family:
+            task = answer.task
+            if task.stage not in STAGES:
+                continue
+            stage = self._asked.get(task.stage)
+            at = self._found.places.get(task.key)
+            own = self._steps.get((task.model, task.replicate))
+            if stage is None or at is None or own is None:
+                self.stale += answer.reply is not None
+            else:
+                own.setdefault(at, []).append(read(answer, stage))
+
+    @property
+    def missing(self) -> int:
+        """Tasks that are due and not there; known when all columns were made."""
+        if self._imported:
+            return 0
+        n = len(self._found.records)
+        return self._open + sum(n - len(own) for own in self._steps.values())
+
+    def columns(self) -> list[Decisions]:
+        """Every model and replicate, in the run's order."""
+        return [
+            self._column(model, replicate, steps)
+            for (model, replicate), steps in self._steps.items()
+        ]
+
+    def _column(
+        self, model: str, replicate: int, steps: Mapping[int, Sequence[Step]]
+    ) -> Decisions:
+        last = len(self._stages) - 1
+        column = _Column.of(len(self._found.records), last)
+        for at, own in steps.items():
+            column.put(at, verdict(self._due(own), last))
+        return Decisions(
+            model=model,
+            replicate=replicate,
+            outcome=column.outcome,
+            p=column.p,
+            stage=column.stage,
+            ended=column.ended,
+            stages=self._stages,
+            reason_code=column.reason_code,
+            reason=column.reason,
+            skip=dict(column.skip),
+            counts=dict(column.counts),
+        )
+
+    def _due(self, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps up to the one that ends the record under the present settings."""
+        has_ended = False
+        for own in sorted(steps, key=lambda step: step.stage):
+            if has_ended:
+                self.stale += own.parsed is not None
+                continue
+            # it was not asked under settings that have changed since
+            self._open += own.skip == EXCLUDED_EARLIER
+            yield own
+            name = self._stages[own.stage]
+            has_ended = not self._imported and ends(self._dataset, name, own.parsed)
+
+
+def _stages(dataset: Dataset, answers: Answers) -> tuple[str, ...]:
+    """The stages that judge: those of the settings, or those that were imported."""
+    if not answers.imported:
+        return dataset.settings.stages
+    found = {family[0].task.stage for family in answers.families()}
+    return tuple(stage for stage in STAGES if stage in found)

@@ -1,0 +1,120 @@
+"""What the stages of one record come to: the last one with a readable reply decides.
+
+An unreadable, failed or skipped stage never excludes: the record stays alive, and the
+decision of the stage before it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from jobs.screening.decisions import (
+    EXCLUDE,
+    FAILED,
+    INCLUDE,
+    MISSING,
+    SKIPPED,
+    UNCLEAR,
+    UNPARSED,
+)
+from jobs.screening.judgement import Decision, Judgement
+from jobs.screening.parsing.screen import parse_screen
+from runner.reply import ParseFailure
+from runner.task import Answer
+
+OUTCOME_OF: Mapping[Decision, int] = {
+    "include": INCLUDE,
+    "exclude": EXCLUDE,
+    "unclear": UNCLEAR,
+}
+
+EXCLUDED_EARLIER = "excluded_earlier"
+NOT_REACHED = frozenset({EXCLUDED_EARLIER, "missing"})
+"""Skips that say that a stage was never due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One stage of one record."""
+
+    stage: int  #: place among the stages
+    parsed: Judgement | ParseFailure | None = None  #: None: no reply
+    error: str | None = None
+    skip: str | None = None
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one model, once asked, says of one record."""
+
+    outcome: int
+    p: float | None = None
+    stage: int = -1  #: that decided; -1: none
+    ended: int  #: stages that were passed
+    reason_code: str = ""
+    reason: str = ""
+    skip: str = ""
+    noticed: tuple[str, ...] = field(default=())
+
+
+def read(answer: Answer, stage: int) -> Step:
+    """One answer, read by the present rules."""
+    reply = answer.chat
+    return Step(
+        stage=stage,
+        parsed=None if reply is None else parse_screen(reply),
+        error=answer.error,
+        skip=answer.skip,
+        is_open=answer.is_open,
+    )
+
+
+def verdict(steps: Iterable[Step], last: int) -> Verdict:
+    """What the steps of a record come to.
+
+    Args:
+        steps: at most one a stage, in any order.
+        last: place of the last stage that there is.
+    """
+    reached = sorted(
+        (own for own in steps if own.skip not in NOT_REACHED and not own.is_open),
+        key=lambda own: own.stage,
+    )
+    readable = [
+        (own, own.parsed) for own in reached if isinstance(own.parsed, Judgement)
+    ]
+    skip = next((own.skip for own in reversed(reached) if own.skip is not None), "")
+    noticed = tuple(word for own in reached for word in _noticed(own.parsed))
+    if not readable:
+        outcome = _without_decision(reached)
+        return Verdict(outcome=outcome, ended=last, skip=skip, noticed=noticed)
+    deciding, said = readable[-1]
+    # only a stage that was read can end a record early
+    is_end = deciding is reached[-1]
+    return Verdict(
+        outcome=OUTCOME_OF[said.decision],
+        p=said.p_include,
+        stage=deciding.stage,
+        ended=deciding.stage if is_end else last,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        skip=skip,
+        noticed=noticed,
+    )
+
+
+def _without_decision(reached: list[Step]) -> int:
+    """Why nothing was decided: by what came nearest to it."""
+    if any(isinstance(own.parsed, ParseFailure) for own in reached):
+        return UNPARSED
+    if any(own.error is not None for own in reached):
+        return FAILED
+    return SKIPPED if reached else MISSING
+
+
+def _noticed(parsed: Judgement | ParseFailure | None) -> tuple[str, ...]:
+    if isinstance(parsed, ParseFailure):
+        return (f"parse.{parsed.reason}",)
+    return () if parsed is None else parsed.noticed

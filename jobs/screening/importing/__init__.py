@@ -1,0 +1,1 @@
+"""Import of decisions that were made elsewhere."""

@@ -1,0 +1,217 @@
+"""Decisions made elsewhere, from a CSV file, as the answers of a run.
+
+A row is an answer of one stage. Its decision becomes a reply in the form that models
+are asked for, so that it is read, scored and compared like any other. What the file
+says is true is stored beside it, unless a set says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from jobs.noticed import Noticed
+from jobs.rows.files import read_csv
+from jobs.rows.row import Row
+from jobs.screening.gathering.records import Told, text_of
+from jobs.screening.inputs.ids import read_id
+from jobs.screening.judgement import REASON_CODES
+from jobs.screening.parsing.words import decision_of
+from jobs.screening.prepared.reading import read_set
+from jobs.screening.settings import Settings
+from jobs.screening.validation_set import KINDS, Record, record_key
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer
+from runner.task import TaskSpec
+
+MODEL = "imported"
+"""Whose work it is where nothing names a model."""
+
+STAGES = ("title", "abstract", "fulltext")
+STATUSES = ("parsed", "unparsed", "failed", "skipped", "missing")
+"""What became of a record, as `decisions.csv` of a scoring says it."""
+
+NEEDED = ("review_pmid", "paper_pmid", "decision")
+OPTIONAL = (
+    "confidence",
+    "model",
+    "replicate",
+    "stage",
+    "reason_code",
+    "reason",
+    "label",
+    "kind",
+    "status",
+)
+FORMAT = "decisions"
+
+
+class _Said(msgspec.Struct):
+    """A decision in the form that models are asked for."""
+
+    decision: str
+    p_include: float | None
+    reason_code: str
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """The rows read so far: what may not occur twice, and what may not contradict."""
+
+    settings: Settings
+    model: str
+    known: Mapping[str, Record] | None  #: of the set; None: the file says what is true
+    seen: set[tuple[str, str, int, str]] = field(default_factory=set)
+    told: dict[str, Told] = field(default_factory=dict)
+
+    def answer(self, row: Row) -> ImportedAnswer:
+        """A row as an answer.
+
+        Raises:
+            DatasetError: the row cannot be read, contradicts another or the set, or
+                repeats one.
+        """
+        key = record_key(read_id(row, "review_pmid"), read_id(row, "paper_pmid"))
+        model = row.optional_text("model").strip() or self.model
+        replicate = row.count("replicate") if row.has("replicate") else 1
+        if replicate < 1:
+            raise row.error("replicate is 0 (they count from 1)")
+        stage = row.one_of("stage", STAGES) if row.has("stage") else "abstract"
+        if (key, model, replicate, stage) in self.seen:
+            raise row.error(
+                f"{key} has a decision of {model} already (remove one, or number "
+                "them in a column replicate)"
+            )
+        self.seen.add((key, model, replicate, stage))
+        truth = self._truth(row, key)
+        status = row.one_of("status", STATUSES) if row.has("status") else "parsed"
+        skip = status if status in {"skipped", "missing"} else None
+        is_answered = skip is None and status != "failed"
+        return ImportedAnswer(
+            spec=TaskSpec(
+                stage=stage,
+                key=key,
+                skip=skip,
+                context=None if truth is None else text_of(truth),
+            ),
+            model=model,
+            replicate=replicate,
+            text=self._text(row) if is_answered else None,
+        )
+
+    def _truth(self, row: Row, key: str) -> Told | None:
+        """What is true of a record; None where the set says it."""
+        if self.known is None:
+            return self._stated(row, key)
+        record = self.known.get(key)
+        if record is None:
+            raise row.error(f"{key} is not in the validation set (remove the row)")
+        if row.has("label") and row.label("label") != record.label:
+            raise row.error(
+                f"label contradicts the validation set, where {key} has {record.label} "
+                "(correct it, or leave the column out)"
+            )
+        return None
+
+    def _stated(self, row: Row, key: str) -> Told:
+        if not row.has("label"):
+            raise row.error("label is missing (fill it in or name a --validation-set)")
+        label = row.label("label")
+        kind = row.one_of("kind", KINDS) if row.has("kind") else ""
+        if kind and (kind == "included") != bool(label):
+            raise row.error(f"label {label} contradicts the kind {kind} (correct one)")
+        truth = Told(label=label, kind=kind or ("included" if label else "unspecified"))
+        before = self.told.setdefault(key, truth)
+        if before != truth:
+            raise row.error(
+                f"label or kind of {key} contradicts an earlier row (correct one)"
+            )
+        return truth
+
+    def _text(self, row: Row) -> str:
+        """The reply; a row without a decision is one that could not be read."""
+        if not row.optional_text("decision").strip():
+            return ""
+        decision = decision_of(row.text("decision"))
+        if decision is None:
+            raise row.error(
+                f"decision is {row.text('decision')!r} (include, exclude or unclear is "
+                "expected)"
+            )
+        p = row.probability("confidence") if row.has("confidence") else None
+        if p is not None and self.settings.confidence_kind == "decision":
+            p = {"include": 0.5 + p / 2, "exclude": 0.5 - p / 2}.get(decision)
+        code = row.optional_text("reason_code") or "other"
+        if code not in REASON_CODES:
+            raise row.error(
+                f"reason_code is {code!r} (one of {', '.join(REASON_CODES)} is "
+                "expected)"
+            )
+        said = _Said(
+            decision=decision,
+            p_include=p,
+            reason_code=code,
+            reason=row.optional_text("reason"),
+        )
+        return msgspec.json.encode(said).decode()
+
+
+class DecisionsImporter:
+    """The job's `runner.job.Importer`."""
+
+    formats: Mapping[str, str] = {FORMAT: f"CSV {', '.join(NEEDED)}"}
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: Settings,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each row.
+
+        Args:
+            files: named by their place; the one that settings name comes first.
+            settings: of the run.
+            model: name of the model where a row has none.
+            form: a name in `formats`, or None.
+            replicates: must be empty; they are numbered in a column.
+
+        Raises:
+            DatasetError: a row is off; names file and row.
+            UsageError: no file is named, or one is said to be a replicate.
+        """
+        if replicates:
+            raise UsageError(
+                "Number replicates in a column replicate of the file; --replicate is "
+                "not for decisions."
+            )
+        if form not in {None, FORMAT}:
+            raise UsageError(f"There is no format {form!r}; the only one is {FORMAT}.")
+        named = (settings.decisions, *files)
+        paths = [path for path in named if path is not None]
+        if not paths:
+            raise UsageError("Name the file of decisions: --decisions FILE.")
+        known = None
+        if settings.validation_set is not None:
+            drawn = read_set(settings.validation_set)
+            known = {record.key: record for record in drawn.records}
+        reading = _Reading(settings=settings, model=model or MODEL, known=known)
+        noticed = Noticed()
+        for path in paths:
+            rows = read_csv(path, NEEDED, OPTIONAL, noticed=noticed, unit="row")
+            empty = True
+            for row in rows:
+                empty = False
+                yield reading.answer(row)
+            if empty:
+                raise DatasetError(f"{path.name}: there is no decision (add rows).")
+
+
+importer = DecisionsImporter()

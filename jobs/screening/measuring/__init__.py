@@ -1,0 +1,1 @@
+"""Every number of a scoring; formulas are those of `jobs.metrics`."""

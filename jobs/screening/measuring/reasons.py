@@ -1,0 +1,63 @@
+"""Reasons: does the model exclude a true exclusion for what the review excluded it?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jobs.metrics import ratio
+from jobs.screening.measuring.view import View
+from runner.scorecard import Metric
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Coded reasons of the review by those of the model, of true exclusions."""
+
+    cells: Mapping[tuple[str, str], int]  #: by (review's, model's), sorted
+    other: int  #: records whose own reason is coded `other`, and so says nothing
+
+    @property
+    def n(self) -> int:
+        """Records that are compared."""
+        return sum(self.cells.values())
+
+    def metrics(self) -> Iterator[Metric]:
+        """The share that agrees, and how many are left out."""
+        agreed = sum(n for (own, said), n in self.cells.items() if own == said)
+        yield Metric(
+            path="reasons.agreement",
+            value=ratio(agreed, self.n),
+            n=self.n,
+            subset="true exclusions that the model excluded",
+            definition="reason agreement@1(same reason_code; own reason other left "
+            "out)",
+        )
+        yield Metric(
+            path="reasons.other",
+            value=self.other,
+            n=self.n + self.other,
+            subset="true exclusions that the model excluded",
+            definition="count@1(own reason is coded other)",
+        )
+
+
+def reasons(view: View) -> Reasons | None:
+    """The reasons of a view; None where the set has no true exclusions."""
+    records, said = view.records, view.decisions.reason_code
+    if "true-excluded" not in records.kinds or not records.reason_code:
+        return None
+    kind = records.kinds.index("true-excluded")
+    rows = ((records.kind == kind) & (view.call == 0)).nonzero()[0]
+    cells: Counter[tuple[str, str]] = Counter()
+    other = 0
+    for at in rows.tolist():
+        own = records.reason_code[at] or OTHER
+        if own == OTHER:
+            other += 1
+        else:
+            cells[own, (said[at] if said else "") or OTHER] += 1
+    return Reasons(cells=dict(sorted(cells.items())), other=other)

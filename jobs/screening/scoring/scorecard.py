@@ -1,0 +1,80 @@
+"""Scores a run: everything measured, as metrics, tables, files and a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from jobs.screening.artifacts.long import LongFiles
+from jobs.screening.artifacts.tables import short_tables
+from jobs.screening.dataset import Dataset
+from jobs.screening.figures import Gallery
+from jobs.screening.gathering.gathering import sheet_of
+from jobs.screening.measuring.results import Results, measured
+from jobs.screening.scoring.comparable import comparable
+from jobs.screening.scoring.verdicts import Verdicts
+from jobs.screening.settings import INPUTS
+from jobs.screening.summary.terminal import run_text
+from runner.job import Answers
+from runner.scorecard import Detail, Scorecard, Verdict
+
+HEADLINE = "all.micro.sensitivity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: LongFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
+
+
+def score(dataset: Dataset, answers: Answers) -> Scorecard:
+    """All metrics, tables and artifacts of a run; pure."""
+    sheet = sheet_of(dataset, answers)
+    results = measured(dataset, sheet)
+    files = LongFiles(results)
+    findings = (
+        *dataset.findings,
+        *sheet.findings,
+        *results.findings,
+    )
+    return Scorecard(
+        models={model: own.metrics for model, own in results.columns.items()},
+        summary=run_text(results, findings),
+        headline=HEADLINE,
+        worth_explaining=_missed_first(results),
+        tables=(*short_tables(results), *files.tables()),
+        findings=findings,
+        figures=Gallery(results),
+        details=_Details(
+            files=files, verdicts=Verdicts(dataset=dataset, answers=answers)
+        ),
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
+        not_available=tuple(_not_available(results)),
+        missing=sheet.missing,
+        stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.columns.items()},
+    )
+
+
+def _missed_first(results: Results) -> str:
+    """The review in which the first model misses the most; empty where none is lost."""
+    for column in results.columns.values():
+        lost = column.strata["all"].counts.decided.fn
+        return results.sheet.records.reviews[int(lost.argmax())] if lost.any() else ""
+    return ""
+
+
+def _not_available(results: Results) -> Iterator[str]:
+    kinds = results.sheet.records.kinds
+    if "near-miss" not in kinds:
+        yield "kinds compared: the records have no near misses"
+    elif "true-excluded" not in kinds:
+        yield "implied contamination: the set has no true exclusions"
+    if all(column.reasons is None for column in results.columns.values()):
+        yield "reason agreement: the set has no true exclusions"

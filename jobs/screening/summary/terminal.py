@@ -1,0 +1,147 @@
+"""The summary of a scoring, for a terminal: what is lost, and what reading saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jobs.counted import counted
+from jobs.screening.measuring.pairs import Pair
+from jobs.screening.measuring.results import Results
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+LINE_CHARS = 240
+UNDEFINED = "n/a"
+
+
+def run_text(results: Results, findings: Sequence[Finding]) -> str:
+    """The summary of one scoring."""
+    lines = [
+        _head(results),
+        *_candidates(results),
+        *_table(results),
+        *_missed(results),
+        *_pairs(results.pairs),
+        *_implied(results),
+        *(_finding(own) for own in findings if own.severity != "info"),
+    ]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _head(results: Results) -> str:
+    records = results.sheet.records
+    shown = ", ".join(
+        f"{int((records.kind == place).sum()):,} {kind}"
+        for place, kind in enumerate(records.kinds)
+    )
+    return (
+        f"screening  {counted(len(records.reviews), 'review')}  "
+        f"{counted(len(records), 'record')}: {shown}"
+    )
+
+
+def _candidates(results: Results) -> Iterator[str]:
+    """What the set was drawn from, where it has near misses."""
+    drawn = results.dataset.validation_set
+    known = {} if drawn is None else drawn.near_misses
+    analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
+    if analysed and share is not None:
+        yield (
+            f"{analysed:,} reviews analysed, {known['reviews_with_candidates']:,} with "
+            f"near-miss candidates ({share:.1%})   candidates: mean "
+            f"{known['mean']:.1f} median {known['median']:g} min {known['min']:,} max "
+            f"{known['max']:,}"
+        )
+
+
+def _table(results: Results) -> Iterator[str]:
+    level = f"[{100 * results.dataset.settings.level:g}%]"
+    rows = [
+        [
+            "model",
+            "kind",
+            "n",
+            "cover",
+            f"sens {level}",
+            "as incl.",
+            f"spec {level}",
+            "as incl.",
+            "wss95",
+            "auroc",
+        ]
+    ]
+    for model, column in results.columns.items():
+        # with one kind of negatives the second stratum is the first again
+        names = list(column.strata)
+        for name in names if len(names) > len(("all", "kind")) else names[1:] or names:
+            known = column.strata[name].by_path
+            rows.append(
+                [
+                    model,
+                    name,
+                    f"{known['micro.n'].value:,}",
+                    _short(known["micro.coverage"].value),
+                    _with_ends(known["micro.sensitivity"]),
+                    _short(known["micro.as_include.sensitivity"].value),
+                    _with_ends(known["micro.specificity"]),
+                    _short(known["micro.as_include.specificity"].value),
+                    _short(known["macro.wss95"].value),
+                    _short(known["macro.auroc"].value),
+                ]
+            )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _missed(results: Results) -> Iterator[str]:
+    for model, column in results.columns.items():
+        lost = int(column.strata["all"].counts.decided.fn.sum())
+        name = f"{model}: " if len(results.columns) > 1 else ""
+        if lost:
+            papers = counted(lost, "included paper")
+            yield f"{name}missed {papers}, listed in false_negatives.csv"
+        else:
+            yield f"{name}missed no included paper"
+    if "near-miss" in results.sheet.records.kinds:
+        yield "near misses are unjudged: see the report, Findings"
+
+
+def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
+    for own in pairs:
+        p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
+        yield (
+            f"{own.left} minus {own.right}  sens {_signed(own.sensitivity)}  "
+            f"spec {_signed(own.specificity)}  kappa {_short(own.agreement.kappa)}  "
+            f"p (McNemar, Holm) {p}  {counted(own.n, 'record')} "
+            f"({own.dropped:,} dropped)"
+        )
+
+
+def _implied(results: Results) -> Iterator[str]:
+    for model, column in results.columns.items():
+        found = column.by_path().get("contamination.implied")
+        if found is not None:
+            shown = found.note if found.value is None else _short(found.value)
+            yield f"{model}: share of near misses implied to be eligible: {shown}"
+
+
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"
+
+
+def _with_ends(metric: Metric) -> str:
+    if metric.lo is None or metric.hi is None:
+        return _short(metric.value)
+    return f"{_short(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
+
+
+def _short(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:+.3f}"

@@ -1,0 +1,108 @@
+"""A folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.errors import UsageError
+from runner.records.folders import replaced
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from runner.records.folders import replaced
+
+with replaced(Path(sys.argv[1]), force=True) as draft:
+    (draft / "half").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def fill(target: Path, text: str, *, force: bool = False) -> None:
+    with replaced(target, force=force) as draft:
+        (draft / "file").write_text(text)
+
+
+def fail(target: Path, error: BaseException) -> None:
+    with replaced(target, force=True) as draft:
+        (draft / "file").write_text("two")
+        raise error
+
+
+def held(folder: Path) -> dict[str, str]:
+    """All files below a folder, hidden ones too."""
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_folder_is_made_with_those_above_it_and_replaced_only_by_force(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "a" / "set"
+    fill(target, "one")
+    with pytest.raises(UsageError, match=r"exists already: name another --out, or use"):
+        fill(target, "two")
+    assert held(tmp_path) == {"a/set/file": "one"}
+    (target / "own").write_text("mine")
+    fill(target, "two", force=True)
+    # nothing is merged into, and nothing is left beside it
+    assert held(tmp_path) == {"a/set/file": "two"}
+    assert [path.name for path in target.parent.iterdir()] == ["set"]
+
+
+def test_a_folder_of_the_working_folder_may_be_named_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fill(Path("set"), "one")
+    assert held(tmp_path) == {"set/file": "one"}
+
+
+@pytest.mark.parametrize("error", [ValueError("bad row"), KeyboardInterrupt()])
+def test_whatever_goes_wrong_inside_the_old_folder_stays(
+    tmp_path: Path, error: BaseException
+) -> None:
+    target = tmp_path / "set"
+    fill(target, "one")
+    with pytest.raises(type(error)):
+        fail(target, error)
+    assert held(tmp_path) == {"set/file": "one"}
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_old_folder(tmp_path: Path) -> None:
+    target = tmp_path / "set"
+    fill(target, "one")
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(UsageError, match="set cannot be written: No space left"):
+        fail(target, error)
+    assert held(tmp_path) == {"set/file": "one"}
+
+
+def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("mine")
+    with pytest.raises(UsageError, match=r"file is no folder: name another --out\."):
+        fill(target, "one", force=True)
+    with pytest.raises(UsageError, match=r"cannot be written: Not a directory\."):
+        fill(target / "set", "one")
+    assert held(tmp_path) == {"file": "mine"}
+
+
+def test_a_process_killed_in_the_middle_leaves_the_old_folder(tmp_path: Path) -> None:
+    target = tmp_path / "set"
+    fill(target, "one")
+    done = subprocess.run([sys.executable, "-c", KILLED, target], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert held(target) == {"file": "one"}
+    # what it had begun lies hidden beside it, and is in nobody's way
+    fill(target, "two", force=True)
+    assert held(target) == {"file": "two"}

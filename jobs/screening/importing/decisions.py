@@ -101,6 +101,7 @@ class _Reading:
             model=model,
             replicate=replicate,
             text=self._text(row) if is_answered else None,
+            error="unknown" if status == "failed" else None,
         )
 
     def _truth(self, row: Row, key: str) -> Told | None:

@@ -299,6 +299,14 @@ def _macro(
             n_defined=described.n_defined,
             std=described.std,
         )
+        yield Metric(
+            path=f"{name}.macro.{word}.std",
+            value=described.std,
+            n=described.n,
+            subset=name,
+            n_defined=described.n_defined,
+            definition=f"{formula}; standard deviation over reviews, ddof=1",
+        )
 
 
 def _metric(

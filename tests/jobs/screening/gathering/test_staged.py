@@ -1,0 +1,95 @@
+"""Stages of a record: what decides, and what keeps it alive."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.screening.decisions import (
+    EXCLUDE,
+    FAILED,
+    INCLUDE,
+    MISSING,
+    OUTCOMES,
+    SKIPPED,
+    UNCLEAR,
+    UNPARSED,
+)
+from jobs.screening.gathering.joining import of_models, of_replicates
+from jobs.screening.gathering.staged import Step, verdict
+from jobs.screening.judgement import Decision, Judgement
+from runner.reply import ParseFailure
+from tests.jobs.screening.told_decisions import Said, sheet
+
+LAST = 1
+
+
+def said(stage: int, decision: Decision, p: float) -> Step:
+    return Step(stage=stage, parsed=Judgement(decision=decision, p_include=p))
+
+
+UNREAD = Step(stage=1, parsed=ParseFailure(reason="no_decision"))
+BROKEN = Step(stage=1, error="overloaded")
+EARLIER = Step(stage=1, skip="excluded_earlier")
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome", "p", "ended"),
+    [
+        ([said(0, "include", 0.8), said(1, "exclude", 0.2)], EXCLUDE, 0.2, 1),
+        ([said(0, "include", 0.8), UNREAD], INCLUDE, 0.8, 1),
+        ([said(0, "unclear", 0.5), BROKEN], UNCLEAR, 0.5, 1),
+        ([said(0, "exclude", 0.05), EARLIER], EXCLUDE, 0.05, 0),
+        (
+            [Step(stage=0, parsed=ParseFailure(reason="empty")), BROKEN],
+            UNPARSED,
+            None,
+            1,
+        ),
+        ([Step(stage=0, error="timeout")], FAILED, None, 1),
+        ([Step(stage=0, skip="too_long")], SKIPPED, None, 1),
+        ([Step(stage=0, is_open=True)], MISSING, None, 1),
+        ([], MISSING, None, 1),
+    ],
+)
+def test_the_last_readable_stage_decides_and_nothing_else_excludes(
+    steps: list[Step], outcome: int, p: float | None, ended: int
+) -> None:
+    for order in (steps, steps[::-1]):
+        found = verdict(order, LAST)
+        assert (found.outcome, found.p, found.ended) == (outcome, p, ended)
+
+
+def columns(*words: str) -> list[list[Said]]:
+    """What each model says of one record a letter: i, e, u, or - for nothing."""
+    names = {"i": "include", "e": "exclude", "u": "unclear", "-": "unparsed"}
+    return [
+        [("r", str(at), "included", names[letter], 0.5) for at, letter in enumerate(w)]
+        for w in words
+    ]
+
+
+def joined(rule: str, *words: str) -> list[str]:
+    first, *more = columns(*words)
+    own = sheet(first, *more).decisions
+    found = (
+        of_replicates("m", own) if rule == "replicates" else of_models(rule, own)  # type: ignore[arg-type]
+    )
+    return [OUTCOMES[outcome] for outcome in found.outcome.tolist()]
+
+
+def test_replicates_join_by_majority_and_a_tie_is_unclear() -> None:
+    assert joined("replicates", "iiiei-", "iee-u-", "eiu---") == [
+        "include",
+        "include",
+        "unclear",
+        "exclude",
+        "unclear",
+        "unparsed",
+    ]
+
+
+def test_ensembles_include_by_any_most_or_all_of_their_models() -> None:
+    words = ("iiie", "ieie", "eeiu")
+    assert joined("any", *words) == ["include", "include", "include", "exclude"]
+    assert joined("majority", *words) == ["include", "exclude", "include", "exclude"]
+    assert joined("all", *words) == ["exclude", "exclude", "include", "exclude"]

@@ -1,0 +1,122 @@
+"""A file of decisions: what is accepted, and which row is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from jobs.screening.gathering.gathering import sheet_of
+from jobs.screening.importing.decisions import importer
+from jobs.screening.settings import Settings
+from runner.errors import DatasetError, UsageError
+from tests.jobs.screening.commanded import write_csv
+from tests.jobs.screening.told_decisions import COLUMNS, imported
+
+GOOD: Mapping[str, object] = {
+    "review_pmid": "7",
+    "paper_pmid": "01",
+    "label": 1,
+    "decision": "include",
+    "confidence": 0.5,
+}
+SET = (
+    "review_pmid",
+    "paper_pmid",
+    "label",
+    "kind",
+    "also_near_miss",
+    "reason",
+    "reason_code",
+    "n_links",
+    "n_shared",
+    "similarity",
+)
+
+
+def a_set(folder: Path) -> Path:
+    """A folder as prepare writes it: one review, two papers."""
+    write_csv(
+        folder / "validation_set.csv",
+        SET,
+        [
+            ("7", "01", 1, "included", 0, "", "", 0, 0, ""),
+            ("7", "1", 0, "random", 0, "", "", 0, 0, ""),
+        ],
+    )
+    (folder / "reviews.jsonl").write_text('{"review_pmid": "7", "title": "a"}\n')
+    (folder / "papers.jsonl").write_text(
+        '{"pmid": "01", "title": "b"}\n{"pmid": "1", "title": "c"}\n'
+    )
+    (folder / "summary.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"paper_pmid": "2", "label": 2}, "row 3: label is '2'"),
+        ({"paper_pmid": "2", "label": ""}, "row 3: label is missing"),
+        ({}, "row 3: 7:01 has a decision of imported already"),
+        ({"paper_pmid": " "}, "row 3: column 'paper_pmid' is empty"),
+        ({"paper_pmid": "2", "decision": "often"}, "row 3: decision is 'often'"),
+        ({"paper_pmid": "2", "confidence": 40}, "row 3: confidence is '40'"),
+        ({"paper_pmid": "2", "kind": "random"}, "row 3: label 1 contradicts the kind"),
+        ({"model": "b", "label": 0}, "row 3: label or kind of 7:01 contradicts"),
+        ({"model": "b", "replicate": 0}, "row 3: replicate is 0"),
+        ({"model": "b", "stage": "guess"}, "row 3: stage is 'guess'"),
+        ({"paper_pmid": "2", "reason_code": "taste"}, "row 3: reason_code is 'taste'"),
+    ],
+)
+def test_a_row_that_is_off_is_named(
+    tmp_path: Path, row: Mapping[str, object], sentence: str
+) -> None:
+    with pytest.raises(DatasetError, match=sentence.replace("(", r"\(")):
+        imported(tmp_path, [dict(GOOD), {**GOOD, **row}])
+
+
+def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
+    known = a_set(tmp_path / "set")
+    for row, sentence in (
+        ({"paper_pmid": "1"}, "row 2: label contradicts the validation set"),
+        ({"paper_pmid": "001"}, "row 2: 7:001 is not in the validation set"),
+        ({"review_pmid": "8"}, "row 2: 8:01 is not in the validation set"),
+    ):
+        with pytest.raises(DatasetError, match=sentence):
+            imported(tmp_path, [{**GOOD, **row}], validation_set=known)
+    _, answers = imported(tmp_path, [{**GOOD, "label": ""}], validation_set=known)
+    assert len(answers.held) == 1
+
+
+def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None:
+    lines = [
+        dict(GOOD),
+        {**GOOD, "paper_pmid": "1", "label": 0, "decision": "", "confidence": ""},
+        {**GOOD, "paper_pmid": "2", "label": 0, "status": "failed"},
+        {**GOOD, "paper_pmid": "3", "label": 0, "status": "missing"},
+    ]
+    found = sheet_of(*imported(tmp_path, lines))
+    assert found.records.papers == ("01", "1", "2", "3")
+    assert found.records.kinds == ("included", "unspecified")
+    (own,) = found.decisions
+    assert own.outcome.tolist() == [0, 3, 4, 6]
+
+
+def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) -> None:
+    lines = [
+        {**GOOD, "paper_pmid": str(at), "decision": decision, "confidence": 0.5}
+        for at, decision in enumerate(("include", "exclude", "unclear"))
+    ]
+    found = sheet_of(*imported(tmp_path, lines, confidence_kind="decision"))
+    assert [str(p) for p in found.decisions[0].p] == ["0.75", "0.25", "nan"]
+
+
+def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="there is no decision"):
+        imported(tmp_path, [])
+    with pytest.raises(UsageError, match="Name the file"):
+        next(importer.read((), Settings(), model=None, form=None, replicates={}))
+    short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
+    with pytest.raises(DatasetError, match="no column decision"):
+        next(importer.read((short,), Settings(), model=None, form=None, replicates={}))

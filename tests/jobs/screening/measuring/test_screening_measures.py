@@ -1,0 +1,202 @@
+"""Degenerate reviews, ties, readings of what is undecided, and order of stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.screening.dataset import Dataset
+from jobs.screening.decisions import Sheet
+from jobs.screening.measuring.results import Column, measured
+from jobs.screening.settings import Settings
+from runner.scorecard import Metric
+from tests.jobs.screening.told_decisions import Said, sheet
+
+RANKING = ("wss95", "tnr95", "recall_at_10pct", "atd", "loss", "ndcg", "auroc", "ap")
+
+
+def column(found: Sheet, **values: Any) -> Column:
+    results = measured(Dataset(settings=Settings(**{"boot_b": 20, **values})), found)
+    return results.columns["model 1"]
+
+
+def value(own: Column, path: str) -> float | None:
+    return own.by_path()[path].value
+
+
+def rows(review: str, *said: tuple[str, str, float | None]) -> list[Said]:
+    return [
+        (review, str(at), kind, outcome, p)
+        for at, (kind, outcome, p) in enumerate(said)
+    ]
+
+
+IN, OUT = "included", "random"
+
+
+def test_a_review_of_one_class_has_no_ranking_and_means_say_so() -> None:
+    both = rows("a", (IN, "include", 0.9), (OUT, "exclude", 0.1))
+    one = rows("b", (IN, "include", 0.9), (IN, "exclude", 0.2))
+    own = column(sheet([*both, *one]))
+    for word in RANKING:
+        assert own.strata["all"].by_review[word][1] is None
+        metric = own.by_path()[f"all.macro.{word}"]
+        assert (metric.n, metric.n_defined) == (2, 1)
+    assert value(own, "all.macro.auroc") == 1.0
+    assert own.strata["all"].by_review["specificity"] == [1.0, None]
+
+
+def test_all_scores_tied_are_read_by_id_as_text() -> None:
+    said = [
+        ("a", paper, IN if paper == "2" else OUT, "unclear", 0.5)
+        for paper in ("9", "2", "10")
+    ]
+    own = column(sheet(said))
+    assert value(own, "all.macro.auroc") == 0.5
+    # "10", "2", "9": text, not numbers
+    assert value(own, "all.macro.last_relevant_rank") == 2
+
+
+def test_a_tenth_of_less_than_ten_records_is_none() -> None:
+    said = rows("a", (IN, "include", 0.9), *[(OUT, "exclude", 0.1)] * 8)
+    assert value(column(sheet(said)), "all.macro.recall_at_10pct") == 0.0
+    assert (
+        value(column(sheet(said), recall_share="ceil"), "all.macro.recall_at_10pct")
+        == 1.0
+    )
+
+
+def test_who_ended_early_ranks_below_every_survivor() -> None:
+    said = rows(
+        "a", (IN, "exclude", 0.09), (OUT, "exclude", 0.0), (OUT, "exclude", 0.01)
+    )
+    found = sheet(said)
+    own = replace(
+        found.decisions[0], ended=np.array([0, 1, 1]), stages=("title", "abstract")
+    )
+    assert value(column(found), "all.macro.last_relevant_rank") == 1
+    staged = column(replace(found, decisions=(own,)))
+    assert value(staged, "all.macro.last_relevant_rank") == 3
+    assert value(staged, "all.macro.auroc") == 0.0
+
+
+def test_what_is_undecided_is_outside_or_read_one_way() -> None:
+    said = rows(
+        "a",
+        (IN, "include", 0.9),
+        (IN, "unclear", None),
+        (IN, "failed", None),
+        (OUT, "exclude", 0.1),
+        (OUT, "unparsed", None),
+    )
+    found = sheet(said)
+    sensitivity = "all.micro.sensitivity"
+    own = column(found)
+    assert (value(own, sensitivity), value(own, "all.micro.coverage")) == (1.0, 0.4)
+    assert value(own, "all.micro.as_exclude.sensitivity") == pytest.approx(1 / 3)
+    assert value(own, "all.micro.as_include.specificity") == 0.5
+    assert value(own, "all.micro.imputed") == 3
+    excluded = column(found, unclear="exclude")
+    assert value(excluded, sensitivity) == pytest.approx(1 / 3)
+    assert value(excluded, "all.micro.coverage") == 1.0
+
+
+def test_a_threshold_decides_where_there_is_a_probability() -> None:
+    said = rows("a", (IN, "exclude", 0.3), (IN, "exclude", None), (OUT, "include", 0.1))
+    own = column(sheet(said), threshold=0.3)
+    cells = [value(own, f"all.micro.{word}") for word in ("tp", "fn", "fp", "tn")]
+    assert cells == [1, 1, 0, 1]
+
+
+def test_nothing_decided_divides_by_nothing() -> None:
+    said = rows("a", (IN, "missing", None), (OUT, "missing", None))
+    own = column(sheet(said))
+    assert value(own, "all.micro.coverage") == 0.0
+    for word in ("sensitivity", "specificity", "precision", "nnr", "kappa", "ac1"):
+        assert value(own, f"all.micro.{word}") is None
+
+
+def test_the_chosen_threshold_is_judged_on_reviews_it_has_not_seen() -> None:
+    high = rows("a", (IN, "include", 0.9), (IN, "include", 0.8), (OUT, "exclude", 0.1))
+    low = rows("b", (IN, "include", 0.4), (OUT, "exclude", 0.3))
+    own = column(sheet([*high, *low]))
+    assert value(own, "threshold95.in_sample.threshold") == 0.4
+    assert value(own, "threshold95.in_sample.sensitivity") == 1.0
+    # b is judged at 0.8, a at 0.4
+    assert value(own, "threshold95.leave_one_out.sensitivity") == pytest.approx(2 / 3)
+    assert value(own, "threshold95.leave_one_out.specificity") == 1.0
+
+
+def test_only_reviews_with_both_kinds_compare_them() -> None:
+    said = [
+        *rows(
+            "a",
+            (IN, "include", 0.9),
+            ("near-miss", "include", 0.6),
+            (OUT, "exclude", 0.1),
+        ),
+        *rows("b", (IN, "include", 0.9), (OUT, "include", 0.7)),
+    ]
+    gap = column(sheet(said)).by_path()["kinds.near-miss-random.specificity"]
+    assert (gap.value, gap.n) == (-1.0, 1)
+
+
+few = settings(max_examples=25)
+"""Each example scores twice."""
+
+SAID = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.sampled_from([IN, OUT, "near-miss"]),
+        st.sampled_from(["include", "exclude", "unclear", "failed"]),
+        st.sampled_from([None, 0.0, 0.3, 0.5, 1.0]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@few
+@given(SAID, st.randoms(use_true_random=False))
+def test_the_order_of_records_changes_no_number(
+    said: list[tuple[str, str, str, float | None]], random: Any
+) -> None:
+    plain = [(review, str(at), *own) for at, (review, *own) in enumerate(said)]
+    mixed = plain[:]
+    random.shuffle(mixed)
+    assert by_path(plain) == by_path(mixed)
+
+
+def by_path(said: list[Any]) -> dict[str, Metric]:
+    return dict(column(sheet(said), boot_b=5).by_path())
+
+
+@few
+@given(SAID, SAID)
+def test_both_orders_of_two_models_give_mirrored_results(
+    said: list[tuple[str, str, str, float | None]],
+    others: list[tuple[str, str, str, float | None]],
+) -> None:
+    first: list[Said] = [
+        (review, str(at), *own) for at, (review, *own) in enumerate(said)
+    ]
+    second: list[Said] = [
+        (*row[:3], *others[at % len(others)][2:]) for at, row in enumerate(first)
+    ]
+    given_to = Dataset(settings=Settings(boot_b=20))
+    (left,) = measured(given_to, sheet(first, second)).pairs
+    (right,) = measured(given_to, sheet(second, first)).pairs
+    assert (left.n, left.left_alone, left.p) == (right.n, right.right_alone, right.p)
+    for a, b in (
+        (left.sensitivity, right.sensitivity),
+        (left.specificity, right.specificity),
+    ):
+        assert a == (None if b is None else -b)
+    ends = left.sensitivity_ends, right.sensitivity_ends
+    assert ends[0].lo == (None if ends[1].hi is None else -ends[1].hi)
+    assert left.agreement.kappa == right.agreement.kappa

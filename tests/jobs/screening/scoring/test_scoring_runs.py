@@ -1,0 +1,149 @@
+"""Whole runs scored: what changed settings do to stored answers, and the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.screening.dataset import Dataset
+from jobs.screening.job import job
+from jobs.screening.settings import Settings
+from jobs.testing import MemoryAnswers
+from runner.scorecard import Row, Scorecard, Verdict
+from runner.task import Task
+
+
+def said(task: Task) -> str | None:
+    """Titles exclude with 0.3 what ends in 1, or 0.05 in 2; abstracts are unreadable
+    for 3 and fail for 4; all else is included."""
+    decision, p = "include", 0.7
+    if task.stage == "title" and task.key[-1] in "12":
+        decision, p = "exclude", 0.3 if task.key[-1] == "1" else 0.05
+    if task.stage == "abstract" and task.key[-1] in "34":
+        return "I cannot say." if task.key[-1] == "3" else None
+    return json.dumps(
+        {"decision": decision, "p_include": p, "reason_code": "population"}
+    )
+
+
+@pytest.fixture(scope="module")
+def sample() -> Dataset:
+    dataset = job.load(
+        job.with_sample(Settings(stages=("title", "abstract"), boot_b=0))
+    )
+    assert isinstance(dataset, Dataset)
+    return dataset
+
+
+@pytest.fixture(scope="module")
+def answers(sample: Dataset) -> MemoryAnswers:
+    return MemoryAnswers.of_run(job, sample, said, models=("one", "two"), replicates=2)
+
+
+@pytest.fixture(scope="module")
+def card(sample: Dataset, answers: MemoryAnswers) -> Scorecard:
+    return job.score(sample, answers)
+
+
+def under(sample: Dataset, **changed: Any) -> Dataset:
+    return replace(sample, settings=sample.settings.model_copy(update=changed))
+
+
+def values(card: Scorecard, model: str = "one") -> Mapping[str, Any]:
+    return {metric.path: metric.value for metric in card.models[model]}
+
+
+def ending_in(sample: Dataset, *digits: str) -> int:
+    drawn = sample.validation_set
+    assert drawn is not None
+    return sum(record.key[-1] in digits for record in drawn.records)
+
+
+def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
+    card: Scorecard, sample: Dataset
+) -> None:
+    found = values(card)
+    # titles that are sure, and what no later stage took back
+    assert found["all.micro.outcome.exclude"] == ending_in(sample, "2")
+    assert found["all.micro.outcome.unparsed"] == 0
+    assert found["reply.parse.no_decision"] == 2 * ending_in(sample, "3")
+    assert (card.missing, card.stale) == (0, 0)
+    assert found["replicates.flip_rate"] == 0.0
+
+
+def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    surer = job.score(under(sample, title_exclude_below=0.5), answers)
+    ended = ending_in(sample, "1", "2")
+    assert values(surer)["all.micro.outcome.exclude"] == ended
+    assert (surer.missing, surer.stale) == (0, 4 * ending_in(sample, "1"))
+    laxer = job.score(under(sample, title_exclude_below=0.01), answers)
+    assert (laxer.missing, laxer.stale) == (4 * ending_in(sample, "2"), 0)
+
+
+def test_thresholds_and_readings_are_chosen_after_the_fact(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    found = values(job.score(under(sample, threshold=0.9), answers))
+    drawn = sample.validation_set
+    assert drawn is not None
+    assert found["all.micro.outcome.exclude"] == len(drawn.records)
+
+
+def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
+    card: Scorecard, sample: Dataset
+) -> None:
+    columns = {table.name: table.columns for table in card.tables}
+    for table in card.tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    details = list(card.details)
+    lines = [own for own in details if isinstance(own, Row)]
+    assert {own.table for own in lines} <= set(columns)
+    assert all(len(own.cells) == len(columns[own.table]) for own in lines)
+    drawn = sample.validation_set
+    assert drawn is not None
+    decisions = [own.cells for own in lines if own.table == "decisions"]
+    assert len(decisions) == 4 * len(drawn.records)
+    missed = [own.cells for own in lines if own.table == "false_negatives"]
+    lost = [
+        record.paper
+        for record in drawn.records
+        if record.label and record.paper.endswith("2")
+    ]
+    assert sorted(cells[2] for cells in missed if cells[0] == "one") == sorted(lost)
+    verdicts = [own for own in details if isinstance(own, Verdict)]
+    truth = {record.key: record.label for record in drawn.records}
+    for own in verdicts:
+        if own.correct is not None:
+            is_included = own.value.startswith("include")
+            assert own.correct == (is_included == bool(truth[own.key]))
+    assert {own.rule for own in verdicts} == {"json", "no_decision"}
+
+
+def test_ensembles_and_figures_and_comparables_are_there(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    found = job.score(under(sample, ensemble=("any", "all")), answers)
+    assert list(found.models) == ["one", "two", "ensemble/any", "ensemble/all"]
+    names = [figure.name for figure in found.figures]
+    assert names == [
+        "recall",
+        "fpr-by-kind",
+        "roc-by-kind",
+        "reliability",
+        "funnel",
+        "wss95",
+        "similarity",
+        "candidates",
+    ]
+    for own in found.comparable.values():
+        for make in own.values():
+            made = make()
+            assert len(made.items) == len(made.clusters) == len(made.first)
+            assert len(set(made.items)) == len(made.items)
+    assert "missed" in found.summary

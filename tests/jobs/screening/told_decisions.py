@@ -1,0 +1,74 @@
+"""Small imports and sheets for tests of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jobs.screening.dataset import Dataset
+from jobs.screening.decisions import OUTCOMES, Decisions, Records, Sheet
+from jobs.screening.importing.decisions import importer
+from jobs.screening.settings import Settings
+from jobs.screening.validation_set import KINDS
+from jobs.testing import MemoryAnswers
+from tests.jobs.screening.commanded import write_csv
+
+COLUMNS = (
+    "review_pmid",
+    "paper_pmid",
+    "label",
+    "kind",
+    "model",
+    "replicate",
+    "stage",
+    "decision",
+    "confidence",
+    "status",
+    "reason_code",
+)
+Said = tuple[str, str, str, str, float | None]
+"""Review, paper, kind, outcome, p_include."""
+
+
+def imported(
+    folder: Path, lines: Iterable[dict[str, object]], **settings: Any
+) -> tuple[Dataset, MemoryAnswers]:
+    """The answers of a file of decisions."""
+    path = write_csv(folder / "decisions.csv", COLUMNS, lines)
+    given = Settings(decisions=path, **settings)
+    answers = importer.read((), given, model=None, form=None, replicates={})
+    return Dataset(settings=given), MemoryAnswers.of_import(answers)
+
+
+def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> Sheet:
+    """What one model says, and others after it."""
+    reviews = tuple(sorted({row[0] for row in rows}))
+    kinds = tuple(kind for kind in KINDS if kind in {row[2] for row in rows})
+    records = Records(
+        reviews=reviews,
+        papers=tuple(row[1] for row in rows),
+        review=np.array([reviews.index(row[0]) for row in rows]),
+        label=np.array([int(row[2] == "included") for row in rows]),
+        kinds=kinds,
+        kind=np.array([kinds.index(row[2]) for row in rows]),  # type: ignore[arg-type]
+    )
+    columns = tuple(
+        Decisions(
+            model=f"model {number}",
+            outcome=np.array([OUTCOMES.index(row[3]) for row in own]),
+            p=np.array([np.nan if row[4] is None else row[4] for row in own]),
+            stage=np.zeros(len(own), dtype=np.int64),
+            ended=np.zeros(len(own), dtype=np.int64),
+            reason_code=[""] * len(own),
+            reason=[""] * len(own),
+        )
+        for number, own in enumerate((rows, *more), start=1)
+    )
+    return Sheet(
+        records=records,
+        decisions=columns,
+        models=tuple(own.model for own in columns),
+    )

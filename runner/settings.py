@@ -44,8 +44,8 @@ def resolve(
     values: dict[str, Any] = {}
     for key, value in file.items():
         name = _name(job, key)
-        is_path = isinstance(value, str) and _is_path(fields[name].annotation)
-        values[name] = folder / value if is_path else value
+        is_path = _is_path(fields[name].annotation)
+        values[name] = _beside(folder, value) if is_path else value
     for name, field in fields.items():
         text = environment.get(ENVIRONMENT + name.upper())
         if text is not None:
@@ -74,6 +74,16 @@ def switches(job: Job) -> frozenset[str]:
     """Names of the settings that are on or off, whose flag needs no value."""
     fields = job.Settings.model_fields.items()
     return frozenset(name for name, field in fields if field.annotation is bool)
+
+
+def file_lists(job: Job) -> frozenset[str]:
+    """Names of the settings that name several files."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(
+        name
+        for name, field in fields
+        if _is_list(field.annotation) and _is_path(field.annotation)
+    )
 
 
 def as_json(settings: BaseModel) -> str:
@@ -111,6 +121,13 @@ def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
         return [part.strip() for text in texts for part in text.split(",") if part]
     text = texts[-1]
     return None if text == "" and type(None) in get_args(field.annotation) else text
+
+
+def _beside(folder: Path, value: object) -> object:
+    """A path of a configuration file, or a list of them, as it can be found."""
+    if isinstance(value, list):
+        return [_beside(folder, each) for each in value]
+    return folder / value if isinstance(value, str) else value
 
 
 def _is_path(annotation: object) -> bool:

@@ -39,6 +39,7 @@ def read_csv(
     allow_ragged: bool = False,
     aliases: Mapping[str, str] | None = None,
     unit: Literal["line", "row"] = "line",
+    cure: str = "name it in the header; commas part columns",
 ) -> Iterator[Row]:
     """The records of a CSV file, in file order; only one is held at a time.
 
@@ -51,6 +52,7 @@ def read_csv(
         aliases: other spellings of columns, each with the name used here.
         unit: what complaints count: lines of the file, or rows as a spreadsheet
             numbers them, where the header is row 1.
+        cure: what to do about a column that is missing.
 
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
@@ -62,7 +64,7 @@ def read_csv(
         if name not in columns:
             raise DatasetError(
                 f"{path.name} line {header}: no column {name} among "
-                f"{', '.join(columns)} (name it in the header; commas part columns)."
+                f"{', '.join(columns)} ({cure})."
             )
     wanted = {*needed, *optional}
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)

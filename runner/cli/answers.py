@@ -128,12 +128,14 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     from runner.errors import UsageError
     from runner.records import scoring
     from runner.registry import job_names, load_job
-    from runner.settings import switches
+    from runner.settings import file_lists, switches
     from store.runs import resolve
     from store.views import last_seq, open_reader, run_started
 
     job = load_job(what) if what in job_names() else None
-    items, flags = choices.split_words(words, switches(job) if job else ())
+    items, flags = choices.split_words(
+        words, *((switches(job), file_lists(job)) if job else ())
+    )
     by_inputs = getattr(job, "explain_inputs", None)
     if job is not None and by_inputs is not None:
         settings = session.with_sample(
@@ -205,10 +207,11 @@ def prepare(
     from runner.job import PreparedData, PreparedFolder
     from runner.records.folders import replaced
     from runner.registry import load_job
+    from runner.settings import file_lists, switches
 
     job = load_job(job_name)
     offers = getattr(job, "prepare", {})
-    names, flags = choices.split_words(words)
+    names, flags = choices.split_words(words, switches(job), file_lists(job))
     known = ", ".join(sorted(filter(None, offers))) or "nothing"
     what = " ".join(names)
     if what not in offers:

@@ -223,14 +223,14 @@ def import_(
     from runner.launching.creation import create
     from runner.records import importing
     from runner.registry import load_job
-    from runner.settings import switches
+    from runner.settings import file_lists, switches
     from runner.work import load_work
 
     job = load_job(job_name)
     importer = getattr(job, "importer", None)
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
-    plain, flags = choices.split_words(words, switches(job))
+    plain, flags = choices.split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)

@@ -213,11 +213,17 @@ def environment() -> dict[str, str]:
 
 
 def split_words(
-    words: Sequence[str], switches: Container[str] = ()
+    words: Sequence[str],
+    switches: Container[str] = (),
+    file_lists: Container[str] = (),
 ) -> tuple[list[str], list[str]]:
     """Plain words, such as files, apart from `--name value` and `--name=value`.
 
-    What follows one of the *switches*, settings that are on or off, is plain too.
+    Args:
+        words: what no option of the verb took.
+        switches: settings that are on or off: what follows them is plain too.
+        file_lists: settings that name several files: all plain words that follow them
+            are theirs, as a shell expands `--name *.csv`.
     """
     plain: list[str] = []
     flags: list[str] = []
@@ -231,6 +237,12 @@ def split_words(
         has_value = "=" not in word and _setting(word[2:]) not in switches
         if has_value and rest and not rest[0].startswith("--"):
             flags.append(rest.pop(0))
+            while (
+                _setting(word[2:]) in file_lists
+                and rest
+                and not rest[0].startswith("--")
+            ):
+                flags += [word, rest.pop(0)]
     return plain, flags
 
 

@@ -101,13 +101,7 @@ def _prepare_s(corpus: Corpus) -> float:
         began = time.perf_counter()
         path = Path(folder, "candidates.csv")
         with files.table(path, files.CANDIDATES) as rows:
-            graph = Graph(corpus)
-            build(
-                corpus,
-                graph,
-                settings,
-                lambda each: rows.add(map(files.candidate_row, each)),
-            )
+            build(corpus, Graph(corpus), settings, rows.add)
         return time.perf_counter() - began
 
 

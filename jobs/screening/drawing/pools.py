@@ -49,12 +49,13 @@ def pools(
         settings: which kinds are wanted.
     """
     names = graph.papers
-    candidates = {
-        names[at]: (int(links), int(shared))
-        for at, links, shared in zip(
-            near.candidates, near.n_links, near.n_shared, strict=True
+    candidates = dict(
+        zip(
+            graph.names(near.candidates),
+            zip(near.n_links.tolist(), near.n_shared.tolist(), strict=True),
+            strict=True,
         )
-    }
+    )
     has_true = "true-excluded" in settings.negatives
     known = exclusions.keys() if has_true else set()
     far: Ids = ()

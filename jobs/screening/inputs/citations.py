@@ -11,7 +11,7 @@ import numpy as np
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.screening.corpus import Citations, Ids, Places
-from jobs.screening.inputs.ids import optional_id, read_id
+from jobs.screening.inputs.ids import MISSING_COLUMN, optional_id, read_id
 
 
 def read_citations(
@@ -29,7 +29,12 @@ def read_citations(
     """
     edges = Edges()
     for row in read_csv(
-        path, ("citing_pmid", "ref_pmid"), noticed=noticed, aliases=renamed, unit="row"
+        path,
+        ("citing_pmid", "ref_pmid"),
+        noticed=noticed,
+        aliases=renamed,
+        unit="row",
+        cure=MISSING_COLUMN,
     ):
         review, paper = read_id(row, "citing_pmid"), optional_id(row, "ref_pmid")
         if paper:

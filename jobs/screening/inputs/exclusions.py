@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Exclusion, Status, Text
-from jobs.screening.inputs.ids import read_id
+from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from jobs.screening.judgement import REASON_CODES
 
@@ -58,6 +58,7 @@ def read_exclusions(
         noticed=noticed,
         aliases=renamed,
         unit="row",
+        cure=MISSING_COLUMN,
     )
     for row in rows:
         each = _exclusion(row)

@@ -7,6 +7,9 @@ from jobs.rows.row import Row
 SEPARATOR = ":"
 """Between review and paper in the key of a task; no id may hold it."""
 
+MISSING_COLUMN = "rename one, or pass --map FIELD=COLUMN"
+"""What to do where a table calls a column otherwise."""
+
 
 def read_id(row: Row, name: str) -> str:
     """An id that must be there.

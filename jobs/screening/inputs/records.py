@@ -15,7 +15,7 @@ from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Citations, Exclusion, Text
 from jobs.screening.inputs.citations import Edges
-from jobs.screening.inputs.ids import read_id
+from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from runner.errors import DatasetError
 
@@ -71,6 +71,7 @@ def read_records(
             noticed=noticed,
             aliases={**ALIASES, **renamed},
             unit="row",
+            cure=MISSING_COLUMN,
         )
         for row in rows:
             paper, label = read_id(row, "pmid"), row.label(positive)

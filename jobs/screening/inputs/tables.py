@@ -66,7 +66,9 @@ def read_corpus(settings: Settings) -> Corpus:
         further = listed.texts
     own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
     known = coded((exclusions[key] for key in sorted(exclusions)), own)
-    excluded = [each for each in known if each.status == "excluded"]
+    citing = set(citations.reviews)
+    of_citing = [each for each in known if each.review in citing]
+    excluded = [each for each in of_citing if each.status == "excluded"]
     return Corpus(
         reviews=source.reviews,
         papers=source.papers,
@@ -94,7 +96,7 @@ def read_corpus(settings: Settings) -> Corpus:
             "exclusions_with_text": sum(
                 each.paper in source.papers for each in excluded
             ),
-            "awaiting_or_ongoing": len(known) - len(excluded),
+            "awaiting_or_ongoing": len(of_citing) - len(excluded),
         },
     )
 

@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Text
-from jobs.screening.inputs.ids import read_id
+from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
 
 COLUMNS = ("title", "abstract", "year")
 _YEAR = re.compile(r"([0-9]{1,4})(\.0*)?")
@@ -31,7 +31,13 @@ def read_texts(
     """
     texts: dict[str, Text] = {}
     for row in read_csv(
-        path, ("pmid",), COLUMNS, noticed=noticed, aliases=renamed, unit="row"
+        path,
+        ("pmid",),
+        COLUMNS,
+        noticed=noticed,
+        aliases=renamed,
+        unit="row",
+        cure=MISSING_COLUMN,
     ):
         pmid, text = read_id(row, "pmid"), text_in(row)
         seen = texts.get(pmid)

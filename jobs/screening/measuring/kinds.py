@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from jobs.metrics import Difference, Resamples, mean, mean_of
-from jobs.screening.difficulty.contamination import implied
+from jobs.screening.difficulty.contamination import NOT_IDENTIFIED, implied
 from jobs.screening.measuring.rates import Stratum
 from runner.scorecard import Metric
 
 PAIRS = (("near-miss", "random"), ("near-miss", "true-excluded"))
-NOT_IDENTIFIED = "not identified"
 
 
 def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metric]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import TypeAlias
 
 from jobs.screening.corpus import Corpus
 from jobs.screening.difficulty.contamination import Contamination, contamination
@@ -16,16 +18,8 @@ from jobs.screening.prepared.statistics import ReviewStatistics, statistics_of
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import Kind, Record
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A near miss of a review, drawn or not."""
-
-    review: str
-    paper: str
-    n_links: int
-    n_shared: int
-    drawn: bool
+CandidateRow: TypeAlias = tuple[str, str, int, int, int]
+"""A near miss as `candidates.csv` has it: review, paper, links, shared, drawn (1)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +41,7 @@ def build(
     corpus: Corpus,
     graph: Graph,
     settings: Settings,
-    take: Callable[[Iterable[Candidate]], None],
+    take: Callable[[Iterable[CandidateRow]], None],
 ) -> Built:
     """Build the set; *take* gets the candidates of one review after another."""
     built = Built()
@@ -99,18 +93,17 @@ def _book(built: Built, outcome: Drawn | Dropped | None, topic: Topic | None) ->
 
 def _candidates(
     graph: Graph, near: Neighbourhood, outcome: Drawn | Dropped | None
-) -> Iterator[Candidate]:
+) -> Iterator[CandidateRow]:
     drawn: set[str] = set()
     if isinstance(outcome, Drawn):
         drawn = {each.paper for each in outcome.records if each.kind == "near-miss"}
-    for at, links, shared in zip(
-        near.candidates, near.n_links, near.n_shared, strict=True
-    ):
-        paper = graph.papers[at]
-        yield Candidate(
-            review=graph.reviews[near.review],
-            paper=paper,
-            n_links=int(links),
-            n_shared=int(shared),
-            drawn=paper in drawn,
-        )
+    papers = graph.names(near.candidates)
+    # columns, not objects: there may be tens of millions
+    return zip(
+        repeat(graph.reviews[near.review]),
+        papers,
+        near.n_links.tolist(),
+        near.n_shared.tolist(),
+        (int(paper in drawn) for paper in papers),
+        strict=False,
+    )

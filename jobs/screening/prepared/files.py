@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from jobs.screening.corpus import Corpus, Criteria, Text
 from jobs.screening.difficulty.contamination import Contamination
 from jobs.screening.difficulty.topic import Drift
-from jobs.screening.prepared.building import Candidate
 from jobs.screening.prepared.statistics import ReviewStatistics
 from jobs.screening.validation_set import KINDS, Record
 
@@ -99,11 +98,6 @@ def record_row(each: Record) -> Sequence[Cell]:
         each.n_shared,
         each.similarity,
     )
-
-
-def candidate_row(each: Candidate) -> Sequence[Cell]:
-    """A candidate as a row of `candidates.csv`."""
-    return each.review, each.paper, each.n_links, each.n_shared, int(each.drawn)
 
 
 def statistics_row(each: ReviewStatistics) -> Sequence[Cell]:

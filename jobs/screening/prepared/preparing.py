@@ -57,12 +57,7 @@ class SetFolder:
         settings, corpus = self.settings, self.corpus
         graph = Graph(corpus, settings.max_paper_degree)
         with files.table(folder / "candidates.csv", files.CANDIDATES) as candidates:
-            built = build(
-                corpus,
-                graph,
-                settings,
-                lambda each: candidates.add(map(files.candidate_row, each)),
-            )
+            built = build(corpus, graph, settings, candidates.add)
         _write_tables(folder, built)
         files.write_jsonl(
             folder / "reviews.jsonl",

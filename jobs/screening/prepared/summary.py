@@ -18,8 +18,8 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             f"{counted(inputs['papers'], 'paper')} "
             f"({inputs['papers_with_abstract']:,} with abstract), "
             f"{counted(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
-            f"{counted(inputs['shared_papers'], 'shared paper')}; the paper cited most "
-            f"is cited by {counted(inputs['largest_paper_degree'], 'review')}"
+            f"{counted(inputs['shared_papers'], 'shared paper')} (by at most "
+            f"{counted(inputs['largest_paper_degree'], 'review')})"
         ),
         *_input_remarks(summary),
         (
@@ -35,7 +35,10 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         (
             f"set            {counted(made['reviews'], 'review')}, "
             f"{counted(made['records'], 'record')}: "
-            + ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
+            + (
+                ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
+                or "none"
+            )
         ),
     ]
     if made["dropped"]:

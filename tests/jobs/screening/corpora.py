@@ -68,18 +68,25 @@ class World:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Worlds of a few reviews that share some of a few papers."""
+    """Worlds of a few reviews that share most of a few papers.
+
+    Most papers have an abstract: without that hardly any two reviews are related.
+    """
     ids = st.sampled_from(IDS)
-    edges = draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=30))
-    papers = sorted({paper for _, paper in edges})
-    readable = draw(st.sets(st.sampled_from(papers)))
+    papers = st.sets(ids, min_size=1, max_size=5)
+    cited = draw(st.dictionaries(ids, papers, min_size=2, max_size=6))
+    repeated = draw(st.lists(st.sampled_from(sorted(cited)), max_size=2))
+    edges = [
+        (review, p) for review in [*cited, *repeated] for p in sorted(cited[review])
+    ]
+    unreadable = draw(st.sets(ids, max_size=2))
     statuses: st.SearchStrategy[Status] = st.sampled_from(
         ("excluded", "awaiting", "ongoing")
     )
-    known = draw(st.dictionaries(st.tuples(ids, st.sampled_from(papers)), statuses))
+    known = draw(st.dictionaries(st.tuples(ids, ids), statuses, max_size=12))
     return World(
         edges=tuple(edges),
-        readable=frozenset(readable),
+        readable=frozenset({paper for _, paper in edges} - unreadable),
         exclusions=tuple((*pair, status) for pair, status in known.items()),
     )
 

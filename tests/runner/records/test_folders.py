@@ -29,6 +29,12 @@ def fill(target: Path, text: str, *, force: bool = False) -> None:
         (draft / "file").write_text(text)
 
 
+def fail(target: Path, error: BaseException) -> None:
+    with replaced(target, force=True) as draft:
+        (draft / "file").write_text("two")
+        raise error
+
+
 def held(folder: Path) -> dict[str, str]:
     """All files below a folder, hidden ones too."""
     return {
@@ -67,24 +73,17 @@ def test_whatever_goes_wrong_inside_the_old_folder_stays(
 ) -> None:
     target = tmp_path / "set"
     fill(target, "one")
-    with (
-        pytest.raises(type(error)),
-        replaced(target, force=True) as draft,
-    ):
-        (draft / "file").write_text("two")
-        raise error
+    with pytest.raises(type(error)):
+        fail(target, error)
     assert held(tmp_path) == {"set/file": "one"}
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_old_folder(tmp_path: Path) -> None:
     target = tmp_path / "set"
     fill(target, "one")
-    with (
-        pytest.raises(UsageError, match=r"set cannot be written: No space left"),
-        replaced(target, force=True) as draft,
-    ):
-        (draft / "file").write_text("two")
-        raise OSError(errno.ENOSPC, "No space left on device")
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(UsageError, match="set cannot be written: No space left"):
+        fail(target, error)
     assert held(tmp_path) == {"set/file": "one"}
 
 

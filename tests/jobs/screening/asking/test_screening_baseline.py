@@ -42,8 +42,13 @@ def reply(
 @pytest.mark.parametrize(
     ("title", "abstract", "decision", "p", "code"),
     [
-        ("Help", "A trial: tired adults, daily walking")
-        + ("include", 1.0, "meets_criteria"),
+        (
+            "Help",
+            "A trial: tired adults, daily walking",
+            "include",
+            1.0,
+            "meets_criteria",
+        ),
         # four of five words, and no design
         ("Walking", "Daily help of adults.", "include", 0.64, "meets_criteria"),
         ("Walking", "Daily help at home.", "unclear", 0.48, "study_design"),

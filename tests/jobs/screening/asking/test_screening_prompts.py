@@ -62,15 +62,14 @@ def test_criteria_never_hold_results(before: str, heading: str, after: str) -> N
 
 def test_the_file_comes_before_sections_and_these_before_the_title() -> None:
     text = Text(title="Walking for sleep", abstract=ABSTRACT)
-    sources = []
-    for dataset in (
+    datasets = (
         data(text=text),
         data(text=text, criteria=None),
         data(text=text, criteria=Criteria()),
         data(criteria=None),
         data(text=text, criteria_source="llm"),
-    ):
-        sources.append(told(dataset.settings, dataset.review("R7")).source)
+    )
+    sources = [told(each.settings, each.review("R7")).source for each in datasets]
     assert sources == ["file", "sections", "sections", "title", "sections"]
 
 

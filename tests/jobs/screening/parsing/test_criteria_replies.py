@@ -52,6 +52,7 @@ def test_what_says_nothing_is_a_failure_with_its_reason(
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
 )
 
 

@@ -140,8 +140,28 @@ def test_odd_fields_are_kept_and_counted() -> None:
 
 
 FRAGMENTS = st.sampled_from(
-    [*WORDS, '{"decision":', '"p_include":', "}", "{", '"', ",", "NaN", "[", "not", ":"]
-    + ["decision", "answer is ", "\n", "```", "\ud83d", "\\", "-1", "5%", " "]
+    [
+        *WORDS,
+        '{"decision":',
+        '"p_include":',
+        "}",
+        "{",
+        '"',
+        ",",
+        "NaN",
+        "[",
+        "not",
+        ":",
+        "decision",
+        "answer is ",
+        "\n",
+        "```",
+        "�",
+        "\\",
+        "-1",
+        "5%",
+        " ",
+    ]
 )
 
 

@@ -1,0 +1,40 @@
+"""Plain words and flags, where a flag may name several files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.screening.job import job
+from runner.cli.choices import job_settings, split_words
+from runner.settings import file_lists, resolve
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain", "flags"),
+    [
+        ("a --x 1 b", "a b", "--x 1"),
+        ("a --on b", "a b", "--on"),
+        ("--files 1.csv 2.csv --x 1", "", "--files 1.csv --files 2.csv --x 1"),
+        ("a --files 1.csv", "a", "--files 1.csv"),
+        ("--files=1.csv b", "b", "--files=1.csv"),
+        ("--files", "", "--files"),
+    ],
+)
+def test_files_after_a_flag_are_its_own(typed: str, plain: str, flags: str) -> None:
+    found = split_words(typed.split(), {"on"}, {"files"})
+    assert found == (plain.split(), flags.split())
+
+
+def test_a_job_says_which_of_its_settings_name_files(tmp_path: Path) -> None:
+    assert file_lists(job) == {"records"}
+    _, flags = split_words(["--records", "a.csv", "b.csv"], (), file_lists(job))
+    typed = job_settings(flags, ())
+    made = resolve(job, typed=typed, environment={}, file={})
+    assert made.model_dump()["records"] == (Path("a.csv"), Path("b.csv"))
+    # those of a configuration file begin beside it
+    file = {"records": ["a.csv"], "review": ["a.csv"]}
+    made = resolve(job, typed={}, environment={}, file=file, folder=tmp_path)
+    assert made.model_dump()["records"] == (tmp_path / "a.csv",)
+    assert made.model_dump()["review"] == ("a.csv",)

@@ -20,15 +20,16 @@ UNJUDGED = "near misses are unjudged, not known to be ineligible"
 MEANINGS: Mapping[str, str] = {
     "all.micro.sensitivity": "Of the papers that the reviews include, the share that "
     "the model includes among those that it decided.",
-    "all.micro.as_include.sensitivity": "The same where a person reads whatever the "
-    "model leaves undecided: what would be lost in use.",
+    "all.micro.as_include.sensitivity": "Sensitivity where a person reads whatever "
+    "the model leaves undecided: what is kept in use.",
     "all.micro.specificity": "Of the negatives that the model decided, the share that "
     "it excludes.",
-    "near-miss.micro.specificity": "The same among papers of related reviews, the "
-    "hardest to tell apart.",
-    "random.micro.specificity": "The same among papers of any other review.",
-    "true-excluded.micro.specificity": "The same among papers that the reviews "
-    "excluded.",
+    "near-miss.micro.specificity": "Of the papers of related reviews, the hardest to "
+    "tell apart, the share that the model excludes.",
+    "random.micro.specificity": "Of the papers of any other review, the share that "
+    "the model excludes.",
+    "true-excluded.micro.specificity": "Of the papers that the reviews excluded, the "
+    "share that the model excludes.",
     "all.micro.coverage": "Share of records that the model decided.",
     "all.macro.wss95": "Share of reading saved, beyond chance, when a person reads in "
     "the model's order until 95% of a review's papers are found.",

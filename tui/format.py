@@ -9,6 +9,8 @@ from __future__ import annotations
 from store.spending import dollars
 
 UNKNOWN = "-"
+TEN = 9.95
+"""From here on a figure with one decimal is rounded to 10.0."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -38,8 +40,9 @@ def amount(value: float | None) -> str:
 
 
 def _three(value: float) -> str:
-    """A tenth below ten, whole above."""
-    return f"{value:.1f}" if 0 < value < 9.95 else f"{value:.0f}"  # noqa: PLR2004 - rounds to 10.0
+    """A tenth below ten where there is one, whole above."""
+    is_small = value < TEN and value != int(value)
+    return f"{value:.1f}" if is_small else f"{value:.0f}"
 
 
 def duration(seconds: float | None) -> str:
@@ -50,7 +53,7 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None:
         return UNKNOWN
-    if seconds < 9.95:  # noqa: PLR2004 - rounds to 10.0
+    if seconds < TEN:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 2 * _MINUTE:

@@ -1,0 +1,142 @@
+"""The monitor: which screen is in front, how often it looks, and what leaves it.
+
+It reads and never writes; there is one timer, and it belongs to the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.timer import Timer
+
+from store.runs import RunFolder
+from tui.glyphs import Glyphs
+from tui.listing import Listing
+from tui.palette import PALETTES, state_variables
+from tui.screens.help import HelpScreen
+from tui.screens.looking import LookingScreen
+from tui.screens.run import RunScreen
+from tui.screens.runs import RunsScreen
+from tui.source import Source
+
+RATES = (0.5, 1.0, 2.0, 4.0)
+"""Looks a second."""
+
+Opener = Callable[[RunFolder], Source]
+
+
+class Monitor(App[str]):
+    """Watches runs; leaving it changes nothing."""
+
+    CSS_PATH = "watch.tcss"
+    TITLE = "siftlog"
+    ENABLE_COMMAND_PALETTE = True
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-tiny"),
+        (80, "-small"),
+        (100, "-middle"),
+        (120, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-flat"),
+        (24, "-low"),
+        (30, "-high"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "detach", "Detach", id="detach"),
+        Binding("ctrl+c", "detach", show=False, id="interrupt", priority=True),
+        Binding("colon", "command_palette", "Commands", id="commands"),
+        Binding("question_mark", "help", "Help", id="help"),
+        Binding("1", "runs", "Runs", show=False, id="runs"),
+        Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
+        Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend"),
+    ]
+
+    def __init__(
+        self,
+        listing: Listing,
+        open_source: Opener,
+        *,
+        glyphs: Glyphs,
+        run: RunFolder | None = None,
+        theme: str = PALETTES[0].name,
+        rate: float = 2.0,
+    ) -> None:
+        """A monitor that has not begun.
+
+        Args:
+            listing: the runs.
+            open_source: makes the source of one of them.
+            glyphs: the signs that the terminal can show.
+            run: the run to begin with; None: the list.
+            theme: the colours to begin with.
+            rate: looks a second, one of `RATES`.
+        """
+        super().__init__()
+        for palette in PALETTES:
+            self.register_theme(palette.theme())
+        self.theme = theme
+        self._listing = listing
+        self._open_source = open_source
+        self._glyphs = glyphs
+        self._first = run
+        self._rate = RATES.index(rate)
+        self._timer: Timer | None = None
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of the states in themes that are not ours."""
+        return dict(state_variables(self.current_theme))
+
+    def on_mount(self) -> None:
+        """The list of runs, and before it the run that was named."""
+        self.push_screen(RunsScreen(self._listing, self._glyphs))
+        if self._first is not None:
+            self._show(self._first)
+        self._pace()
+
+    def _pace(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_interval(1 / RATES[self._rate], self._look)
+
+    def _look(self) -> None:
+        """The uppermost screen that shows a run looks again."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, LookingScreen):
+                screen.look()
+                return
+
+    def _show(self, folder: RunFolder) -> None:
+        self.push_screen(RunScreen(self._open_source(folder), self._glyphs))
+
+    def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
+        """Show the run that was chosen."""
+        self._show(message.folder)
+
+    def action_runs(self) -> None:
+        """Back to the list of runs."""
+        while isinstance(self.screen, RunScreen):
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        """The keys of the screen in front."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.screen.active_bindings.values()))
+
+    def action_rate(self, by: int) -> None:
+        """Look more often, or less."""
+        self._rate = min(len(RATES) - 1, max(0, self._rate + by))
+        self._pace()
+        self.notify(f"{RATES[self._rate]:g} looks a second", timeout=2)
+
+    def action_detach(self) -> None:
+        """Leave; say once that the run does not."""
+        shown = self.screen.snapshot if isinstance(self.screen, RunScreen) else None
+        said = ""
+        if shown is not None and not shown.is_ended:
+            said = f"Detached; {shown.status.run_id} goes on."
+        self.exit(said)

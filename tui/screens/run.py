@@ -1,0 +1,149 @@
+"""One run: its header, and panels that the style sheet arranges by size."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Footer, Static
+
+from store.estimates import US_PER_S
+from tui import panels
+from tui.format import count, duration
+from tui.glyphs import Glyphs
+from tui.header import header
+from tui.panel import Panel
+from tui.screens.looking import LookingScreen
+from tui.source import Snapshot, Source, Trouble
+from tui.words import utc
+
+#: Name, title and drawing, in the order of the keys that lead through them. Where the
+#: screen is small, one of them is shown at a time; "overview" only there.
+_PARTS: tuple[tuple[str, str, panels.Draw], ...] = (
+    ("overview", "overview", panels.overview),
+    ("stages", "stages", panels.stages),
+    ("models", "models, last full minute", panels.models),
+    ("errors", "failed attempts, whole run", panels.errors),
+    ("goodput", "completed a minute, last hour", panels.goodput),
+    ("latency", "latency, whole run", panels.latencies),
+    ("cost", "cost", panels.cost),
+    ("oldest", "oldest in flight", panels.oldest),
+)
+_LEFT = ("stages", "models", "errors")
+
+
+class RunScreen(LookingScreen):
+    """Shows what a source sees; keeps it still while it is frozen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "freeze", "Freeze", id="freeze"),
+        Binding("tab", "part(1)", "Next panel", id="next-panel"),
+        Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
+        Binding("escape", "back", "Runs", id="back"),
+    ]
+
+    def __init__(self, source: Source, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._source = source
+        self._glyphs = glyphs
+        self._held: Snapshot | None = None  # what is shown while frozen
+        self._last: Snapshot | None = None
+        self._part = 0
+
+    def compose(self) -> ComposeResult:
+        """A header, the panels, the keys."""
+        made = {
+            name: Panel(draw, title, self._glyphs, name) for name, title, draw in _PARTS
+        }
+        yield Panel(header, "", self._glyphs, "header")
+        yield Static(id="tabs", markup=False)
+        yield Static(id="trouble", markup=False)
+        with Container(id="body"):
+            yield made["overview"]
+            with Container(id="left"):
+                yield from (made[name] for name in _LEFT)
+            with Container(id="right"):
+                yield from (
+                    panel
+                    for name, panel in made.items()
+                    if name not in {"overview", *_LEFT}
+                )
+        yield Static(id="age", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Show the first sight at once."""
+        self._turn_to(0)
+        self.look()
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._source.close()
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """What was missed while another screen was in front."""
+        del event
+        self.look()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """What is shown."""
+        return self._held or self._last
+
+    def look(self) -> None:
+        """Look, and show what has changed."""
+        sight = self._source.look()
+        is_trouble = isinstance(sight, Trouble)
+        self.set_class(is_trouble, "-trouble")
+        if isinstance(sight, Trouble):
+            words = f"{sight.sentence}.\n\nLeave with q, or go to all runs with escape."
+            self.query_one("#trouble", Static).update(words)
+            return
+        self._last = sight
+        with self.app.batch_update():
+            for panel in self.query(Panel):
+                panel.show(self._held or sight)
+            self._tell_age(sight)
+
+    def _tell_age(self, sight: Snapshot) -> None:
+        """How old what is shown is, and that nothing can be changed from here."""
+        age = self.query_one("#age", Static)
+        held = self._held
+        if held is None:
+            seen = f"event {count(sight.status.last_seq)}"
+            words = f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC"
+        else:
+            seconds = (sight.now_us - held.now_us) / US_PER_S
+            missed = sight.status.last_seq - held.status.last_seq
+            words = (
+                f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
+            )
+        self.set_class(held is not None, "-frozen")
+        age.update(words, layout=False)
+
+    def action_freeze(self) -> None:
+        """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
+        self._held = None if self._held else self._last
+        self.look()
+
+    def action_part(self, by: int) -> None:
+        """The next part, where there is room for one at a time."""
+        self._turn_to((self._part + by) % len(_PARTS))
+        self.look()
+
+    def action_back(self) -> None:
+        """To the list of runs."""
+        self.app.pop_screen()
+
+    def _turn_to(self, part: int) -> None:
+        self._part = part
+        names = [name for name, *_ in _PARTS]
+        for panel in self.query(Panel):
+            panel.set_class(panel.id == names[part], "-current")
+        tabs = "  ".join(
+            f"[{name}]" if at == part else f" {name} " for at, name in enumerate(names)
+        )
+        self.query_one("#tabs", Static).update(tabs)

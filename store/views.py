@@ -21,10 +21,19 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.listing import Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
 from store.query import Query
-from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
+from store.reading import (
+    last_seq,
+    payload,
+    recorded,
+    reply,
+    task_events,
+    task_rows,
+    tasks_numbered,
+)
 from store.replay import families
 from store.spending import Spending, spending
 from store.statements import SQL
@@ -53,21 +62,25 @@ __all__ = [
     "Lane",
     "LaneCounts",
     "LimitsSeen",
+    "Order",
     "Outlook",
     "Pause",
     "Prospect",
     "Reader",
     "Spending",
     "Status",
+    "Step",
     "TaskCounts",
     "UsageCount",
     "attempts",
+    "changed_tasks",
     "count_by_lane",
     "count_tasks",
     "error_counts",
     "events",
     "families",
     "last_seq",
+    "list_tasks",
     "mean_costs",
     "model_calls",
     "open_reader",
@@ -80,6 +93,7 @@ __all__ = [
     "status",
     "task_events",
     "tasks",
+    "tasks_numbered",
     "usage_counts",
 ]
 

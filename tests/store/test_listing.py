@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store.events import Entry, Event
 from store.query import parse_query
 from store.views import Order, changed_tasks, last_seq, list_tasks, open_reader, tasks
 from tests.store.logs import COURSE, written
@@ -62,7 +63,7 @@ def test_a_plain_list_of_any_length_holds_no_numbers_in_memory(path: Path) -> No
 
 
 def test_what_changed_since_a_list_was_read_can_be_asked(path: Path) -> None:
-    done = [started(2), answer(2, b"two"), completed(2)]
+    done: list[Entry | Event] = [started(2), answer(2, b"two"), completed(2)]
     log = written(path, [RUN_STARTED], [plan_first(3)], done)
     with open_reader(log) as reader:
         assert changed_tasks(reader, parse_query(""), 2) == [2]

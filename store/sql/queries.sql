@@ -36,6 +36,10 @@ PRAGMA query_only = ON;
 PRAGMA busy_timeout = 2000;
 -- name: reader_cache
 PRAGMA cache_size = -4096;
+-- name: data_version
+PRAGMA data_version;
+-- name: begin_reading
+BEGIN DEFERRED;
 -- name: checkpoint_truncate
 PRAGMA wal_checkpoint(TRUNCATE);
 -- name: insert_run
@@ -344,6 +348,18 @@ SELECT stage, model, (
 GROUP BY stage, model ORDER BY stage, model;
 -- name: ended_in_minutes
 SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;
+-- name: minutes
+SELECT t, stage, model, started, succeeded, failed, retried, tokens_in, tokens_out,
+       cost_pico
+FROM minute WHERE t >= ? ORDER BY t, stage, model;
+-- name: completed_by_minute
+SELECT t, sum(succeeded) FROM minute GROUP BY t ORDER BY t;
+-- name: model_latencies
+SELECT model, bucket, sum(n) FROM latency_hist GROUP BY model, bucket
+ORDER BY model, bucket;
+-- name: oldest_in_flight
+SELECT task, stage, model, key, attempts, since_us FROM tasks
+WHERE state = 1 AND sent = 1 ORDER BY since_us, task LIMIT ?;
 -- name: model_calls
 SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
 -- name: model_costs

@@ -20,6 +20,10 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "counters": (),
     "ended_in_minutes": (0, 5),
     "counts": (),
+    "minutes": (9,),
+    "completed_by_minute": (),
+    "model_latencies": (),
+    "oldest_in_flight": (5,),
     "lane_costs": (),
     "error_classes": (),
     "reasons": (),
@@ -94,8 +98,18 @@ def test_attempts_under_way_are_found_without_looking_at_others(
         found = _plan(large, SQL[name], PLANNED[name])
         assert "task_state (state=?" in found
         assert "TEMP B-TREE" not in found
+    # the oldest of them are sorted out, as many as are under way
+    found = _plan(large, SQL["oldest_in_flight"], PLANNED["oldest_in_flight"])
+    assert "task_state (state=?" in found
     found = _plan(large, "SELECT * FROM in_flight", ())
     assert "task_state (state=?" in found
+
+
+def test_the_last_minutes_are_read_without_the_earlier_ones(
+    large: sqlite3.Connection,
+) -> None:
+    found = _plan(large, SQL["minutes"], PLANNED["minutes"])
+    assert "USING INDEX minute_t (t>?)" in found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,292 @@
+"""What the monitor shows of one run, read over and over: the only way to its log.
+
+A look costs microseconds while nothing was committed, and otherwise the same for ten
+tasks and ten million: projections alone are read, in one short transaction, and no
+cursor stays open. That the log is gone, or is another file by now, is an answer too.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, TypeAlias
+
+from store.clock import Clock
+from store.connect import unreadable
+from store.errors import StoreError
+from store.estimates import US_PER_S, liveness
+from store.events import AttemptFailed
+from store.forecast import Forecast, best_rate, forecast, left_by_stage
+from store.runs import RunFolder
+from store.views import (
+    ErrorCount,
+    InFlight,
+    Latencies,
+    MinuteRow,
+    Reader,
+    Status,
+    completed_by_minute,
+    data_version,
+    error_counts,
+    events,
+    latencies,
+    minutes,
+    oldest_in_flight,
+    one_moment,
+    open_reader,
+    run_started,
+    status,
+)
+
+US_PER_MINUTE = 60 * US_PER_S
+HOUR = 60
+"""Minutes that the charts and the forecast look back on."""
+OLDEST = 5
+"""Calls under way that are named."""
+
+ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
+"""States in which no process works on the run, as it should be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastFailure:
+    """The failed attempt that was recorded last."""
+
+    at_us: int
+    task: int
+    error: str
+    message: str  #: as the endpoint said it: make it printable before it is shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """A run as its log has it, all at the same event."""
+
+    status: Status
+    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
+    minutes: tuple[MinuteRow, ...]  #: of the last hour
+    best: float | None  #: tasks completed a minute, in the run's best 10 minutes
+    latencies: tuple[Latencies, ...]
+    oldest: tuple[InFlight, ...]
+    errors: tuple[ErrorCount, ...]  #: most frequent first
+    last_failure: LastFailure | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A run at a moment: the log's facts, and what only the present can tell."""
+
+    facts: Facts
+    now_us: int
+    is_alive: bool  #: a process of this machine holds the log
+
+    @property
+    def status(self) -> Status:
+        """Counts, money, limits."""
+        return self.facts.status
+
+    @cached_property
+    def state(self) -> str:
+        """The run's state in one word, of `store.estimates.STATES`."""
+        return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will come unless a person resumes the run."""
+        return self.state in ENDED or (self.state == "lost" and not self.is_alive)
+
+    @property
+    def heartbeat_s(self) -> float | None:
+        """Age of the last sign of life."""
+        beat = self.status.heartbeat
+        return None if beat is None else self.age_s(beat.at_us)
+
+    def age_s(self, at_us: int) -> float:
+        """How long ago that was; never negative, whatever the clocks say."""
+        return max(0.0, (self.now_us - at_us) / US_PER_S)
+
+    @property
+    def ended(self) -> int:
+        """Tasks that came to an end."""
+        tasks = self.status.tasks
+        return tasks.completed + tasks.failed
+
+    @property
+    def asked(self) -> int:
+        """Tasks that are or were to be asked, as far as they are planned."""
+        return self.status.tasks.planned - self.status.tasks.skipped
+
+    @cached_property
+    def forecast(self) -> Forecast | None:
+        """When it ends and what it costs; None where nothing moves, or is left."""
+        if self.state not in {"live", "quiet"} or not self.status.tasks.open:
+            return None
+        return forecast(
+            self.facts.minutes,
+            left_by_stage(self.status.lanes, self.facts.first),
+            since=self.status.signs.phase_us // US_PER_MINUTE + 1,
+            until=self.now_us // US_PER_MINUTE,
+        )
+
+    @property
+    def per_minute(self) -> dict[int, int]:
+        """Tasks completed in each of the last 60 minutes, this one excluded."""
+        now = self.now_us // US_PER_MINUTE
+        counted = dict.fromkeys(range(now - HOUR, now), 0)
+        for row in self.facts.minutes:
+            if row.t in counted:
+                counted[row.t] += row.succeeded
+        return counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why there is nothing to show, as a sentence with the next step."""
+
+    sentence: str
+
+
+Sight: TypeAlias = Snapshot | Trouble
+
+
+class Source(Protocol):
+    """Where sights come from: a log, or a test's list."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        ...
+
+    def look(self) -> Sight:
+        """The run as it is now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the log."""
+        ...
+
+
+class RunSource:
+    """Looks at one run's log; nothing it does can be written."""
+
+    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._reader: Reader | None = None
+        self._file: tuple[int, int] | None = None
+        self._version: int | None = None
+        self._facts: Facts | None = None
+        self._best: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._folder.run_id
+
+    def close(self) -> None:
+        """Let go of the log; another look opens it again."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._file = self._version = self._facts = None
+
+    def look(self) -> Sight:
+        """The run as it is now."""
+        path = self._folder.log
+        try:
+            file = _identity(path)
+        except OSError:
+            self.close()
+            return Trouble(
+                sentence=f"The log of {self.run_id} is gone: its folder was deleted or "
+                "moved. See what is there with 'siftlog runs'."
+            )
+        if self._file not in {None, file}:
+            return Trouble(
+                sentence=f"The log of {self.run_id} is another file by now: leave, and "
+                "watch the run again to see that one."
+            )
+        # asked before reading: what a dying writer committed last is not missed
+        is_alive = self._folder.is_alive()
+        try:
+            facts = self._read(path, file)
+        except StoreError as error:
+            self.close()
+            return Trouble(sentence=f"{error}.")
+        except sqlite3.DatabaseError as error:
+            self.close()
+            return Trouble(sentence=f"{unreadable(path, error)}.")
+        return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
+
+    def _read(self, path: Path, file: tuple[int, int]) -> Facts:
+        if self._reader is None:
+            self._reader = open_reader(path)
+            self._file = file
+            self._best = best_rate(completed_by_minute(self._reader))
+        version = data_version(self._reader)
+        if self._facts is None or version != self._version:
+            with one_moment(self._reader):
+                self._facts = self._facts_of(self._reader)
+            self._version = version
+        return self._facts
+
+    def _facts_of(self, reader: Reader) -> Facts:
+        now = self._clock.now_us() // US_PER_MINUTE
+        rows = tuple(minutes(reader, now - HOUR))
+        self._best = max(
+            filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
+        )
+        errors = sorted(error_counts(reader), key=lambda error: -error.n)
+        expected = run_started(reader).expected
+        return Facts(
+            status=status(reader),
+            first=() if expected is None else tuple(expected.first),
+            minutes=rows,
+            best=self._best,
+            latencies=latencies(reader),
+            oldest=oldest_in_flight(reader, OLDEST),
+            errors=tuple(errors),
+            last_failure=_last_failure(reader, errors),
+        )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from another that stands in its place."""
+    found = os.stat(path)  # noqa: PTH116 - its numbers, not the path
+    return found.st_dev, found.st_ino
+
+
+def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
+    """Tasks completed by minute, without the one that is not over."""
+    counted: dict[int, int] = {}
+    for row in rows:
+        if row.t < until:
+            counted[row.t] = counted.get(row.t, 0) + row.succeeded
+    return counted
+
+
+def _last_failure(reader: Reader, errors: list[ErrorCount]) -> LastFailure | None:
+    seq = max((error.last_seq for error in errors), default=0)
+    for recorded in events(reader, after=seq - 1, limit=1) if seq else ():
+        if isinstance(recorded.event, AttemptFailed):
+            return LastFailure(
+                at_us=recorded.ts_us,
+                task=recorded.event.task,
+                error=recorded.event.error,
+                message=recorded.event.message,
+            )
+    return None

@@ -21,10 +21,19 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.listing import Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
 from store.query import Query
-from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
+from store.reading import (
+    last_seq,
+    payload,
+    recorded,
+    reply,
+    task_events,
+    task_rows,
+    tasks_numbered,
+)
 from store.replay import families
 from store.spending import Spending, spending
 from store.statements import SQL
@@ -67,15 +76,18 @@ __all__ = [
     "Latencies",
     "LimitsSeen",
     "MinuteRow",
+    "Order",
     "Outlook",
     "Pause",
     "Prospect",
     "Reader",
     "Spending",
     "Status",
+    "Step",
     "TaskCounts",
     "UsageCount",
     "attempts",
+    "changed_tasks",
     "completed_by_minute",
     "count_by_lane",
     "count_tasks",
@@ -85,6 +97,7 @@ __all__ = [
     "families",
     "last_seq",
     "latencies",
+    "list_tasks",
     "mean_costs",
     "minutes",
     "model_calls",
@@ -100,6 +113,7 @@ __all__ = [
     "status",
     "task_events",
     "tasks",
+    "tasks_numbered",
     "usage_counts",
 ]
 

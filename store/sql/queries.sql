@@ -293,6 +293,28 @@ key LIKE ? ESCAPE '\' OR task = ?
 SELECT created_us FROM run;
 -- name: tasks_page
 SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+-- name: numbers
+SELECT task, 0 FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+
+-- name: numbers_newest
+SELECT task, updated_seq FROM tasks WHERE (updated_seq, task) < (?, ?) AND {}
+ORDER BY updated_seq DESC, task DESC LIMIT ?;
+
+-- name: numbers_slowest
+SELECT task, 0 FROM tasks WHERE latency_ms IS NOT NULL AND {}
+ORDER BY latency_ms DESC, task LIMIT ?;
+
+-- name: numbers_dearest
+SELECT task, 0 FROM tasks WHERE cost_pico IS NOT NULL AND {}
+ORDER BY cost_pico DESC, task LIMIT ?;
+
+-- name: numbers_most_tried
+SELECT task, 0 FROM tasks WHERE attempts > 0 AND {}
+ORDER BY attempts DESC, task LIMIT ?;
+
+-- name: numbers_changed
+SELECT task FROM tasks WHERE updated_seq > ? AND {} ORDER BY updated_seq, task LIMIT ?;
+
 -- name: tasks_count
 SELECT count(*) FROM tasks WHERE {};
 -- name: tasks_by_lane

@@ -124,3 +124,32 @@ def test_a_page_of_tasks_goes_on_by_key(
     found = _plan(large, sql, (0, *query.parameters(), 10))
     assert "SEARCH t USING" in found
     assert "TEMP B-TREE" not in found
+
+
+@pytest.mark.parametrize("expression", ["", "state:failed", "err:Timeout", "item:x"])
+def test_a_list_of_tasks_goes_on_by_key(
+    large: sqlite3.Connection, expression: str
+) -> None:
+    query = parse_query(expression)
+    sql = SQL["numbers"].format(query.condition())
+    found = _plan(large, sql, (0, *query.parameters(), 10))
+    assert "SEARCH t USING" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_the_newest_tasks_are_read_in_the_order_of_their_index(
+    large: sqlite3.Connection,
+) -> None:
+    found = _plan(large, SQL["numbers_newest"].format("TRUE"), (9, 9, 10))
+    assert "task_updated (updated_seq<?)" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_what_changed_is_found_without_looking_at_the_rest(
+    large: sqlite3.Connection,
+) -> None:
+    query = parse_query("item:x")
+    sql = SQL["numbers_changed"].format(query.condition())
+    found = _plan(large, sql, (0, *query.parameters(), 10))
+    assert "task_updated (updated_seq>?)" in found
+    assert "TEMP B-TREE" not in found

@@ -34,17 +34,13 @@ class Monitor(App[str]):
     CSS_PATH = "watch.tcss"
     TITLE = "siftlog"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as textual declares it
         (0, "-tiny"),
         (80, "-small"),
         (100, "-middle"),
         (120, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
-        (0, "-flat"),
-        (24, "-low"),
-        (30, "-high"),
-    ]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (24, "-low")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "detach", "Detach", id="detach"),
         Binding("ctrl+c", "detach", show=False, id="interrupt", priority=True),

@@ -48,21 +48,24 @@ def _three(value: float) -> str:
 def duration(seconds: float | None) -> str:
     """A time, in the two largest units that suit it.
 
-    >>> duration(0.41), duration(41), duration(840), duration(12_420), duration(180_000)
-    ('0.4 s', '41 s', '14 min', '3 h 27', '2 d 02 h')
+    >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
+    ('0.4 s', '41 s', '2 min 05', '14 min', '-')
+    >>> duration(12_420), duration(180_000)
+    ('3 h 27', '2 d 02 h')
     """
     if seconds is None:
         return UNKNOWN
     if seconds < TEN:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    if whole < 2 * _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min"
-    if whole < _DAY:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"
+    steps = (
+        (2 * _MINUTE, f"{whole} s"),
+        (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
+        (_HOUR, f"{whole // _MINUTE} min"),
+        (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
+    )
+    days = f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"
+    return next((text for end, text in steps if whole < end), days)
 
 
 def latency(milliseconds: float | None) -> str:

@@ -79,9 +79,11 @@ def _second(snapshot: Snapshot, room: Room) -> Content:
     if said:
         return Content.styled(one_line(said, room.width), "$state-waiting")
     held = limited_by(snapshot)
+    share = snapshot.of_best
+    rate = "" if share is None else f", {percent(share)} of best"
     parts = [
-        f"{spent(snapshot)}",
-        f"{amount(snapshot.rate)} a minute, {percent(snapshot.of_best)} of best",
+        spent(snapshot),
+        f"{amount(snapshot.rate)} a minute{rate}",
         *([f"limited by {held}"] if held else []),
         f"{snapshot.status.job} {snapshot.status.job_version}",
     ]

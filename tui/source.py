@@ -162,7 +162,7 @@ class Snapshot:
 
     @property
     def course(self) -> list[float | None]:
-        """Tasks completed in each of the last 60 whole minutes; None: before the run."""
+        """Tasks completed in each of the last 60 minutes; None: before the run."""
         now, first = (us // US_PER_MINUTE for us in (self.now_us, self.created_us))
         counted = dict.fromkeys(range(now - HOUR, now), 0)
         for row in self.facts.minutes:

@@ -1,4 +1,4 @@
-"""A part of a screen that shows a snapshot, and draws only what changed."""
+"""Parts of a screen that send to the terminal only what changed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,40 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui.glyphs import Glyphs
+from tui.only_ascii import only_ascii
 from tui.panels import Draw, Room
 from tui.source import Snapshot
 
 
-class Panel(Static):
+class Said(Static):
+    """A line or a paragraph of words, whose height the style sheet decides."""
+
+    def __init__(self, name: str, glyphs: Glyphs) -> None:
+        super().__init__(id=name, markup=False)
+        self._glyphs = glyphs
+        self._said: Content | None = None
+
+    def say(self, words: str | Content) -> None:
+        """Show *words*; nothing is sent where they are the same as before."""
+        content = Content(words) if isinstance(words, str) else words
+        if not self._glyphs.has_braille:
+            content = only_ascii(content)
+        if self._said is None or not content.is_same(self._said):
+            self._said = content
+            self.update(content, layout=False)
+
+
+class Panel(Said):
     """One drawing under a title; where it stands is the style sheet's business."""
 
     def __init__(self, draw: Draw, title: str, glyphs: Glyphs, name: str) -> None:
-        super().__init__(id=name, markup=False)
+        super().__init__(name, glyphs)
         self.border_title = title
         self._draw = draw
-        self._glyphs = glyphs
         self._snapshot: Snapshot | None = None
-        self._shown: Content | None = None
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw *snapshot*; nothing is sent where it looks as before."""
+        """Draw *snapshot*."""
         self._snapshot = snapshot
         self._fit()
 
@@ -34,10 +51,6 @@ class Panel(Static):
 
     def _fit(self) -> None:
         width, height = self.content_size
-        if self._snapshot is None or not width or not height:
-            return
-        room = Room(width=width, height=height, glyphs=self._glyphs)
-        content = self._draw(self._snapshot, room)
-        if self._shown is None or not content.is_same(self._shown):
-            self._shown = content
-            self.update(content, layout=False)
+        if self._snapshot is not None and width and height:
+            room = Room(width=width, height=height, glyphs=self._glyphs)
+            self.say(self._draw(self._snapshot, room))

@@ -301,11 +301,10 @@ def latencies(snapshot: Snapshot, room: Room) -> Content:
     if not snapshot.facts.latencies:
         return Content.styled("No answer has arrived yet.", MUTED)
     figures = [Column(head, 7) for head in ("p50", "p95", "p99")]
-    names = _names(snapshot)
+    names = short_names(each.model for each in snapshot.facts.latencies)
     space = room.width - sum(column.width + len(GAP) for column in figures)
-    name = Column(
-        "model", max(5, min(max(map(len, names.values())), space)), is_right=False
-    )
+    longest = max(map(len, names.values()))
+    name = Column("model", max(5, min(longest, space)), is_right=False)
     rows = [
         [
             names[each.model],

@@ -36,12 +36,9 @@ def test_a_line_is_said_every_half_minute_and_with_every_change(tmp_path: Path) 
     live = snapshot(tmp_path / "r1")
     paused = with_signs(live, paused_by="ops")
     teller = Teller()
-    said = [
-        now
-        for now, seen in [(0, live), (1, live), (29, live), (30, live), (31, paused)]
-        + [(32, live), (61, live), (62, live)]
-        if list(teller.lines(seen, float(now)))
-    ]
+    seen = [(0, live), (1, live), (29, live), (30, live), (31, paused), (32, live)]
+    seen += [(61, live), (62, live)]
+    said = [now for now, sight in seen if list(teller.lines(sight, float(now)))]
     assert said == [0, 30, 31, 32, 62]
 
 
@@ -58,8 +55,8 @@ def test_every_line_is_ascii_whatever_a_run_is_called(tmp_path: Path) -> None:
 def test_a_line_says_the_pace_and_the_end(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     assert line_of(live) == (
-        "2026-01-01T00:00:00Z r1 live: 37.5 % of 8 tasks; 1 failed; 1 unparsed; "
-        "1 running; 1 waiting; ETA needs 30 more, of what is planned; cost $0.8750"
+        "2026-01-01T00:00:00Z r1 live: 25.0 % of 8 tasks; 1 failed; 1 running; "
+        "1 waiting; ETA needs 30 more; cost $0.7500"
     )
     assert "ETA" not in line_of(with_signs(live, paused_by="ops"))
 

@@ -117,5 +117,5 @@ def test_a_pace_is_of_whole_minutes_since_work_began(tmp_path: Path) -> None:
     assert live.rate is None
     after = later(live, 120)
     assert after.recent_minutes == 1
-    assert after.course[-2:] == [2, 0]
+    assert after.course[-2:] == [1, 0]
     assert after.course[-3] is None

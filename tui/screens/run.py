@@ -8,14 +8,15 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from store.estimates import US_PER_S
+from store.printable import printable
 from tui import panels
 from tui.format import count, duration
 from tui.glyphs import Glyphs
 from tui.header import header
-from tui.panel import Panel
+from tui.panel import Panel, Said
 from tui.screens.looking import LookingScreen
 from tui.source import Snapshot, Source, Trouble
 from tui.words import utc
@@ -48,36 +49,39 @@ class RunScreen(LookingScreen):
     def __init__(self, source: Source, glyphs: Glyphs) -> None:
         super().__init__()
         self._source = source
-        self._glyphs = glyphs
         self._held: Snapshot | None = None  # what is shown while frozen
         self._last: Snapshot | None = None
         self._part = 0
+        self._header = Panel(header, "", glyphs, "header")
+        self._panels = {
+            name: Panel(draw, title, glyphs, name) for name, title, draw in _PARTS
+        }
+        self._tabs, self._trouble, self._age = (
+            Said(name, glyphs) for name in ("tabs", "trouble", "age")
+        )
+        self.set_class(not glyphs.has_braille, "-ascii")
 
     def compose(self) -> ComposeResult:
         """A header, the panels, the keys."""
-        made = {
-            name: Panel(draw, title, self._glyphs, name) for name, title, draw in _PARTS
-        }
-        yield Panel(header, "", self._glyphs, "header")
-        yield Static(id="tabs", markup=False)
-        yield Static(id="trouble", markup=False)
+        yield self._header
+        yield self._tabs
+        yield self._trouble
         with Container(id="body"):
-            yield made["overview"]
+            yield self._panels["overview"]
             with Container(id="left"):
-                yield from (made[name] for name in _LEFT)
+                yield from (self._panels[name] for name in _LEFT)
             with Container(id="right"):
                 yield from (
                     panel
-                    for name, panel in made.items()
+                    for name, panel in self._panels.items()
                     if name not in {"overview", *_LEFT}
                 )
-        yield Static(id="age", markup=False)
+        yield self._age
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Show the first sight at once."""
+        """The first of the parts is in front."""
         self._turn_to(0)
-        self.look()
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -90,39 +94,38 @@ class RunScreen(LookingScreen):
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """What is shown."""
-        return self._held or self._last
+        """What was seen last."""
+        return self._last
 
     def look(self) -> None:
         """Look, and show what has changed."""
         sight = self._source.look()
-        is_trouble = isinstance(sight, Trouble)
-        self.set_class(is_trouble, "-trouble")
+        self.set_class(isinstance(sight, Trouble), "-trouble")
         if isinstance(sight, Trouble):
-            words = f"{sight.sentence}.\n\nLeave with q, or go to all runs with escape."
-            self.query_one("#trouble", Static).update(words)
+            self._trouble.say(
+                f"{printable(sight.sentence)}.\n\n"
+                "Leave with q, or go to all runs with escape."
+            )
             return
         self._last = sight
         with self.app.batch_update():
-            for panel in self.query(Panel):
+            for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
             self._tell_age(sight)
 
     def _tell_age(self, sight: Snapshot) -> None:
         """How old what is shown is, and that nothing can be changed from here."""
-        age = self.query_one("#age", Static)
         held = self._held
+        self.set_class(held is not None, "-frozen")
         if held is None:
             seen = f"event {count(sight.status.last_seq)}"
-            words = f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC"
-        else:
-            seconds = (sight.now_us - held.now_us) / US_PER_S
-            missed = sight.status.last_seq - held.status.last_seq
-            words = (
-                f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
-            )
-        self.set_class(held is not None, "-frozen")
-        age.update(words, layout=False)
+            self._age.say(f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC")
+            return
+        seconds = (sight.now_us - held.now_us) / US_PER_S
+        missed = sight.status.last_seq - held.status.last_seq
+        self._age.say(
+            f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
+        )
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
@@ -140,10 +143,12 @@ class RunScreen(LookingScreen):
 
     def _turn_to(self, part: int) -> None:
         self._part = part
-        names = [name for name, *_ in _PARTS]
-        for panel in self.query(Panel):
-            panel.set_class(panel.id == names[part], "-current")
-        tabs = "  ".join(
-            f"[{name}]" if at == part else f" {name} " for at, name in enumerate(names)
+        names = list(self._panels)
+        for name, panel in self._panels.items():
+            panel.set_class(name == names[part], "-current")
+        self._tabs.say(
+            "".join(
+                f"[{name}]" if at == part else f" {name} "
+                for at, name in enumerate(names)
+            )
         )
-        self.query_one("#tabs", Static).update(tabs)

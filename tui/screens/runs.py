@@ -8,13 +8,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import Footer, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
 from tui.clip import one_line
 from tui.glyphs import Glyphs
 from tui.listing import Listed, Listing
+from tui.only_ascii import only_ascii
+from tui.panel import Said
 from tui.run_rows import Rows, about, summary
 from tui.screens.looking import LookingScreen
 
@@ -45,19 +47,19 @@ class RunsScreen(LookingScreen):
         self._glyphs = glyphs
         self._listed: list[Listed] = []
         self._shown: list[Content] = []
+        self._options = OptionList(id="runs", markup=False)
+        self._heading, self._columns, self._empty, self._about = (
+            Said(name, glyphs) for name in ("heading", "columns", "empty", "about")
+        )
 
     def compose(self) -> ComposeResult:
         """A heading, the list, what is to be said of one, the keys."""
-        yield Static(id="heading", markup=False)
-        yield Static(id="columns", markup=False)
-        yield OptionList(id="runs", markup=False)
-        yield Static(id="empty", markup=False)
-        yield Static(id="about", markup=False)
+        yield self._heading
+        yield self._columns
+        yield self._options
+        yield self._empty
+        yield self._about
         yield Footer(show_command_palette=False)
-
-    def on_mount(self) -> None:
-        """Show the first sight at once."""
-        self.look()
 
     def on_resize(self) -> None:
         """Lines are as long as the screen is wide."""
@@ -80,7 +82,7 @@ class RunsScreen(LookingScreen):
 
         The cursor stays on its run.
         """
-        options = self.query_one(OptionList)
+        options = self._options
         at = options.highlighted
         current = None if at is None else self._listed[at].folder.run_id
         new = {each.folder.run_id: each for each in listed}
@@ -97,30 +99,30 @@ class RunsScreen(LookingScreen):
 
     def _draw(self) -> None:
         """The lines that look otherwise than before."""
-        options = self.query_one(OptionList)
+        options = self._options
         rows = Rows.of(self._listed, self.size.width - _PADDING, self._glyphs)
         lines = [
             rows.row(listed, is_current=at == options.highlighted)
             for at, listed in enumerate(self._listed)
         ]
+        if not self._glyphs.has_braille:
+            lines = [only_ascii(line) for line in lines]
         for number, line in enumerate(lines):
             if not self._shown or not line.is_same(self._shown[number]):
                 options.replace_option_prompt_at_index(number, line)
         self._shown = lines
-        self.query_one("#columns", Static).update(rows.heads(), layout=False)
+        self._columns.say(rows.heads())
         current = options.highlighted
         words = "" if current is None else about(self._listed[current])
-        words = one_line(words, self.size.width - _PADDING)
-        self.query_one("#about", Static).update(words, layout=False)
+        self._about.say(one_line(words, self.size.width - _PADDING))
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
         words = f"RUNS  {summary(self._listed)}  in {where} · read-only"
-        words = one_line(words, self.size.width - _PADDING)
-        self.query_one("#heading", Static).update(words, layout=False)
+        self._heading.say(one_line(words, self.size.width - _PADDING))
         self.set_class(not self._listed, "-empty")
         if not self._listed:
-            self.query_one("#empty", Static).update(
+            self._empty.say(
                 f"There is no run in {where} yet. Start one with 'siftlog run JOB'; it "
                 "appears here by itself. Leave with q."
             )
@@ -135,11 +137,11 @@ class RunsScreen(LookingScreen):
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
-        self.query_one(OptionList).action_select()
+        self._options.action_select()
 
     def action_move(self, where: str) -> None:
         """Move the cursor."""
-        options = self.query_one(OptionList)
+        options = self._options
         moves = {
             "down": options.action_cursor_down,
             "up": options.action_cursor_up,

@@ -44,7 +44,30 @@ class Seat:
     app: Monitor
     source: FakeSource
 
-    def watched(
+    def shown(self) -> str:
+        """The cells of the screen, as lines of text."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in strip) for strip in strips)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait for what they do."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def look(self, sight: Sight | None = None) -> None:
+        """Let the screen in front look, at something else if it is named."""
+        if sight is not None:
+            self.source.sights = [sight]
+        screen = self.app.screen
+        assert isinstance(screen, LookingScreen)
+        screen.look()
+        await self.pilot.pause()
+
+
+Act = Callable[[Seat], Awaitable[None]]
+
+
+def watched(
     sight: Sight,
     act: Act | None = None,
     size: tuple[int, int] = (120, 40),

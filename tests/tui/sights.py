@@ -12,7 +12,7 @@ from store.events import Entry, Event, LimitObserved
 from store.runs import RunFolder
 from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, written
-from tests.store.samples import failed, plan_first, started
+from tests.store.samples import failed, plan, started, task
 from tui.listing import Listed
 from tui.source import RunSource, Sight, Snapshot
 
@@ -20,7 +20,8 @@ HOSTILE = (
     "[/INST] [@click=app.quit]x[/] \x1b]0;owned\x07\x1b[2J \u202eabc\u200b\n\r漢字 🧪"
 )
 LIVELY: tuple[Sequence[Entry | Event], ...] = (
-    *COURSE[:-2],
+    *COURSE[:7],
+    [plan([task(number) for number in range(6, 10)], first=6)],
     [LimitObserved(model="m-large", concurrency=8, in_flight=0, rpm=60, tpm=5000)],
     [started(6), failed(6, message=HOSTILE)],
 )
@@ -31,12 +32,7 @@ def snapshot(folder: Path, **signs: Any) -> Snapshot:
     folder.mkdir(exist_ok=True)
     run = RunFolder(folder)
     if not run.log.exists():
-        more = plan_first(4)
-        course = [
-            *COURSE[:7],
-            [Entry(event=replace(more.event, first=6), payload=more.payload)],
-        ]
-        written(run.log, *course, *LIVELY[-2:])
+        written(run.log, *LIVELY)
     with RunSource(run, FakeClock()) as source:
         seen = source.look()
     assert isinstance(seen, Snapshot)

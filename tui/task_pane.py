@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -149,7 +149,7 @@ class TaskPane(Vertical):
     def _retell(self) -> None:
         self._work(self._show_text, "text")
 
-    def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
+    def _work(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
         # no coroutine: a worker that is replaced before it starts would never await it
         _: Worker[None] = self.run_worker(
             work, group=group, exclusive=True, exit_on_error=False

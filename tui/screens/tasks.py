@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -43,7 +43,7 @@ AGE_S = 5.0
 PANE_COLUMNS = 140
 """From this width on a task opens beside the table."""
 
-Work: TypeAlias = Callable[[], Awaitable[None]]
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class TasksScreen(Screen[None]):

@@ -8,6 +8,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.clip import one_line
+from tui.glyphs import Glyphs
 
 
 class Line(Widget):
@@ -19,13 +20,15 @@ class Line(Widget):
 
     def __init__(
         self,
+        glyphs: Glyphs,
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
-        fill: str = " ",
+        is_rule: bool = False,
     ) -> None:
         super().__init__(id=id)
         self._left = self._right = ""
-        self._fill = fill
+        self._plain = glyphs.plain
+        self._fill = glyphs.rule if is_rule else " "
 
     @property
     def said(self) -> tuple[str, str]:
@@ -42,6 +45,7 @@ class Line(Widget):
         """The line; there is no other."""
         width = self.size.width
         text = laid_out(self._left, self._right, width, self._fill) if not y else ""
+        text = text.translate(self._plain)
         return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
             width, self.rich_style
         )
@@ -50,11 +54,9 @@ class Line(Widget):
 def laid_out(left: str, right: str, width: int, fill: str = " ") -> str:
     """Both texts on one harmless line of *width* cells, a cell free at either end."""
     right = one_line(right, width - 2)
-    room = width - 2 - (cell_len(right) + 2 if right else 0)
-    left = one_line(left, room)
-    if left and fill != " ":
-        left += " "
-    between = max(0, width - 2 - cell_len(left) - cell_len(right))
-    if right and fill != " ":
-        right, between = f" {right}", max(0, between - 1)
-    return f" {left}{fill * between}{right} "
+    left = one_line(left, width - 2 - (cell_len(right) + 2 if right else 0))
+    gap = max(0, width - 2 - cell_len(left) - cell_len(right))
+    # a rule keeps a cell's distance from what it leads to
+    ends = [" " if text else "" for text in (left, right)]
+    rule = fill * (gap - len("".join(ends)))
+    return f" {left}{rule.join(ends) if rule else ' ' * gap}{right} "

@@ -276,6 +276,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         position = y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
             text = "" if position else clip(self._emptiness, max(0, width - _MARGIN))
+            text = text.translate(self._glyphs.plain)
             line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
             return line.adjust_cell_length(width, self.rich_style)
         row = self._pages.row(position)
@@ -318,5 +319,6 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
                 segments.append(gap)
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
+            text = text.translate(self._glyphs.plain)
             segments.append(Segment(text, self._style(tone) if tone else plain))
         return segments

@@ -108,11 +108,11 @@ def attempt_columns() -> tuple[Column[AttemptRow], ...]:
         Column(title="try", width=3, text=lambda row: count(row.attempt)),
         Column(title="started", width=8, text=_started),
         Column(title="took", width=8, text=_took, is_right=True),
-        Column(title="in / out", width=15, text=_tokens, is_right=True, drops=2),
-        Column(title="finish", width=8, text=_finish, drops=3),
+        Column(title="in / out", width=15, text=_tokens, is_right=True, drops=3),
+        Column(title="finish", width=8, text=_finish, drops=4),
         Column(title="outcome", width=14, text=_outcome, tone=_outcome_tone),
-        Column(title="cost", width=9, text=_cost, is_right=True, drops=1),
-        Column(title="why next", width=10, text=_why, grows=True, drops=4),
+        Column(title="cost", width=9, text=_cost, is_right=True, drops=2),
+        Column(title="why next", width=10, text=_why, grows=True, drops=1),
     )
 
 

@@ -66,10 +66,10 @@ class TaskPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Two lines about the task, its attempts, the tabs and the text."""
-        yield Line(id="task-head")
-        yield Line(id="task-key")
+        yield Line(self._glyphs, id="task-head")
+        yield Line(self._glyphs, id="task-key")
         yield Table(attempt_columns(), self._glyphs, id="attempts")
-        yield Line(id="task-tabs")
+        yield Line(self._glyphs, id="task-tabs")
         yield TextView(id="task-text")
 
     def on_mount(self) -> None:

@@ -12,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from store.printable import printable
+from tui.pages import Move, Place
 
 
 def wrapped(text: str, cells: int) -> list[str]:
@@ -37,12 +38,14 @@ class TextView(ScrollView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "scroll_down", "Down", show=False),
-        Binding("k", "scroll_up", "Up", show=False),
-        Binding("g", "scroll_home", "Top", show=False),
-        Binding("G", "scroll_end", "End", show=False),
-        Binding("ctrl+d", "page_down", "Page down", show=False),
-        Binding("ctrl+u", "page_up", "Page up", show=False),
+        Binding("j,down", "move('DOWN')", "Down", show=False),
+        Binding("k,up", "move('UP')", "Up", show=False),
+        Binding("g,home", "move('FIRST')", "Top", show=False),
+        Binding("G,end", "move('LAST')", "End", show=False),
+        Binding("ctrl+d", "move('HALF_DOWN')", "Half a page down", show=False),
+        Binding("ctrl+u", "move('HALF_UP')", "Half a page up", show=False),
+        Binding("pagedown", "move('PAGE_DOWN')", "Page down", show=False),
+        Binding("pageup", "move('PAGE_UP')", "Page up", show=False),
     ]
 
     def __init__(
@@ -65,7 +68,13 @@ class TextView(ScrollView, can_focus=True):
             return
         self._text = text
         self._wrap()
-        self.scroll_to(y=0, animate=False, immediate=True)
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def action_move(self, move: str) -> None:
+        """Scroll, at once: nothing here glides."""
+        tops = max(1, len(self._lines) - self.size.height + 1)
+        top = Place(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
+        self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:
         """Break the lines anew."""

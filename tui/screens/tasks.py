@@ -105,7 +105,7 @@ class TasksScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
-        yield Line(id="head")
+        yield Line(self._glyphs, id="head")
         yield Input(
             self._first,
             id="filter",
@@ -118,7 +118,7 @@ class TasksScreen(Screen[None]):
             columns = task_columns(self._glyphs, self._clock)
             yield Table(columns, self._glyphs, id="tasks")
             yield TaskPane(self._source, self._glyphs)
-        yield Line(id="foot", fill=self._glyphs.rule)
+        yield Line(self._glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:

@@ -102,10 +102,10 @@ def _term(match: re.Match[str]) -> Term:
         raise QueryError("a value is missing here", match.end())
     if key is None:
         return _negate(_text(value), match)
-    read = _KEYS.get(key.lower())
+    read = KEYS.get(key.lower())
     if read is None:
         raise QueryError(
-            f"there is no key {key!r}: use {', '.join(_KEYS)}, or put the text in "
+            f"there is no key {key!r}: use {', '.join(KEYS)}, or put the text in "
             "double quotes",
             match.start("minus"),
         )
@@ -193,7 +193,7 @@ def _attempts(operator: str, value: str, at: int) -> Term:
     return Term(condition=_ATTEMPTS[operator], parameters=(int(value),))
 
 
-_KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
+KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
     "state": _state,
     "stage": _name("stage"),
     "model": _name("model"),
@@ -205,3 +205,4 @@ _KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
     "cost": _cost,
     "attempts": _attempts,
 }
+"""Every key of the language, with what reads its values."""

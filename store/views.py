@@ -7,6 +7,7 @@ writer up. Pages go by key: the next one starts after the last row of this one.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
-from store.listing import Order, Step, changed_tasks, list_tasks
+from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
 from store.query import Query
@@ -64,8 +65,10 @@ from store.traffic import (
     oldest_in_flight,
     one_moment,
 )
+from store.verdicts import StoredVerdict, read_verdicts
 
 __all__ = [
+    "NEW",
     "AttemptCounts",
     "AttemptRow",
     "ErrorCount",
@@ -84,6 +87,7 @@ __all__ = [
     "Spending",
     "Status",
     "Step",
+    "StoredVerdict",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -93,6 +97,7 @@ __all__ = [
     "count_tasks",
     "data_version",
     "error_counts",
+    "event_times",
     "events",
     "families",
     "last_seq",
@@ -106,6 +111,7 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "read_verdicts",
     "reply",
     "run_started",
     "scorings",
@@ -183,6 +189,12 @@ def events(
 ) -> list[Recorded]:
     """Events with seq above *after*, ascending; of some kinds only, if named."""
     return recorded(conn, after, limit, kinds)
+
+
+def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]:
+    """When events were recorded, in microseconds since 1970 UTC, by seq."""
+    named = json.dumps(list(seqs))
+    return dict(conn.execute(SQL["event_times"], (named,)).fetchall())
 
 
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:

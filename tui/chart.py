@@ -42,6 +42,8 @@ def bar(fraction: float, width: int, glyphs: Glyphs, mark: float | None = None) 
 
     What is not nothing shows, and only what is whole looks so.
     """
+    if width < 1:
+        return ""
     steps = len(glyphs.eighths) + 1
     filled = round(min(1.0, max(0.0, fraction)) * width * steps)
     if fraction > 0:
@@ -53,7 +55,7 @@ def bar(fraction: float, width: int, glyphs: Glyphs, mark: float | None = None) 
     if part and whole < width:
         cells.append(glyphs.eighths[part - 1])
     cells += [glyphs.blank] * (width - len(cells))
-    if mark is not None and width:
+    if mark is not None:
         cells[min(width - 1, max(0, int(mark * width)))] = glyphs.mark
     return "".join(cells)
 

@@ -44,13 +44,14 @@ def _cut(safe: str, cells: int) -> str:
     return safe
 
 
-@lru_cache(maxsize=4096)
 def clip(text: str, cells: int, *, is_right: bool = False) -> str:
-    """*text* as one harmless line of exactly *cells* cells.
+    """*text* as one harmless line of exactly *cells* cells."""
+    return _clipped(text[: _DENSITY * (cells + 1) + 1], cells, is_right=is_right)
 
-    Cached, because a table draws the same cells again and again; whoever has long texts
-    cuts them first.
-    """
+
+# a table draws the same cells again and again; short ones, so that little is kept
+@lru_cache(maxsize=8192)
+def _clipped(text: str, cells: int, *, is_right: bool) -> str:
     line = one_line(text, cells)
     blank = " " * (cells - cell_len(line))
     return blank + line if is_right else line + blank

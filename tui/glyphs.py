@@ -28,6 +28,7 @@ class Glyphs:
     blank: str
     mark: str  #: a place on a bar, such as a projection
     has_braille: bool
+    plain: Mapping[int, int]  #: for `str.translate`: what stands for our own signs
 
 
 UNICODE = Glyphs(
@@ -50,6 +51,7 @@ UNICODE = Glyphs(
     blank="░",
     mark="│",
     has_braille=True,
+    plain={},
 )
 
 ASCII = Glyphs(
@@ -72,6 +74,7 @@ ASCII = Glyphs(
     blank="-",
     mark="|",
     has_braille=False,
+    plain=str.maketrans("·…≥–−", "|~>--"),
 )
 
 #: Terminals that have no signs beyond ASCII, or too few.

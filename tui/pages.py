@@ -45,6 +45,7 @@ class Pages(Generic[RowT]):
 
     def __init__(self, *, size: int = PAGE, kept: int = KEPT) -> None:
         self.numbers: Sequence[int] = ()
+        self._own: array[int] | None = None  #: the numbers, once they have grown
         self._size = size
         self._kept = kept
         self._held: OrderedDict[int, list[RowT | None]] = OrderedDict()
@@ -58,6 +59,7 @@ class Pages(Generic[RowT]):
     def relist(self, numbers: Sequence[int]) -> None:
         """Show another list; what was held belongs to the old one."""
         self.numbers = numbers
+        self._own = None
         self._held.clear()
         self._stale.clear()
         self._listing += 1
@@ -73,9 +75,9 @@ class Pages(Generic[RowT]):
             self._asked = None
         if last in self._held:
             self._stale.add(last)
-        longer = array("q", self.numbers)
-        longer.extend(numbers)
-        self.numbers = longer
+        if self._own is None:
+            self.numbers = self._own = array("q", self.numbers)
+        self._own.extend(numbers)
 
     def row(self, position: int) -> RowT | None:
         """The row at a position; None while it has not been read."""

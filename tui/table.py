@@ -9,7 +9,7 @@ through `clip`, and none is ever read as markup.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from rich.segment import Segment
 from rich.style import Style
@@ -32,6 +32,19 @@ _MARGIN = 3
 
 #: Colours that a column may give its texts; each has a class in the style sheet.
 TONES = ("done", "running", "waiting", "failed", "queued", "dim")
+
+
+class TableMessage(Message):
+    """Something that a table says."""
+
+    def __init__(self, table: Table[Any]) -> None:
+        super().__init__()
+        self.table = table
+
+    @property
+    def control(self) -> Table[Any]:
+        """The table, for handlers that name one."""
+        return self.table
 
 
 class Table(ScrollView, Generic[RowT], can_focus=True):
@@ -68,38 +81,33 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         Binding("ctrl+u", "move('HALF_UP')", "Half a page up", show=False),
         Binding("pagedown", "move('PAGE_DOWN')", "Page down", show=False),
         Binding("pageup", "move('PAGE_UP')", "Page up", show=False),
-        Binding("enter,l,right", "choose", "Open", id="table.open"),
+        Binding(
+            "enter,l,right", "choose", "Open", key_display="enter", id="table.open"
+        ),
     ]
 
-    class Wanted(Message):
+    class Wanted(TableMessage):
         """A page to be read; to be answered with `put` or `give_up`."""
 
-        def __init__(self, table: Table[RowT], ask: Ask) -> None:
-            super().__init__()
-            self.table = table
+        def __init__(self, table: Table[Any], ask: Ask) -> None:
+            super().__init__(table)
             self.ask = ask
 
-    class Moved(Message):
+    class Moved(TableMessage):
         """The cursor stands on another row, or on another version of it."""
 
-        def __init__(self, table: Table[RowT]) -> None:
-            super().__init__()
-            self.table = table
-
-    class Chosen(Message):
+    class Chosen(TableMessage):
         """The row under the cursor is to be opened."""
 
-        def __init__(self, table: Table[RowT], number: int) -> None:
-            super().__init__()
-            self.table = table
+        def __init__(self, table: Table[Any], number: int) -> None:
+            super().__init__(table)
             self.number = number
 
-    class HeadClicked(Message):
+    class HeadClicked(TableMessage):
         """The title of a column was clicked."""
 
-        def __init__(self, table: Table[RowT], title: str) -> None:
-            super().__init__()
-            self.table = table
+        def __init__(self, table: Table[Any], title: str) -> None:
+            super().__init__(table)
             self.title = title
 
     def __init__(
@@ -116,6 +124,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         self._pages: Pages[RowT] = Pages()
         self._cursor = 0
         self._is_upward = False
+        self._emptiness = ""
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -144,6 +153,15 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         self._resized()
         self._go(place)
 
+    def show(self, rows: Mapping[int, RowT]) -> None:
+        """Show rows that are all at hand, as `relist` does."""
+        place = self._place.relisted(self.numbers, tuple(rows), self._room)
+        self._pages.relist(tuple(rows))
+        while ask := self._pages.wanted(0, len(rows)):
+            self._pages.put(ask, rows)
+        self._resized()
+        self._go(place)
+
     def extend(self, numbers: Sequence[int]) -> None:
         """Show more of the same list; nothing that is in view moves."""
         self._pages.extend(numbers)
@@ -166,12 +184,11 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         """There will be no answer to a `Wanted`; the next move asks again."""
         self._pages.give_up(ask)
 
-    def show(self, rows: Mapping[int, RowT]) -> None:
-        """Show rows that are all at hand."""
-        self.relist(tuple(rows))
-        while ask := self._pages.wanted(0, len(rows)):
-            self._pages.put(ask, rows)
-        self.refresh()
+    def explain(self, emptiness: str) -> None:
+        """What to say while there are no rows: why, and what to do about it."""
+        if emptiness != self._emptiness:
+            self._emptiness = emptiness
+            self.refresh()
 
     @property
     def _room(self) -> int:
@@ -258,7 +275,10 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
             return self._head(width)
         position = y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
-            return Strip.blank(width, self.rich_style)
+            text = "" if position else clip(self._emptiness, max(0, width - _MARGIN))
+            text = text.translate(self._glyphs.plain)
+            line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
+            return line.adjust_cell_length(width, self.rich_style)
         row = self._pages.row(position)
         is_cursor = position == self._cursor
         segments = [self._sign(is_cursor=is_cursor)]
@@ -299,5 +319,6 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
                 segments.append(gap)
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
+            text = text.translate(self._glyphs.plain)
             segments.append(Segment(text, self._style(tone) if tone else plain))
         return segments

@@ -228,6 +228,9 @@ FROM event AS e JOIN kind AS k ON k.id = e.kind
 WHERE e.seq > ? AND e.kind IN (
   SELECT id FROM kind WHERE name IN (SELECT value FROM json_each(?)))
 ORDER BY e.seq LIMIT ?;
+-- name: event_times
+SELECT seq, ts_us FROM event WHERE seq IN (SELECT value FROM json_each(?));
+
 -- name: payload
 SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq = ?;

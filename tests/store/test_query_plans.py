@@ -49,6 +49,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "reply": (1,),
     "started": (1,),
     "events": (0, 10),
+    "event_times": ("[1, 2]",),
     "payload": (1,),
     "last_seq": (),
     "part": (b"",),

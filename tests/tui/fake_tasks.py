@@ -1,0 +1,212 @@
+"""A run's tasks out of thin air, and an app that shows nothing but them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from textual.app import App
+from textual.screen import Screen
+
+from store.errors import StoreError
+from store.events import AttemptAnswered, AttemptFailed
+from store.query import Query
+from store.task import TaskRow, TaskState
+from store.views import AttemptRow, Order, Step, StoredVerdict
+from tui.palette import DARK, PALETTES, state_variables
+from tui.task_source import Happening, Names, TaskDetail, TaskLine
+
+STATES = (
+    TaskState.COMPLETED,
+    TaskState.COMPLETED,
+    TaskState.FAILED,
+    TaskState.RUNNING,
+    TaskState.WAITING,
+    TaskState.COMPLETED,
+    TaskState.QUEUED,
+    TaskState.SKIPPED,
+)
+NOW_US = 1_767_225_600_000_000
+
+
+def row(number: int, **changed: object) -> TaskRow:
+    """A task as its number has it."""
+    state = STATES[number % len(STATES)]
+    fields: dict[str, object] = {
+        "task": number,
+        "stage": ("extract", "judge", "score")[number % 3],
+        "key": f"PMC{7_000_000 + number}/claim:{number % 7}",
+        "model": ("openai/m-large", "openai/m-small")[number % 2],
+        "replicate": 1,
+        "root": number,
+        "state": state,
+        "attempts": number % 4 if state.is_open else 1 + number % 4,
+        "abandoned": 0,
+        "tries": 1,
+        "reply_seq": None,
+        "not_before_us": 1,
+        "error": "RateLimited" if state is TaskState.FAILED else None,
+        "reason": "truncated" if number % 16 == 0 else None,
+        "latency_ms": 100.0 * (number % 90) if number % 8 < 3 else None,
+        "cost_usd": 0.0001 * (number % 70) if number % 8 < 3 else None,
+        "context": None,
+        "group": None,
+        "updated_seq": number,
+    }
+    return TaskRow(**(fields | changed))  # type: ignore[arg-type]
+
+
+class FakeTasks:
+    """A source of *count* tasks; `changes` replaces some of their facts."""
+
+    def __init__(self, count: int = 1_000_000, *, is_slow: bool = False) -> None:
+        self.count = count
+        self.seq = count
+        self.changes: dict[int, dict[str, object]] = {}
+        self.texts: dict[int, str] = {}
+        self.trouble: StoreError | None = None
+        self.asked: list[tuple[int, ...]] = []
+        self.listed: list[tuple[Query, Order]] = []
+        self.is_closed = False
+        self.is_slow = is_slow
+
+    @property
+    def run_id(self) -> str:
+        return "1120-a"
+
+    def _fits(self, query: Query, number: int) -> bool:
+        """Of the language this knows `state:` and texts alone."""
+        found = self.line(number).row
+        for term in query.terms:
+            if term.condition == "state":
+                holds = found.state == term.parameters[0]
+            else:
+                holds = str(term.parameters[0]).strip("%") in found.key
+            if holds == term.is_negated:
+                return False
+        return True
+
+    async def list_tasks(
+        self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
+    ) -> Step:
+        if self.trouble is not None:
+            raise self.trouble
+        self.listed.append((query, order))
+        if not query.terms and order is Order.NUMBER:
+            return Step(numbers=range(1, self.count + 1), after=None, seq=self.seq)
+        begin = 1 if after is None else after[1] + 1
+        numbers = array("q")
+        for number in range(begin, self.count + 1):
+            if self._fits(query, number):
+                numbers.append(number)
+                if len(numbers) == limit:
+                    return Step(numbers=numbers, after=(0, number), seq=self.seq)
+        if order is Order.NEWEST:
+            numbers = array("q", reversed(numbers))
+        return Step(numbers=numbers, after=None, seq=self.seq)
+
+    def line(self, number: int) -> TaskLine:
+        changed = self.changes.get(number, {})
+        return TaskLine(
+            row=row(number, **changed), updated_us=NOW_US - 1_000_000 * number
+        )
+
+    async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
+        if self.trouble is not None:
+            raise self.trouble
+        self.asked.append(tuple(numbers))
+        return {} if self.is_slow else {n: self.line(n) for n in numbers}
+
+    async def changed(self, query: Query, since: int) -> Sequence[int]:
+        numbers = range(since + 1, self.count + 1)
+        found = {n for n in (*numbers, *self.changes) if self._fits(query, n)}
+        return sorted(found)
+
+    async def last_seq(self) -> int:
+        return self.seq
+
+    async def names(self) -> Names:
+        return Names(
+            total=self.count,
+            stages=("extract", "judge", "score"),
+            models=("openai/m-large", "openai/m-small"),
+            errors=("RateLimited",),
+            parse_failures=("truncated",),
+        )
+
+    async def detail(self, task: int) -> TaskDetail | None:
+        if not 0 < task <= self.count:
+            return None
+        failed = AttemptFailed(
+            task=task,
+            attempt=1,
+            error="RateLimited",
+            latency_ms=320.0,
+            message="429 Too Many Requests",
+            status=429,
+            retry_in_s=24.0,
+        )
+        answered = AttemptAnswered(
+            task=task,
+            attempt=2,
+            form="chat",
+            status=200,
+            latency_ms=6_200.0,
+            finish_reason="stop",
+            tokens_in=2_340,
+            tokens_out=1_024,
+            cost_usd=0.0069,
+        )
+        first = AttemptRow(
+            attempt=1,
+            started_us=NOW_US,
+            ended_us=NOW_US + 320_000,
+            started_seq=11,
+            ended_seq=12,
+            outcome=failed,
+        )
+        second = replace(
+            first, attempt=2, started_seq=13, ended_seq=14, outcome=answered
+        )
+        return TaskDetail(
+            line=self.line(task),
+            attempts=(first, second),
+            happenings=(
+                Happening(seq=11, at_us=NOW_US, kind="attempt_started", facts="a 1"),
+            ),
+            scoring=1,
+            verdicts=(
+                StoredVerdict(
+                    task=task,
+                    value="(c)",
+                    expected="(b)",
+                    correct=False,
+                    rule="last letter",
+                ),
+            ),
+        )
+
+    async def text(self, seq: int, *, is_request: bool) -> str:
+        what = "prompt" if is_request else "reply"
+        return self.texts.get(seq, f"The {what} of event {seq}.")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class TasksApp(App[None]):
+    """An app around one screen, with the themes of the monitor."""
+
+    def __init__(self, screen: Screen[None], theme: str = DARK.name) -> None:
+        super().__init__()
+        for palette in PALETTES:
+            self.register_theme(palette.theme())
+        self.theme = theme
+        self._first = screen
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(state_variables(self.current_theme))
+
+    def on_mount(self) -> None:
+        self.push_screen(self._first)

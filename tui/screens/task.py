@@ -1,0 +1,57 @@
+"""One task on a screen of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from tui.glyphs import Glyphs
+from tui.table import Table
+from tui.task_columns import task_name
+from tui.task_pane import TaskPane
+from tui.task_source import TaskSource
+
+
+class TaskScreen(Screen[None]):
+    """Everything about one task; the source belongs to whoever opened it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy", "Copy id", id="task.copy"),
+        Binding("escape,h,left", "back", "Back", id="task.back"),
+    ]
+
+    def __init__(self, source: TaskSource, glyphs: Glyphs, task: int) -> None:
+        super().__init__()
+        self._pane = TaskPane(source, glyphs)
+        self._number = task
+
+    def compose(self) -> ComposeResult:
+        """The task and its keys."""
+        yield self._pane
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Read it."""
+        self.query_one(Table).focus()
+        self.look()
+
+    def look(self) -> None:
+        """Read it again; called by the application's timer."""
+        self._pane.show(self._number)
+
+    def action_copy(self) -> None:
+        """Copy the task's name."""
+        self.app.copy_to_clipboard(task_name(self._number))
+        self.notify(f"{task_name(self._number)} copied", timeout=2, markup=False)
+
+    def action_back(self) -> None:
+        """To the attempts, then to where one came from."""
+        table = self.query_one(Table)
+        if self.focused is table:
+            self.dismiss()
+        else:
+            table.focus()

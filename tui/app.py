@@ -6,26 +6,51 @@ It reads and never writes; there is one timer, and it belongs to the application
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.timer import Timer
 
+from store.clock import Clock
 from store.runs import RunFolder
 from tui.glyphs import Glyphs
-from tui.listing import Listing
+from tui.listing import FolderListing, Listing
 from tui.palette import PALETTES, state_variables
 from tui.screens.help import HelpScreen
-from tui.screens.looking import LookingScreen
+from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.source import Source
+from tui.screens.tasks import TasksScreen
+from tui.source import RunSource, Source
+from tui.task_source import LogTasks, TaskSource
 
 RATES = (0.5, 1.0, 2.0, 4.0)
 """Looks a second."""
 
-Opener = Callable[[RunFolder], Source]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where the screens read: logs, or what a test has made."""
+
+    listing: Listing
+    run: Callable[[RunFolder], Source]
+    tasks: Callable[[RunFolder], TaskSource]
+    clock: Clock
+
+    @classmethod
+    def of(cls, runs_dir: Path, clock: Clock) -> Sources:
+        """The logs of a folder's runs."""
+        return cls(
+            listing=FolderListing(runs_dir, clock),
+            run=partial(RunSource, clock=clock),
+            tasks=LogTasks,
+            clock=clock,
+        )
 
 
 class Monitor(App[str]):
@@ -47,6 +72,7 @@ class Monitor(App[str]):
         Binding("colon", "command_palette", "Commands", id="commands"),
         Binding("question_mark", "help", "Help", id="help"),
         Binding("1", "runs", "Runs", show=False, id="runs"),
+        Binding("2", "run", "Run", show=False, id="run"),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend"),
@@ -54,8 +80,7 @@ class Monitor(App[str]):
 
     def __init__(
         self,
-        listing: Listing,
-        open_source: Opener,
+        sources: Sources,
         *,
         glyphs: Glyphs,
         run: RunFolder | None = None,
@@ -65,8 +90,7 @@ class Monitor(App[str]):
         """A monitor that has not begun.
 
         Args:
-            listing: the runs.
-            open_source: makes the source of one of them.
+            sources: where its screens read.
             glyphs: the signs that the terminal can show.
             run: the run to begin with; None: the list.
             theme: the colours to begin with.
@@ -76,10 +100,9 @@ class Monitor(App[str]):
         for palette in PALETTES:
             self.register_theme(palette.theme())
         self.theme = theme
-        self._listing = listing
-        self._open_source = open_source
+        self._sources = sources
         self._glyphs = glyphs
-        self._first = run
+        self._folder = run
         self._rate = RATES.index(rate)
         self._timer: Timer | None = None
 
@@ -89,9 +112,9 @@ class Monitor(App[str]):
 
     def on_mount(self) -> None:
         """The list of runs, and before it the run that was named."""
-        self.push_screen(RunsScreen(self._listing, self._glyphs))
-        if self._first is not None:
-            self._show(self._first)
+        self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
+        if self._folder is not None:
+            self._show(self._folder)
         self._pace()
 
     def _pace(self) -> None:
@@ -102,21 +125,37 @@ class Monitor(App[str]):
     def _look(self) -> None:
         """The uppermost screen that shows a run looks again."""
         for screen in reversed(self.screen_stack):
-            if isinstance(screen, LookingScreen):
+            if isinstance(screen, Looking):
                 screen.look()
                 return
 
     def _show(self, folder: RunFolder) -> None:
-        self.push_screen(RunScreen(self._open_source(folder), self._glyphs))
+        self._folder = folder
+        self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
         """Show the run that was chosen."""
         self._show(message.folder)
 
+    def on_run_screen_tasks_wanted(self) -> None:
+        """List the tasks of the run that is shown."""
+        if self._folder is not None:
+            source = self._sources.tasks(self._folder)
+            self.push_screen(TasksScreen(source, self._glyphs, self._sources.clock))
+
     def action_runs(self) -> None:
         """Back to the list of runs."""
-        while isinstance(self.screen, RunScreen):
-            self.pop_screen()
+        self._back_to(RunsScreen)
+
+    def action_run(self) -> None:
+        """Back to the run."""
+        self._back_to(RunScreen)
+
+    def _back_to(self, kind: type[Screen[None]]) -> None:
+        """Leave what stands before a screen of that kind, where there is one."""
+        if any(isinstance(screen, kind) for screen in self.screen_stack):
+            while not isinstance(self.screen, kind):
+                self.pop_screen()
 
     def action_help(self) -> None:
         """The keys of the screen in front."""
@@ -131,7 +170,8 @@ class Monitor(App[str]):
 
     def action_detach(self) -> None:
         """Leave; say once that the run does not."""
-        shown = self.screen.snapshot if isinstance(self.screen, RunScreen) else None
+        screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
+        shown = screens[0].snapshot if screens else None
         said = ""
         if shown is not None and not shown.is_ended:
             said = f"Detached; {shown.status.run_id} goes on."

@@ -79,21 +79,15 @@ def _show(
 ) -> int:
     # read by textual when it is imported
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
-    from functools import partial
-
     from store.clock import SystemClock
     from store.runs import resolve
-    from tui.app import Monitor
+    from tui.app import Monitor, Sources
     from tui.glyphs import ASCII, glyphs_for
-    from tui.listing import FolderListing
     from tui.palette import DARK, MONOCHROME
-    from tui.source import RunSource
 
-    clock = SystemClock()
     colours = MONOCHROME if os.environ.get("NO_COLOR") else DARK
     monitor = Monitor(
-        FolderListing(runs_dir, clock),
-        partial(RunSource, clock=clock),
+        Sources.of(runs_dir, SystemClock()),
         glyphs=ASCII if as_ascii else glyphs_for(os.environ),
         run=None if run_name is None else resolve(runs_dir, run_name),
         theme=theme or colours.name,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from textual.content import Content
 
-_SIGNS = {"·": "-", "–": "-", "…": "~", "→": ">", "↔": "="}
+from tui.glyphs import Glyphs
+
 _OTHER = "?"
 
 
-def only_ascii(content: Content) -> Content:
-    """*content* with one ASCII character for each of its own, in the same style."""
-    plain = content.plain
-    if plain.isascii():
+def shown_by(glyphs: Glyphs, content: Content) -> Content:
+    """*content* in signs that the terminal has: one for each, in the same style."""
+    if not glyphs.plain or content.plain.isascii():
         return content
-    signs = (c if c.isascii() else _SIGNS.get(c, _OTHER) for c in plain)
+    text = content.plain.translate(glyphs.plain)
+    signs = (character if character.isascii() else _OTHER for character in text)
     return Content("".join(signs), spans=list(content.spans))

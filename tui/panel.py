@@ -7,7 +7,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui.glyphs import Glyphs
-from tui.only_ascii import only_ascii
+from tui.only_ascii import shown_by
 from tui.panels import Draw, Room
 from tui.source import Snapshot
 
@@ -23,8 +23,7 @@ class Said(Static):
     def say(self, words: str | Content) -> None:
         """Show *words*; nothing is sent where they are the same as before."""
         content = Content(words) if isinstance(words, str) else words
-        if not self._glyphs.has_braille:
-            content = only_ascii(content)
+        content = shown_by(self._glyphs, content)
         if self._said is None or not content.is_same(self._said):
             self._said = content
             self.update(content, layout=False)

@@ -12,6 +12,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from store.runs import RunFolder
+from store.testing import FakeClock
+from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
     FakeListing,
@@ -22,14 +24,15 @@ from tests.tui.sights import (
     with_signs,
     with_status,
 )
-from tui.app import Monitor
+from tui.app import Monitor, Sources
 from tui.glyphs import ASCII, UNICODE, Glyphs
 from tui.listing import Listed
 from tui.palette import PALETTES
 from tui.screens.help import HelpScreen
-from tui.screens.looking import LookingScreen
+from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
+from tui.screens.tasks import TasksScreen
 from tui.source import Sight, Trouble
 from tui.words import sentence
 
@@ -59,12 +62,22 @@ class Seat:
         if sight is not None:
             self.source.sights = [sight]
         screen = self.app.screen
-        assert isinstance(screen, LookingScreen)
+        assert isinstance(screen, Looking)
         screen.look()
         await self.pilot.pause()
 
 
 Act = Callable[[Seat], Awaitable[None]]
+
+
+def _sources(listing: FakeListing, source: FakeSource) -> Sources:
+    """What a monitor reads; the tasks are those of a small log."""
+    return Sources(
+        listing=listing,
+        run=lambda _: source,
+        tasks=lambda _: FakeTasks(),
+        clock=FakeClock(),
+    )
 
 
 def watched(
@@ -79,8 +92,7 @@ def watched(
 
     async def watch() -> str:
         app = Monitor(
-            FakeListing(),
-            lambda _: source,
+            _sources(FakeListing(), source),
             glyphs=glyphs,
             run=RunFolder(Path("runs/r1")),
             theme=theme,
@@ -232,7 +244,7 @@ def listing(
     source = FakeSource([Trouble(sentence="this run was opened")])
 
     async def watch() -> str:
-        app = Monitor(fake, lambda _: source, glyphs=UNICODE)
+        app = Monitor(_sources(fake, source), glyphs=UNICODE)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             seat = Seat(pilot, app, source)
@@ -305,3 +317,14 @@ def test_enter_opens_a_run_and_escape_comes_back(tmp_path: Path) -> None:
         await seat.press("l", "1")
 
     assert "RUNS" in listing(fake, press)
+
+
+def test_t_lists_the_tasks_and_2_comes_back(tmp_path: Path) -> None:
+    async def press(seat: Seat) -> None:
+        await seat.press("t")
+        assert isinstance(seat.app.screen, TasksScreen)
+        await seat.press("2")
+        assert seat.app.screen.id is None
+
+    text, _ = watched(snapshot(tmp_path / "r1"), press)
+    assert "stages" in text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
-from textual.screen import Screen
+from typing import Protocol, runtime_checkable
 
 
-class LookingScreen(Screen[None]):
+@runtime_checkable
+class Looking(Protocol):
     """A screen that is told when to look again; it owns no timer."""
 
-    @abstractmethod
     def look(self) -> None:
         """Look, and show what has changed."""

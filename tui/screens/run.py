@@ -8,6 +8,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import Footer
 
 from store.estimates import US_PER_S
@@ -17,7 +19,6 @@ from tui.format import count, duration
 from tui.glyphs import Glyphs
 from tui.header import header
 from tui.panel import Panel, Said
-from tui.screens.looking import LookingScreen
 from tui.source import Snapshot, Source, Trouble
 from tui.words import utc
 
@@ -36,15 +37,19 @@ _PARTS: tuple[tuple[str, str, panels.Draw], ...] = (
 _LEFT = ("stages", "models", "errors")
 
 
-class RunScreen(LookingScreen):
+class RunScreen(Screen[None]):
     """Shows what a source sees; keeps it still while it is frozen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "tasks", "Tasks", id="tasks"),
         Binding("space", "freeze", "Freeze", id="freeze"),
         Binding("tab", "part(1)", "Next panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
         Binding("escape", "back", "Runs", id="back"),
     ]
+
+    class TasksWanted(Message):
+        """The run's tasks are to be listed."""
 
     def __init__(self, source: Source, glyphs: Glyphs) -> None:
         super().__init__()
@@ -59,7 +64,7 @@ class RunScreen(LookingScreen):
         self._tabs, self._trouble, self._age = (
             Said(name, glyphs) for name in ("tabs", "trouble", "age")
         )
-        self.set_class(not glyphs.has_braille, "-ascii")
+        self.set_class(bool(glyphs.plain), "-ascii")
 
     def compose(self) -> ComposeResult:
         """A header, the panels, the keys."""
@@ -131,6 +136,10 @@ class RunScreen(LookingScreen):
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
         self.look()
+
+    def action_tasks(self) -> None:
+        """List the run's tasks."""
+        self.post_message(self.TasksWanted())
 
     def action_part(self, by: int) -> None:
         """The next part, where there is room for one at a time."""

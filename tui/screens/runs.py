@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import Footer, OptionList
 from textual.widgets.option_list import Option
 
@@ -15,15 +16,14 @@ from store.runs import RunFolder
 from tui.clip import one_line
 from tui.glyphs import Glyphs
 from tui.listing import Listed, Listing
-from tui.only_ascii import only_ascii
+from tui.only_ascii import shown_by
 from tui.panel import Said
 from tui.run_rows import Rows, about, summary
-from tui.screens.looking import LookingScreen
 
 _PADDING = 2
 
 
-class RunsScreen(LookingScreen):
+class RunsScreen(Screen[None]):
     """The list of runs, and a line about the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -102,11 +102,11 @@ class RunsScreen(LookingScreen):
         options = self._options
         rows = Rows.of(self._listed, self.size.width - _PADDING, self._glyphs)
         lines = [
-            rows.row(listed, is_current=at == options.highlighted)
+            shown_by(
+                self._glyphs, rows.row(listed, is_current=at == options.highlighted)
+            )
             for at, listed in enumerate(self._listed)
         ]
-        if not self._glyphs.has_braille:
-            lines = [only_ascii(line) for line in lines]
         for number, line in enumerate(lines):
             if not self._shown or not line.is_same(self._shown[number]):
                 options.replace_option_prompt_at_index(number, line)

@@ -29,6 +29,20 @@ class Said(Static):
             self.update(content, layout=False)
 
 
+class TooSmall(Said):
+    """What stands in a window that has no room for anything else."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__("small", glyphs)
+
+    def on_mount(self) -> None:
+        """It always says the same."""
+        self.say(
+            "The monitor needs a window of 80 columns and 24 lines: make this one "
+            "larger, or leave with q and use 'siftlog watch --plain'."
+        )
+
+
 class Panel(Said):
     """One drawing under a title; where it stands is the style sheet's business."""
 

@@ -21,6 +21,7 @@ from tui.clip import clip, one_line
 from tui.format import UNKNOWN, amount, count, duration, latency, money, percent
 from tui.glyphs import Glyphs
 from tui.source import US_PER_MINUTE, Snapshot
+from tui.task_columns import task_name
 
 MUTED = "$state-queued"
 FULL = 0.95
@@ -145,6 +146,7 @@ def models(snapshot: Snapshot, room: Room) -> Content:
     if not names:
         return Content("No model has been asked yet.")
     minute = last_minute(snapshot)
+    is_known = snapshot.recent_minutes > 0
     fixed = (("in flight", 9), ("req/min", 12), ("tok/min", 12), ("again", 5))
     wait = Column("wait", 6)
     space = room.width - sum(w for _, w in fixed) - wait.width - len(GAP) * 5
@@ -167,9 +169,9 @@ def models(snapshot: Snapshot, room: Room) -> Content:
             [
                 short,
                 _of(running, seen.concurrency if seen else None),
-                _of(requests, seen.rpm if seen else None),
-                _of(tokens, seen.tpm if seen else None),
-                amount(sum(row.retried for row in used)),
+                _of(requests if is_known else None, seen.rpm if seen else None),
+                _of(tokens if is_known else None, seen.tpm if seen else None),
+                amount(sum(row.retried for row in used) if is_known else None),
                 _wait(snapshot, seen),
             ]
         )
@@ -191,9 +193,9 @@ def _names(snapshot: Snapshot) -> dict[str, str]:
     return short_names(lane.model for lane in snapshot.status.lanes)
 
 
-def _of(used: float, limit: float | None) -> str:
+def _of(used: float | None, limit: float | None) -> str:
     """What is used of a limit; an exclamation mark where it is what holds back."""
-    if not limit:
+    if not limit or used is None:
         return amount(used)
     sign = "!" if used >= FULL * limit else ""
     return f"{amount(used)}/{amount(limit)}{sign}"
@@ -248,14 +250,14 @@ def errors(snapshot: Snapshot, room: Room) -> Content:
         Column("attempts", 9),
         Column("of all", 8),
         Column("task", 10),
-        Column("most of them", max(0, rest), is_right=False),
+        Column("where most", max(0, rest), is_right=False),
     ]
     rows: list[list[str | Content]] = [
         [
             Content.styled(clip(name, 20), "$state-failed"),
             count(n),
             percent(n / started, tenths=True),
-            f"T-{where[name][0]}",
+            task_name(where[name][0]),
             f"{where[name][1]} {names.get(where[name][2], where[name][2])}",
         ]
         for name, n in sorted(by_class.items(), key=lambda item: (-item[1], item[0]))
@@ -348,14 +350,14 @@ def oldest(snapshot: Snapshot, room: Room) -> Content:
         return Content.styled("No call is under way.", MUTED)
     names = _names(snapshot)
     columns = [
-        Column("task", 10, is_right=False),
-        Column("for", 7),
+        Column("task", 9, is_right=False),
+        Column("for", 8),
         Column("try", 3),
-        Column("stage and model", max(0, room.width - 26), is_right=False),
+        Column("where", max(0, room.width - 26), is_right=False),
     ]
     rows = [
         [
-            f"T-{call.task}",
+            task_name(call.task),
             duration(snapshot.age_s(call.since_us)),
             str(call.attempt),
             f"{call.stage} {names.get(call.model, call.model)}",

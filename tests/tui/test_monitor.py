@@ -328,3 +328,13 @@ def test_t_lists_the_tasks_and_2_comes_back(tmp_path: Path) -> None:
 
     text, _ = watched(snapshot(tmp_path / "r1"), press)
     assert "stages" in text
+
+
+@pytest.mark.parametrize("size", [(79, 40), (120, 23)])
+def test_a_window_that_is_too_small_says_so_and_keeps_the_header(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    text, _ = watched(snapshot(tmp_path / "r1"), size=size)
+    assert "▶ live" in text
+    assert "needs a window of 80 columns and 24 lines" in text
+    assert "m-large" not in text

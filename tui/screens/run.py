@@ -18,7 +18,7 @@ from tui import panels
 from tui.format import count, duration
 from tui.glyphs import Glyphs
 from tui.header import header
-from tui.panel import Panel, Said
+from tui.panel import Panel, Said, TooSmall
 from tui.source import Snapshot, Source, Trouble
 from tui.words import utc
 
@@ -54,6 +54,7 @@ class RunScreen(Screen[None]):
     def __init__(self, source: Source, glyphs: Glyphs) -> None:
         super().__init__()
         self._source = source
+        self._glyphs = glyphs
         self._held: Snapshot | None = None  # what is shown while frozen
         self._last: Snapshot | None = None
         self._part = 0
@@ -71,6 +72,7 @@ class RunScreen(Screen[None]):
         yield self._header
         yield self._tabs
         yield self._trouble
+        yield TooSmall(self._glyphs)
         with Container(id="body"):
             yield self._panels["overview"]
             with Container(id="left"):

@@ -17,7 +17,7 @@ from tui.clip import one_line
 from tui.glyphs import Glyphs
 from tui.listing import Listed, Listing
 from tui.only_ascii import shown_by
-from tui.panel import Said
+from tui.panel import Said, TooSmall
 from tui.run_rows import Rows, about, summary
 
 _PADDING = 2
@@ -58,6 +58,7 @@ class RunsScreen(Screen[None]):
         yield self._columns
         yield self._options
         yield self._empty
+        yield TooSmall(self._glyphs)
         yield self._about
         yield Footer(show_command_palette=False)
 

@@ -77,7 +77,10 @@ class FolderListing:
 
 
 def _stamp(folder: RunFolder) -> Stamp:
-    """What changes when the log does: time and size of its files."""
+    """What changes when the log does: time and size of its files.
+
+    An empty WAL says nothing: whoever looks at a closed log makes one.
+    """
     found = []
     for path in (folder.log, folder.log.with_name(f"{folder.log.name}-wal")):
         try:
@@ -85,5 +88,5 @@ def _stamp(folder: RunFolder) -> Stamp:
         except OSError:
             found.append((0, 0))
         else:
-            found.append((stat.st_mtime_ns, stat.st_size))
+            found.append((stat.st_mtime_ns if stat.st_size else 0, stat.st_size))
     return tuple(found)

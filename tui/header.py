@@ -10,7 +10,8 @@ from store.task import TaskState
 from tui.clip import one_line
 from tui.format import amount, duration, percent
 from tui.glyphs import Glyphs
-from tui.panels import Room, limited_by
+from tui.panels import limited_by
+from tui.room import Room
 from tui.source import ENDED, Snapshot
 from tui.words import eta, sentence, spent
 

@@ -156,9 +156,11 @@ class Snapshot:
 
     @property
     def of_best(self) -> float | None:
-        """That rate as a share of the run's best 10 minutes."""
+        """That rate as a share of the run's best 10 minutes; None before it is steady."""
         best = self.facts.best
-        return None if self.rate is None or not best else self.rate / best
+        if self.rate is None or not best or self.recent_minutes < RECENT:
+            return None
+        return self.rate / best
 
     @property
     def course(self) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""The table draws what it holds, asks for what it shows, and moves nothing by itself."""
+"""The table draws what it holds, asks for what it shows, and moves nothing else."""
 
 from __future__ import annotations
 

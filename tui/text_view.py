@@ -29,12 +29,14 @@ def wrapped(text: str, cells: int) -> list[str]:
 class TextView(ScrollView, can_focus=True):
     """Shows one text; `show` exchanges it."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"text-view--line"}
     DEFAULT_CSS = """
     TextView {
         background: $background;
         color: $foreground;
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
+        &> .text-view--line { color: $foreground; background: $background; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -88,7 +90,9 @@ class TextView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         position = y + self.scroll_offset.y
+        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        style = self.get_component_rich_style("text-view--line")
         line = self._lines[position] if position < len(self._lines) else ""
-        return Strip([Segment(f" {line}", self.rich_style)]).adjust_cell_length(
-            self.size.width, self.rich_style
+        return Strip([Segment(f" {line}", style)]).adjust_cell_length(
+            self.size.width, style
         )

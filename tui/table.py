@@ -149,14 +149,20 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         return self._pages.row(self._cursor)
 
     def relist(self, numbers: Sequence[int]) -> None:
-        """Show another list; the cursor stays on its row if that is in it."""
+        """Show another list from its beginning."""
+        self._pages.relist(numbers)
+        self._resized()
+        self._go(Place())
+
+    def exchange(self, numbers: Sequence[int]) -> None:
+        """Show what the list has become; the row under the cursor does not move."""
         place = self._place.relisted(self.numbers, numbers, self._room)
         self._pages.relist(numbers)
         self._resized()
         self._go(place)
 
     def show(self, rows: Mapping[int, RowT]) -> None:
-        """Show rows that are all at hand, as `relist` does."""
+        """Show rows that are all at hand, as `exchange` does."""
         place = self._place.relisted(self.numbers, tuple(rows), self._room)
         self._pages.relist(tuple(rows))
         while ask := self._pages.wanted(0, len(rows)):

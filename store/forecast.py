@@ -199,7 +199,8 @@ def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
     Blocks go round from the end to the beginning, so that every minute counts alike.
     """
     n = len(minutes)
-    length = min(BLOCK, n)
+    # in a short window longer blocks would all be alike, and the interval a point
+    length = max(1, min(BLOCK, n // BLOCK))
     blocks = [
         (
             sum(minutes[(at + i) % n][0] for i in range(length)),

@@ -46,6 +46,13 @@ def _invoke(*words: str) -> str:
         "import runner.figure, runner.scorecard, jobs.report.command",
         "import jobs.paper_investigation.scoring.pictures",
         "import store, store.views",
+        (
+            "import click\n"
+            "from tui.cli import watch\n"
+            "from store.errors import NoSuchRun\n"
+            "try:\n    watch.main(['x', '--plain'], standalone_mode=False)\n"
+            "except NoSuchRun:\n    import tui.plain"
+        ),
     ],
 )
 def test_nothing_heavy_is_imported_by_what_does_not_need_it(code: str) -> None:

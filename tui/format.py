@@ -9,6 +9,8 @@ from __future__ import annotations
 from store.spending import dollars
 
 UNKNOWN = "-"
+TEN = 9.95
+"""From here on a figure with one decimal is rounded to 10.0."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -38,28 +40,32 @@ def amount(value: float | None) -> str:
 
 
 def _three(value: float) -> str:
-    """A tenth below ten, whole above."""
-    return f"{value:.1f}" if 0 < value < 9.95 else f"{value:.0f}"  # noqa: PLR2004 - rounds to 10.0
+    """A tenth below ten where there is one, whole above."""
+    is_small = value < TEN and value != int(value)
+    return f"{value:.1f}" if is_small else f"{value:.0f}"
 
 
 def duration(seconds: float | None) -> str:
     """A time, in the two largest units that suit it.
 
-    >>> duration(0.41), duration(41), duration(840), duration(12_420), duration(180_000)
-    ('0.4 s', '41 s', '14 min', '3 h 27', '2 d 02 h')
+    >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
+    ('0.4 s', '41 s', '2 min 05', '14 min', '-')
+    >>> duration(12_420), duration(180_000)
+    ('3 h 27', '2 d 02 h')
     """
     if seconds is None:
         return UNKNOWN
-    if seconds < 9.95:  # noqa: PLR2004 - rounds to 10.0
+    if seconds < TEN:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    if whole < 2 * _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min"
-    if whole < _DAY:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"
+    steps = (
+        (2 * _MINUTE, f"{whole} s"),
+        (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
+        (_HOUR, f"{whole // _MINUTE} min"),
+        (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
+    )
+    days = f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"
+    return next((text for end, text in steps if whole < end), days)
 
 
 def latency(milliseconds: float | None) -> str:

@@ -45,6 +45,8 @@ from store.views import (
 US_PER_MINUTE = 60 * US_PER_S
 HOUR = 60
 """Minutes that the charts and the forecast look back on."""
+RECENT = 5
+"""Whole minutes that a rate of the present is taken over, at most."""
 OLDEST = 5
 """Calls under way that are named."""
 
@@ -133,14 +135,45 @@ class Snapshot:
         )
 
     @property
-    def per_minute(self) -> dict[int, int]:
-        """Tasks completed in each of the last 60 minutes, this one excluded."""
+    def recent_minutes(self) -> int:
+        """Whole minutes that rates of the present are taken over; 0 at first."""
+        since = self.status.signs.phase_us // US_PER_MINUTE + 1
+        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - since))
+
+    @property
+    def recent(self) -> list[MinuteRow]:
+        """What happened in them."""
         now = self.now_us // US_PER_MINUTE
+        first = now - self.recent_minutes
+        return [row for row in self.facts.minutes if first <= row.t < now]
+
+    @property
+    def rate(self) -> float | None:
+        """Tasks completed a minute, of late; None where nobody works, or not yet."""
+        if self.is_ended or not self.recent_minutes:
+            return None
+        return sum(row.succeeded for row in self.recent) / self.recent_minutes
+
+    @property
+    def of_best(self) -> float | None:
+        """That rate as a share of the run's best 10 minutes."""
+        best = self.facts.best
+        return None if self.rate is None or not best else self.rate / best
+
+    @property
+    def course(self) -> list[float | None]:
+        """Tasks completed in each of the last 60 minutes; None: before the run."""
+        now, first = (us // US_PER_MINUTE for us in (self.now_us, self.created_us))
         counted = dict.fromkeys(range(now - HOUR, now), 0)
         for row in self.facts.minutes:
             if row.t in counted:
                 counted[row.t] += row.succeeded
-        return counted
+        return [n if t >= first else None for t, n in counted.items()]
+
+    @property
+    def created_us(self) -> int:
+        """When the run began, microseconds since 1970 UTC."""
+        return self.status.created_us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,13 +245,13 @@ class RunSource:
         except OSError:
             self.close()
             return Trouble(
-                sentence=f"The log of {self.run_id} is gone: its folder was deleted or "
-                "moved. See what is there with 'siftlog runs'."
+                sentence=f"the log of {self.run_id} is gone, deleted or moved: list "
+                "what is there with 'siftlog runs'"
             )
         if self._file not in {None, file}:
             return Trouble(
-                sentence=f"The log of {self.run_id} is another file by now: leave, and "
-                "watch the run again to see that one."
+                sentence=f"the log of {self.run_id} is another file by now: leave, and "
+                "watch the run again to see that one"
             )
         # asked before reading: what a dying writer committed last is not missed
         is_alive = self._folder.is_alive()
@@ -226,10 +259,10 @@ class RunSource:
             facts = self._read(path, file)
         except StoreError as error:
             self.close()
-            return Trouble(sentence=f"{error}.")
+            return Trouble(sentence=str(error))
         except sqlite3.DatabaseError as error:
             self.close()
-            return Trouble(sentence=f"{unreadable(path, error)}.")
+            return Trouble(sentence=str(unreadable(path, error)))
         return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
 
     def _read(self, path: Path, file: tuple[int, int]) -> Facts:

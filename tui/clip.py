@@ -31,11 +31,11 @@ def one_line(text: str, cells: int) -> str:
     safe = printable(text[:bound].replace("\r\n", "\n").replace("\n", _NEWLINE))
     if len(text) <= bound and cell_len(safe) <= cells:
         return safe
-    return _cut(safe, cells - 1) + ELLIPSIS
+    return fitting(safe, cells - 1) + ELLIPSIS
 
 
-def _cut(safe: str, cells: int) -> str:
-    """The characters that fit into *cells*; a wide one is never halved."""
+def fitting(safe: str, cells: int) -> str:
+    """The beginning of *safe* that fits into *cells*; nothing wide is halved."""
     used = 0
     for position, character in enumerate(safe):
         used += get_character_cell_size(character)

@@ -19,6 +19,10 @@ from store.connect import Reader, open_reader
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+#: Steps of SQLite's machine between two looks at whether anybody still waits: well
+#: below a millisecond. `Connection.interrupt` would be lost between two statements.
+_STEPS = 10_000
+
 
 class Reading:
     """Answers questions to one log, one after another.
@@ -31,10 +35,8 @@ class Reading:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
-        # guards what is running: an interruption must not hit the next question
-        self._guard = threading.Lock()
-        self._running: object | None = None
         self._reader: Reader | None = None
+        self._stops: set[threading.Event] = set()
 
     async def ask(
         self,
@@ -42,44 +44,35 @@ class Reading:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
-        """What *view* says of the log; cancelling this interrupts it.
+        """What *view* says of the log; cancelling this stops it.
 
         Raises:
             StoreError: the log cannot be opened.
-            sqlite3.DatabaseError: it cannot be read.
+            sqlite3.DatabaseError: it cannot be read, or this was closed meanwhile.
         """
-        token = object()
+        stop = threading.Event()
 
         def work() -> _T:
             if self._reader is None:
                 self._reader = open_reader(self._path)
-            with self._guard:
-                self._running = token
-            try:
-                return view(self._reader, *args, **kwargs)
-            finally:
-                with self._guard:
-                    self._running = None
+            self._reader.set_progress_handler(stop.is_set, _STEPS)
+            return view(self._reader, *args, **kwargs)
 
-        future = self._thread.submit(work)
+        self._stops.add(stop)
         try:
-            return await asyncio.wrap_future(future)
+            return await asyncio.wrap_future(self._thread.submit(work))
         except asyncio.CancelledError:
-            self._stop(token)
+            stop.set()
             raise
-
-    def _stop(self, token: object) -> None:
-        with self._guard:
-            if self._running is token and self._reader is not None:
-                self._reader.interrupt()
+        finally:
+            self._stops.discard(stop)
 
     def close(self) -> None:
-        """Let go of the log, once what is running has stopped."""
-        with self._guard:
-            if self._running is not None and self._reader is not None:
-                self._reader.interrupt()
+        """Stop what is running, and let go of the log."""
+        for stop in self._stops:
+            stop.set()
         self._thread.submit(self._let_go)
-        self._thread.shutdown(cancel_futures=False)
+        self._thread.shutdown()
 
     def _let_go(self) -> None:
         if self._reader is not None:

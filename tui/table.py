@@ -52,6 +52,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "table--head",
+        "table--row",
         "table--cursor",
         *(f"table--{tone}" for tone in TONES),
     }
@@ -61,6 +62,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         color: $foreground;
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
+        &> .table--row { color: $foreground; background: $background; }
         &> .table--head { color: $foreground; text-style: bold; }
         &> .table--cursor { text-style: bold; }
         &:focus > .table--cursor { text-style: bold reverse; }
@@ -147,14 +149,20 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         return self._pages.row(self._cursor)
 
     def relist(self, numbers: Sequence[int]) -> None:
-        """Show another list; the cursor stays on its row if that is in it."""
+        """Show another list from its beginning."""
+        self._pages.relist(numbers)
+        self._resized()
+        self._go(Place())
+
+    def exchange(self, numbers: Sequence[int]) -> None:
+        """Show what the list has become; the row under the cursor does not move."""
         place = self._place.relisted(self.numbers, numbers, self._room)
         self._pages.relist(numbers)
         self._resized()
         self._go(place)
 
     def show(self, rows: Mapping[int, RowT]) -> None:
-        """Show rows that are all at hand, as `relist` does."""
+        """Show rows that are all at hand, as `exchange` does."""
         place = self._place.relisted(self.numbers, tuple(rows), self._room)
         self._pages.relist(tuple(rows))
         while ask := self._pages.wanted(0, len(rows)):
@@ -278,7 +286,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
             text = "" if position else clip(self._emptiness, max(0, width - _MARGIN))
             text = text.translate(self._glyphs.plain)
             line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
-            return line.adjust_cell_length(width, self.rich_style)
+            return line.adjust_cell_length(width, self._style("row"))
         row = self._pages.row(position)
         is_cursor = position == self._cursor
         segments = [self._sign(is_cursor=is_cursor)]
@@ -288,10 +296,11 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
             style = self._style("cursor")
             segments = [Segment(segment.text, style) for segment in segments]
         return Strip(segments).adjust_cell_length(
-            width, self._style("cursor") if is_cursor else self.rich_style
+            width, self._style("cursor") if is_cursor else self._style("row")
         )
 
     def _style(self, name: str) -> Style:
+        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
         return self.get_component_rich_style(f"table--{name}")
 
     def _head(self, width: int) -> Strip:
@@ -305,20 +314,18 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
 
     def _sign(self, *, is_cursor: bool) -> Segment:
         sign = self._glyphs.cursor if is_cursor else " "
-        return Segment(f" {sign} ", self.rich_style)
+        return Segment(f" {sign} ", self._style("row"))
 
     def _dots(self) -> list[Segment]:
         return [Segment(self._glyphs.loading * 3, self._style("dim"))]
 
     def _cells(self, row: RowT) -> list[Segment]:
-        plain = self.rich_style
-        gap = Segment(" " * GAP, plain)
-        segments: list[Segment] = []
+        segments = []
+        gap = " " * GAP
         for column in self._fitted:
-            if segments:
-                segments.append(gap)
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
             text = text.translate(self._glyphs.plain)
-            segments.append(Segment(text, self._style(tone) if tone else plain))
+            # the gap goes with its cell: half as many segments to draw
+            segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments

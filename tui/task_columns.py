@@ -106,7 +106,7 @@ def attempt_columns() -> tuple[Column[AttemptRow], ...]:
     """The columns of a task's attempts."""
     return (
         Column(title="try", width=3, text=lambda row: count(row.attempt)),
-        Column(title="started", width=8, text=_started),
+        Column(title="UTC", width=8, text=_started),
         Column(title="took", width=8, text=_took, is_right=True),
         Column(title="in / out", width=15, text=_tokens, is_right=True, drops=3),
         Column(title="finish", width=8, text=_finish, drops=4),
@@ -116,11 +116,18 @@ def attempt_columns() -> tuple[Column[AttemptRow], ...]:
     )
 
 
-def _started(row: AttemptRow) -> str:
-    if row.started_us is None:
-        return UNKNOWN
-    seconds = row.started_us // US_PER_S
+def time_of_day(at_us: int) -> str:
+    """A moment to the second, in UTC.
+
+    >>> time_of_day(1_767_225_661_000_000)
+    '00:01:01'
+    """
+    seconds = at_us // US_PER_S
     return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _started(row: AttemptRow) -> str:
+    return UNKNOWN if row.started_us is None else time_of_day(row.started_us)
 
 
 def _took(row: AttemptRow) -> str:

@@ -21,7 +21,13 @@ from tui.format import money
 from tui.glyphs import Glyphs
 from tui.line import Line
 from tui.table import Table
-from tui.task_columns import ailment, attempt_columns, state_words, task_name
+from tui.task_columns import (
+    ailment,
+    attempt_columns,
+    state_words,
+    task_name,
+    time_of_day,
+)
 from tui.task_source import TaskDetail, TaskSource
 from tui.text_view import TextView
 
@@ -61,7 +67,7 @@ class TaskPane(Vertical):
         self._source = source
         self._glyphs = glyphs
         self._detail: TaskDetail | None = None
-        self._number: int | None = None
+        self._seen: int | None = None
         self._tab = Tab.PROMPT
 
     def compose(self) -> ComposeResult:
@@ -87,12 +93,22 @@ class TaskPane(Vertical):
 
     def show(self, task: int | None) -> None:
         """Show a task as it is now."""
-        self._number = task
         if task is not None:
-            self._read(task)
+            self._work(partial(self._reading, task), "task")
 
-    def _read(self, task: int) -> None:
-        self._work(partial(self._reading, task), "task")
+    def look(self, task: int) -> None:
+        """Show a task anew if anything has happened since the last look."""
+        self._work(partial(self._looking, task), "look")
+
+    async def _looking(self, task: int) -> None:
+        try:
+            seq = await self._source.last_seq()
+        except (StoreError, sqlite3.Error) as error:
+            self._say_only(f"{error}.")
+            return
+        if seq != self._seen:
+            self._seen = seq
+            await self._reading(task)
 
     async def _reading(self, task: int) -> None:
         try:
@@ -175,7 +191,7 @@ class TaskPane(Vertical):
             return _score(detail)
         if self._tab is Tab.EVENTS:
             return "\n".join(
-                f"{each.seq:>9}  {each.kind}  {each.facts}"
+                f"{each.seq:>9}  {time_of_day(each.at_us)}  {each.kind}  {each.facts}"
                 for each in detail.happenings
             )
         if attempt is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
-from rich.cells import chop_cells
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -12,6 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from store.printable import printable
+from tui.clip import fitting
 from tui.pages import Move, Place
 
 
@@ -22,19 +24,31 @@ def wrapped(text: str, cells: int) -> list[str]:
     """
     lines: list[str] = []
     for line in printable(text).split("\n"):
-        lines += chop_cells(line, max(2, cells)) or [""]
+        lines += _broken(line, max(2, cells))
     return lines
+
+
+def _broken(line: str, cells: int) -> Iterator[str]:
+    """*line* in pieces, after a blank where there is one in the second half."""
+    while cell_len(line) > cells:
+        piece = fitting(line, cells)
+        blank = piece.rfind(" ", len(piece) // 2) + 1
+        yield line[: blank or len(piece)]
+        line = line[blank or len(piece) :]
+    yield line
 
 
 class TextView(ScrollView, can_focus=True):
     """Shows one text; `show` exchanges it."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"text-view--line"}
     DEFAULT_CSS = """
     TextView {
         background: $background;
         color: $foreground;
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
+        &> .text-view--line { color: $foreground; background: $background; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -88,7 +102,9 @@ class TextView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         position = y + self.scroll_offset.y
+        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        style = self.get_component_rich_style("text-view--line")
         line = self._lines[position] if position < len(self._lines) else ""
-        return Strip([Segment(f" {line}", self.rich_style)]).adjust_cell_length(
-            self.size.width, self.rich_style
+        return Strip([Segment(f" {line}", style)]).adjust_cell_length(
+            self.size.width, style
         )

@@ -1,7 +1,7 @@
 """All benches: `make bench`, or `python -m tests.bench [--quick] [NAME...]`.
 
-Runs the modules here that are called `calls_*`, `limits_*`, `log_*`, `plan_*` or
-`score_*`, in that order, and prints one table. A full run keeps it in
+Runs the modules here that are called `calls_*`, `limits_*`, `log_*`, `plan_*`,
+`score_*` or `tui_*`, in that order, and prints one table. A full run keeps it in
 `design/benchmarks.md`, between the two markers; `--quick`, or naming some modules, only
 prints.
 """
@@ -22,7 +22,7 @@ from tests.bench.row import Row
 
 HERE = Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "design" / "benchmarks.md"
-PREFIXES = ("calls_", "limits_", "log_", "plan_", "score_")
+PREFIXES = ("calls_", "limits_", "log_", "plan_", "score_", "tui_")
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 

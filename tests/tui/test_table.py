@@ -1,4 +1,4 @@
-"""The table draws what it holds, asks for what it shows, and moves nothing by itself."""
+"""The table draws what it holds, asks for what it shows, and moves nothing else."""
 
 from __future__ import annotations
 
@@ -153,10 +153,20 @@ async def test_rows_that_come_never_move_those_in_view() -> None:
         app.table.extend(range(51, 500))
         await _settled(pilot)
         assert app.lines() == before
-        app.table.relist(range(-1_000, 500))
+        app.table.exchange(range(-1_000, 500))
         await _settled(pilot)
         assert app.lines() == before
         assert app.table.scroll_offset.y == top + 1_001
+
+
+@pytest.mark.asyncio
+async def test_another_list_is_shown_from_its_beginning() -> None:
+    app = Shown(500)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("G")
+        app.table.relist(range(300, 600))
+        await _settled(pilot)
+        assert app.lines()[1].split() == ["▸", "row", "300", "7"]
 
 
 @pytest.mark.asyncio

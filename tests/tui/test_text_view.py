@@ -24,6 +24,12 @@ def test_nothing_is_lost(text: str, cells: int) -> None:
     assert "".join(wrapped(text, cells)) == text
 
 
+def test_lines_break_after_words_where_they_can() -> None:
+    assert wrapped("one two three", 8) == ["one two ", "three"]
+    assert wrapped("a pneumonoultra", 8) == ["a pneumo", "noultra"]
+    assert wrapped("日本語", 4) == ["日本", "語"]
+
+
 def test_empty_lines_stay() -> None:
     assert wrapped("a\n\nb", 10) == ["a", "", "b"]
 

@@ -40,8 +40,8 @@ class TaskScreen(Screen[None]):
         self.look()
 
     def look(self) -> None:
-        """Read it again; called by the application's timer."""
-        self._pane.show(self._number)
+        """Read it again if anything has happened; called by the application's timer."""
+        self._pane.look(self._number)
 
     def action_copy(self) -> None:
         """Copy the task's name."""

@@ -229,11 +229,11 @@ class TasksScreen(Screen[None]):
             )
             listed = listed.stepped(step)
             if step.after is None and not numbers:
-                self._table.relist(step.numbers)
+                self._table.exchange(step.numbers)
                 break
             numbers.extend(step.numbers)
             if step.after is None:
-                self._table.relist(numbers)
+                self._table.exchange(numbers)
                 break
             after = step.after
         self._list = replace(listed, total=self._names.total)

@@ -54,7 +54,7 @@ async def test_tab_goes_from_text_to_text() -> None:
         assert found == [
             "The reply of event 14.",
             "Scoring 1",
-            "       11  attempt_started  a 1",
+            "       11  00:00:00  attempt_started  a 1",
             "The prompt of event 13.",
         ]
 
@@ -72,6 +72,23 @@ async def test_enter_goes_into_the_text_and_esc_out_of_it_and_away() -> None:
         await pilot.press("escape")
         await _settled(pilot)
         assert app.screen is not screen
+
+
+@pytest.mark.asyncio
+async def test_it_is_read_again_only_when_something_has_happened() -> None:
+    source = FakeTasks(100)
+    screen = TaskScreen(source, UNICODE, 2)
+    app = TasksApp(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await _settled(pilot)
+        source.changes[2] = {"stage": "changed"}
+        screen.look()
+        await _settled(pilot)
+        assert "score" in screen.query_one("#task-key", Line).said[0]
+        source.seq += 1
+        screen.look()
+        await _settled(pilot)
+        assert "changed" in screen.query_one("#task-key", Line).said[0]
 
 
 @pytest.mark.asyncio

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.content import Content
 
 from store.task import TaskState
@@ -25,14 +23,6 @@ _STYLES = {
     "quiet": "$state-waiting",
     "draining": "$state-waiting",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
-    """A screen that stands still while the run goes on."""
-
-    seconds: float
-    events: int  #: that came since
 
 
 def sign_of(state: str, glyphs: Glyphs) -> str:

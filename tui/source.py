@@ -80,7 +80,10 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run at a moment: the log's facts, and what only the present can tell."""
+    """A run at a moment: the log's facts, and what only the present can tell.
+
+    Without slots, because what is reckoned from it is kept with it.
+    """
 
     facts: Facts
     now_us: int
@@ -156,7 +159,7 @@ class Snapshot:
 
     @property
     def of_best(self) -> float | None:
-        """That rate as a share of the run's best 10 minutes; None before it is steady."""
+        """That rate as a share of the best 10 minutes; None before it is steady."""
         best = self.facts.best
         if self.rate is None or not best or self.recent_minutes < RECENT:
             return None

@@ -50,6 +50,8 @@ RECENT = 5
 OLDEST = 5
 """Calls under way that are named."""
 
+AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
+"""States in which calls are made, or should be."""
 ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
 """States in which no process works on the run, as it should be."""
 
@@ -153,7 +155,7 @@ class Snapshot:
     @property
     def rate(self) -> float | None:
         """Tasks completed a minute, of late; None where nobody works, or not yet."""
-        if self.is_ended or not self.recent_minutes:
+        if self.state not in AT_WORK or not self.recent_minutes:
             return None
         return sum(row.succeeded for row in self.recent) / self.recent_minutes
 

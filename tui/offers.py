@@ -44,6 +44,6 @@ def tasks(
     filters = dict(_FILTERS)
     for error in snapshot.facts.errors if snapshot else ():
         if _PLAIN.fullmatch(error.error):
-            filters[f"Tasks that met {error.error}"] = f"err:{error.error}"
+            filters[f"Tasks with the error {error.error}"] = f"err:{error.error}"
     for title, expression in filters.items():
         yield SystemCommand(title, expression, partial(show, expression))

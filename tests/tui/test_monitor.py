@@ -343,9 +343,9 @@ def test_a_window_that_is_too_small_says_so_and_keeps_the_header(
 def test_the_palette_offers_the_filters_that_the_run_calls_for(tmp_path: Path) -> None:
     async def press(seat: Seat) -> None:
         await seat.press("colon")
-        await seat.press(*"met overloaded")
+        await seat.press(*"error overloaded")
         await seat.pilot.pause(0.3)
-        assert "Tasks that met Overloaded" in seat.shown()
+        assert "Tasks with the error Overloaded" in seat.shown()
         await seat.press("enter")
         await seat.pilot.pause(0.3)
         assert isinstance(seat.app.screen, TasksScreen)

@@ -76,7 +76,7 @@ class TaskPane(Vertical):
         yield Line(self._glyphs, id="task-key")
         yield Table(attempt_columns(), self._glyphs, id="attempts")
         yield Line(self._glyphs, id="task-tabs")
-        yield TextView(id="task-text")
+        yield TextView(self._glyphs, id="task-text")
 
     def on_mount(self) -> None:
         """The lines that stand out."""

@@ -72,6 +72,7 @@ class TasksScreen(Screen[None]):
         Binding("s", "sort", "Sort", id="tasks.sort"),
         Binding("r", "relist", "Show new", id="tasks.relist"),
         Binding("y", "copy", "Copy id", id="tasks.copy"),
+        Binding("space", "freeze", "Freeze", id="tasks.freeze"),
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
 
@@ -102,6 +103,7 @@ class TasksScreen(Screen[None]):
         self._drawn = clock.monotonic()
         self._debounce: Timer | None = None
         self._completion = Completion()
+        self._is_frozen = False
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
@@ -144,6 +146,8 @@ class TasksScreen(Screen[None]):
 
     def look(self) -> None:
         """See whether anything has happened; called by the application's timer."""
+        if self._is_frozen:
+            return
         if not any(worker.group == "look" for worker in self.workers):
             self._work(self._look, "look")
 
@@ -180,7 +184,8 @@ class TasksScreen(Screen[None]):
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, listed.news)))
-        self.query_one("#foot", Line).say("", right)
+        frozen = "FROZEN: space goes on" if self._is_frozen else ""
+        self.query_one("#foot", Line).say(frozen, right)
 
     # Lists
 
@@ -332,6 +337,12 @@ class TasksScreen(Screen[None]):
             order=self._list.order,
         )
         self._work(partial(self._relisting, fresh), "list")
+
+    def action_freeze(self) -> None:
+        """Let nothing change by itself, or go on; the run goes on all the time."""
+        self._is_frozen = not self._is_frozen
+        self._say()
+        self.look()
 
     def action_copy(self) -> None:
         """Copy the task's name."""

@@ -184,6 +184,23 @@ async def test_a_task_that_changes_does_so_in_its_place() -> None:
 
 
 @pytest.mark.asyncio
+async def test_space_freezes_what_is_shown_and_goes_on() -> None:
+    watched = Watched(FakeTasks(100))
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        await _settled(pilot)
+        await pilot.press("space")
+        watched.source.changes[3] = {"key": "changed"}
+        watched.source.seq += 1
+        watched.screen.look()
+        await _settled(pilot)
+        assert "T-0000003  PMC7000003" in watched.lines()[5]
+        assert watched.said("foot").startswith("FROZEN: space goes on")
+        await pilot.press("space")
+        await _settled(pilot)
+        assert "T-0000003  changed" in watched.lines()[5]
+
+
+@pytest.mark.asyncio
 async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
     source = FakeTasks(100)
     source.trouble = StoreError("the log is gone: list the runs")

@@ -104,6 +104,7 @@ class TasksScreen(Screen[None]):
         self._debounce: Timer | None = None
         self._completion = Completion()
         self._is_frozen = False
+        self._failing: set[str] = set()  #: what could not be read the last time
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
@@ -113,6 +114,7 @@ class TasksScreen(Screen[None]):
             id="filter",
             placeholder="filter: state:failed stage:judge latency>5s -model:m ...",
             compact=True,
+            select_on_focus=False,
             suggester=self._completion,
         )
         yield Static(id="said", markup=False)
@@ -245,17 +247,22 @@ class TasksScreen(Screen[None]):
         self._say()
 
     def _work(self, work: Work, group: str) -> None:
-        safely = partial(self._safely, work)
+        safely = partial(self._safely, work, group)
         _: Worker[None] = self.run_worker(
             safely, group=group, exclusive=True, exit_on_error=False
         )
 
-    async def _safely(self, work: Work) -> None:
+    async def _safely(self, work: Work, group: str) -> None:
         """A log that cannot be read is a sentence, and no end of the monitor."""
         try:
             await work()
         except (StoreError, sqlite3.Error) as error:
+            self._failing.add(group)
             self._complain(f"{error}.")
+        else:
+            if self._failing == {group}:
+                self._complain("")
+            self._failing.discard(group)
 
     def _complain(self, sentence: str) -> None:
         """Say what is wrong, under the filter; an empty sentence: nothing is."""
@@ -307,7 +314,9 @@ class TasksScreen(Screen[None]):
         self._debounce = self.set_timer(DEBOUNCE_S, lambda: self._changed(expression))
 
     def _changed(self, expression: str) -> None:
-        if expression.strip() != self._list.expression:
+        if expression.strip() == self._list.expression:
+            self._complain("")
+        else:
             self._filter(expression)
 
     @on(Input.Submitted, "#filter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.suggester import Suggester
 
+from store.printable import printable
 from store.query import KEYS
 from tui.glyphs import STATE_WORDS
 from tui.task_source import Names
@@ -50,7 +51,11 @@ def _candidates(names: Names) -> list[str]:
     }
     keys = [f"{key}:" for key in KEYS]
     return keys + [
-        f"{key}:{_quoted(value)}" for key, found in values.items() for value in found
+        f"{key}:{_quoted(value)}"
+        for key, found in values.items()
+        for value in found
+        # names come from outside: one that would have to be changed is not offered
+        if printable(value) == value and '"' not in value
     ]
 
 

@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from tui.clip import one_line
 from tui.glyphs import Glyphs
+from tui.only_ascii import drawn
 
 
 class Line(Widget):
@@ -27,7 +28,7 @@ class Line(Widget):
     ) -> None:
         super().__init__(id=id)
         self._left = self._right = ""
-        self._plain = glyphs.plain
+        self._glyphs = glyphs
         self._fill = glyphs.rule if is_rule else " "
 
     @property
@@ -45,7 +46,7 @@ class Line(Widget):
         """The line; there is no other."""
         width = self.size.width
         text = laid_out(self._left, self._right, width, self._fill) if not y else ""
-        text = text.translate(self._plain)
+        text = drawn(self._glyphs, text)
         return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
             width, self.rich_style
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import get_character_cell_size
 from textual.content import Content
 
 from tui.glyphs import Glyphs
@@ -16,3 +17,15 @@ def shown_by(glyphs: Glyphs, content: Content) -> Content:
     text = content.plain.translate(glyphs.plain)
     signs = (character if character.isascii() else _OTHER for character in text)
     return Content("".join(signs), spans=list(content.spans))
+
+
+def drawn(glyphs: Glyphs, text: str) -> str:
+    """*text* in signs that the terminal has, in as many cells."""
+    if not glyphs.plain or text.isascii():
+        return text
+    return "".join(
+        character
+        if character.isascii()
+        else _OTHER * get_character_cell_size(character)
+        for character in text.translate(glyphs.plain)
+    )

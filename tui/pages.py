@@ -3,7 +3,7 @@
 Pure: knows neither a screen nor a database. A table shows a list of *numbers*; the rows
 behind them come in pages, on demand, and the last used are kept. One page is asked for
 at a time, always what is in view *now*: however fast somebody scrolls, nothing piles
-up.
+up, and nobody waits for a page that has gone by.
 """
 
 from __future__ import annotations
@@ -96,9 +96,10 @@ class Pages(Generic[RowT]):
         """The page to read next for the rows from *first* to before *last*.
 
         What is in view comes first, then the next page in the direction of reading.
-        None: all is there, or an answer is still awaited.
+        None: all is there, or an answer is still awaited; one that nobody sees is not
+        awaited any more where a page in view is missing.
         """
-        if self._asked is not None or not self.numbers:
+        if not self.numbers:
             return None
         end = (len(self) - 1) // self._size
         top = max(0, first) // self._size
@@ -106,6 +107,8 @@ class Pages(Generic[RowT]):
         seen = range(top, bottom + 1)
         ahead = top - 1 if is_upward else bottom + 1
         page = next((p for p in seen if p not in self._held), None)
+        if self._asked is not None and (page is None or self._asked.page in seen):
+            return None
         if page is None:
             page = next((p for p in seen if p in self._stale), None)
         if page is None and 0 <= ahead <= end and ahead not in self._held:

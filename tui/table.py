@@ -23,6 +23,7 @@ from textual.strip import Strip
 from tui.clip import clip
 from tui.columns import GAP, Column, RowT, fitted
 from tui.glyphs import Glyphs
+from tui.only_ascii import drawn
 from tui.pages import Ask, Move, Pages, Place
 
 _HEAD = 1
@@ -284,7 +285,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         position = y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
             text = "" if position else clip(self._emptiness, max(0, width - _MARGIN))
-            text = text.translate(self._glyphs.plain)
+            text = drawn(self._glyphs, text)
             line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
             return line.adjust_cell_length(width, self._style("row"))
         row = self._pages.row(position)
@@ -325,7 +326,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         for column in self._fitted:
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
-            text = text.translate(self._glyphs.plain)
+            text = drawn(self._glyphs, text)
             # the gap goes with its cell: half as many segments to draw
             segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments

@@ -6,6 +6,7 @@ import enum
 import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -59,6 +60,7 @@ class TaskPane(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "tab(1)", "Next text", id="task.tab"),
+        Binding("w", "write", "Write to file", id="task.write"),
         Binding("shift+tab", "tab(-1)", "Text before", show=False, id="task.untab"),
     ]
 
@@ -76,7 +78,7 @@ class TaskPane(Vertical):
         yield Line(self._glyphs, id="task-key")
         yield Table(attempt_columns(), self._glyphs, id="attempts")
         yield Line(self._glyphs, id="task-tabs")
-        yield TextView(id="task-text")
+        yield TextView(self._glyphs, id="task-text")
 
     def on_mount(self) -> None:
         """The lines that stand out."""
@@ -161,6 +163,25 @@ class TaskPane(Vertical):
         tabs = list(Tab)
         self._tab = tabs[(tabs.index(self._tab) + by) % len(tabs)]
         self._retell()
+
+    def action_write(self) -> None:
+        """Keep the text that is shown, as it is, in a file of the current folder."""
+        if self._detail is None:
+            return
+        attempt = self._attempts.row
+        words = [task_name(self._detail.line.row.task), self._tab.value]
+        if attempt is not None and self._tab in _ABSENT:
+            words.insert(1, str(attempt.attempt))
+        path = Path(f"{'-'.join(words)}.txt")
+        try:
+            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(self.query_one(TextView).text)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            said = f"{path} was not written ({why}): move what is there away."
+            self.notify(said, severity="error", markup=False)
+        else:
+            self.notify(f"{path} written", timeout=3, markup=False)
 
     def _retell(self) -> None:
         self._work(self._show_text, "text")

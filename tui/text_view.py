@@ -14,6 +14,8 @@ from textual.strip import Strip
 
 from store.printable import printable
 from tui.clip import fitting
+from tui.glyphs import Glyphs
+from tui.only_ascii import drawn
 from tui.pages import Move, Place
 
 
@@ -64,10 +66,12 @@ class TextView(ScrollView, can_focus=True):
 
     def __init__(
         self,
+        glyphs: Glyphs,
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
     ) -> None:
         super().__init__(id=id)
+        self._glyphs = glyphs
         self._text = ""
         self._lines: list[str] = []
 
@@ -105,6 +109,6 @@ class TextView(ScrollView, can_focus=True):
         # of a component, which Textual keeps: `rich_style` is reckoned anew each time
         style = self.get_component_rich_style("text-view--line")
         line = self._lines[position] if position < len(self._lines) else ""
-        return Strip([Segment(f" {line}", style)]).adjust_cell_length(
-            self.size.width, style
-        )
+        return Strip(
+            [Segment(drawn(self._glyphs, f" {line}"), style)]
+        ).adjust_cell_length(self.size.width, style)

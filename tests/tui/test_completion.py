@@ -45,3 +45,8 @@ def test_every_key_is_offered_and_every_value_can_be_read() -> None:
         whole = completed(f"state:{word[:-1]}", NAMES)
         assert whole == f"state:{word}"
         assert parse_query(whole).terms
+
+
+def test_a_name_that_would_act_on_the_terminal_is_not_offered() -> None:
+    names = Names(total=1, stages=("a\x1b]0;t\x07", 'a"b', "a\u202eb"))
+    assert completed("stage:a", names) is None

@@ -59,13 +59,35 @@ def test_a_row_that_is_not_found_stays_unknown() -> None:
 
 def test_only_one_page_is_asked_for_at_a_time() -> None:
     pages = _pages(100)
-    ask = pages.wanted(0, 10)
+    ask = pages.wanted(5, 15)
     assert ask is not None
-    assert pages.wanted(50, 60) is None
+    assert pages.wanted(5, 15) is None
     pages.give_up(ask)
-    again = pages.wanted(50, 60)
-    assert again is not None
-    assert again.page == 5
+    assert pages.wanted(5, 15) is not None
+
+
+def test_a_page_that_has_gone_by_is_not_waited_for() -> None:
+    pages = _pages(100)
+    passed = pages.wanted(0, 10)
+    assert passed is not None
+    seen = pages.wanted(50, 60)
+    assert seen is not None
+    assert seen.page == 5
+    assert not pages.put(passed, {1: "row 1"})
+    pages.give_up(passed)
+    assert pages.put(seen, {51: "row 51"})
+    assert (pages.row(0), pages.row(50)) == (None, "row 51")
+
+
+def test_what_is_read_ahead_is_waited_for_where_nothing_in_view_is_missing() -> None:
+    pages = _pages(100)
+    first = pages.wanted(0, 10)
+    assert first is not None
+    pages.put(first, {})
+    ahead = pages.wanted(0, 10)
+    assert ahead is not None
+    assert ahead.page == 1
+    assert pages.wanted(0, 10) is None
 
 
 def test_an_answer_to_another_list_is_dropped() -> None:

@@ -119,8 +119,8 @@ async def test_what_is_not_read_yet_is_dots_and_keys_work_all_the_same() -> None
         await pilot.press("j", "j", "G", "k")
         assert app.table.chosen == 999_999
         assert all("···" in line for line in app.lines()[1:])
-        assert len(app.said) == 1
-        wanted = app.said[0]
+        assert len(app.said) == 2
+        wanted = app.said[1]
         assert isinstance(wanted, Table.Wanted)
         app.answers = True
         app.table.give_up(wanted.ask)
@@ -243,8 +243,9 @@ async def test_rows_at_hand_need_nobody_to_read_them() -> None:
 
 @pytest.mark.asyncio
 async def test_plain_signs_are_all_that_a_plain_terminal_gets() -> None:
-    app = Shown(3, ASCII)
-    app.rows = {1: "x" * 200}
+    app = Shown(len(HOSTILE), ASCII)
+    app.rows = dict(enumerate(HOSTILE, 1))
     async with app.run_test(size=SIZE) as pilot:
         await _settled(pilot)
         assert "".join(app.lines()).isascii()
+        assert {len(line) for line in app.lines()} == {SIZE[0]}

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from tests.tui.hostile import HOSTILE
+from tui.glyphs import UNICODE
 from tui.text_view import TextView, wrapped
 
 
@@ -36,7 +37,7 @@ def test_empty_lines_stay() -> None:
 
 class _Viewer(App[None]):
     def compose(self) -> ComposeResult:
-        yield TextView()
+        yield TextView(UNICODE)
 
 
 @pytest.mark.asyncio

@@ -72,6 +72,7 @@ class TasksScreen(Screen[None]):
         Binding("s", "sort", "Sort", id="tasks.sort"),
         Binding("r", "relist", "Show new", id="tasks.relist"),
         Binding("y", "copy", "Copy id", id="tasks.copy"),
+        Binding("space", "freeze", "Freeze", id="tasks.freeze"),
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
 
@@ -102,6 +103,8 @@ class TasksScreen(Screen[None]):
         self._drawn = clock.monotonic()
         self._debounce: Timer | None = None
         self._completion = Completion()
+        self._is_frozen = False
+        self._failing: set[str] = set()  #: what could not be read the last time
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
@@ -111,6 +114,7 @@ class TasksScreen(Screen[None]):
             id="filter",
             placeholder="filter: state:failed stage:judge latency>5s -model:m ...",
             compact=True,
+            select_on_focus=False,
             suggester=self._completion,
         )
         yield Static(id="said", markup=False)
@@ -144,6 +148,8 @@ class TasksScreen(Screen[None]):
 
     def look(self) -> None:
         """See whether anything has happened; called by the application's timer."""
+        if self._is_frozen:
+            return
         if not any(worker.group == "look" for worker in self.workers):
             self._work(self._look, "look")
 
@@ -180,7 +186,8 @@ class TasksScreen(Screen[None]):
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, listed.news)))
-        self.query_one("#foot", Line).say("", right)
+        frozen = "FROZEN: space goes on" if self._is_frozen else ""
+        self.query_one("#foot", Line).say(frozen, right)
 
     # Lists
 
@@ -240,17 +247,22 @@ class TasksScreen(Screen[None]):
         self._say()
 
     def _work(self, work: Work, group: str) -> None:
-        safely = partial(self._safely, work)
+        safely = partial(self._safely, work, group)
         _: Worker[None] = self.run_worker(
             safely, group=group, exclusive=True, exit_on_error=False
         )
 
-    async def _safely(self, work: Work) -> None:
+    async def _safely(self, work: Work, group: str) -> None:
         """A log that cannot be read is a sentence, and no end of the monitor."""
         try:
             await work()
         except (StoreError, sqlite3.Error) as error:
+            self._failing.add(group)
             self._complain(f"{error}.")
+        else:
+            if self._failing == {group}:
+                self._complain("")
+            self._failing.discard(group)
 
     def _complain(self, sentence: str) -> None:
         """Say what is wrong, under the filter; an empty sentence: nothing is."""
@@ -302,7 +314,9 @@ class TasksScreen(Screen[None]):
         self._debounce = self.set_timer(DEBOUNCE_S, lambda: self._changed(expression))
 
     def _changed(self, expression: str) -> None:
-        if expression.strip() != self._list.expression:
+        if expression.strip() == self._list.expression:
+            self._complain("")
+        else:
             self._filter(expression)
 
     @on(Input.Submitted, "#filter")
@@ -332,6 +346,12 @@ class TasksScreen(Screen[None]):
             order=self._list.order,
         )
         self._work(partial(self._relisting, fresh), "list")
+
+    def action_freeze(self) -> None:
+        """Let nothing change by itself, or go on; the run goes on all the time."""
+        self._is_frozen = not self._is_frozen
+        self._say()
+        self.look()
 
     def action_copy(self) -> None:
         """Copy the task's name."""

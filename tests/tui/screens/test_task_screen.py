@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.pilot import Pilot
 
@@ -107,3 +109,22 @@ async def test_y_copies_the_name_of_the_task() -> None:
         await _settled(pilot)
         await pilot.press("y")
         assert app.clipboard == "T-0000002"
+
+
+@pytest.mark.asyncio
+async def test_w_keeps_the_text_and_never_replaces_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, app = _opened()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await _settled(pilot)
+        await pilot.press("w")
+        await pilot.pause()
+        written = tmp_path / "T-0000002-2-prompt.txt"
+        assert written.read_text("utf-8") == "The prompt of event 13."
+        written.write_text("mine", "utf-8")
+        await pilot.press("w")
+        await pilot.pause()
+        assert written.read_text("utf-8") == "mine"
+        assert len(app._notifications) == 2

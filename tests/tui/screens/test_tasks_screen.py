@@ -114,7 +114,8 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
         await _type(pilot, watched, "stat:failed [/INST]")
         assert watched.complaint.startswith("there is no key 'stat': use state, ")
         assert len(watched.table.numbers) == 100
-        await _type(pilot, watched, "state:failed")
+        await pilot.press("x")
+        await pilot.pause(0.3)
         assert not watched.complaint
 
 
@@ -184,6 +185,23 @@ async def test_a_task_that_changes_does_so_in_its_place() -> None:
 
 
 @pytest.mark.asyncio
+async def test_space_freezes_what_is_shown_and_goes_on() -> None:
+    watched = Watched(FakeTasks(100))
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        await _settled(pilot)
+        await pilot.press("space")
+        watched.source.changes[3] = {"key": "changed"}
+        watched.source.seq += 1
+        watched.screen.look()
+        await _settled(pilot)
+        assert "T-0000003  PMC7000003" in watched.lines()[5]
+        assert watched.said("foot").startswith("FROZEN: space goes on")
+        await pilot.press("space")
+        await _settled(pilot)
+        assert "T-0000003  changed" in watched.lines()[5]
+
+
+@pytest.mark.asyncio
 async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
     source = FakeTasks(100)
     source.trouble = StoreError("the log is gone: list the runs")
@@ -193,7 +211,12 @@ async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
         assert watched.complaint == "the log is gone: list the runs."
         await pilot.press("j", "G", "s", "r")
         await _settled(pilot)
-        assert watched.app.is_running
+        assert watched.complaint
+        source.trouble = None
+        await pilot.press("r")
+        await _settled(pilot)
+        assert not watched.complaint
+        assert len(watched.table.numbers) == 100
 
 
 @pytest.mark.asyncio

@@ -52,6 +52,13 @@ class Seat:
         strips = self.app.screen._compositor.render_strips()
         return "\n".join("".join(part.text for part in strip) for strip in strips)
 
+    async def settle(self) -> None:
+        """Wait for the keys in the last line, which are drawn after all else."""
+        for _ in range(50):
+            await self.pilot.pause()
+            if "Detach" in self.shown():
+                return
+
     async def press(self, *keys: str) -> None:
         """Press keys, and wait for what they do."""
         await self.pilot.press(*keys)
@@ -98,8 +105,8 @@ def watched(
             theme=theme,
         )
         async with app.run_test(size=size) as pilot:
-            await pilot.pause()
             seat = Seat(pilot, app, source)
+            await seat.settle()
             if act is not None:
                 await act(seat)
                 await pilot.pause()
@@ -246,8 +253,8 @@ def listing(
     async def watch() -> str:
         app = Monitor(_sources(fake, source), glyphs=UNICODE)
         async with app.run_test(size=size) as pilot:
-            await pilot.pause()
             seat = Seat(pilot, app, source)
+            await seat.settle()
             if act is not None:
                 await act(seat)
                 await pilot.pause()

@@ -7,10 +7,10 @@ replies whenever a run is resumed or scored, so it must come out the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -145,6 +145,16 @@ class Prepared(Protocol):
         ...
 
 
+@runtime_checkable
+class PreparedData(Prepared, Protocol):
+    """What a subcommand of `siftlog prepare JOB` makes that builds a file."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The file's lines, without their ends."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
     """One task of a run made elsewhere; `spec.context` carries what its file said."""
@@ -172,5 +182,9 @@ class Importer(Protocol):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """The answers in the files; raise `DatasetError` before yielding the first."""
+        """The answers in the files; raise `DatasetError` where one is off.
+
+        They are read to the end once before anything is written, and then again.
+        *files* are those typed without a flag; settings may name further ones.
+        """
         ...

@@ -74,6 +74,9 @@ class Metric:
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
 
+    Its name may put it into a folder, as in `openai_gpt-4o/per_query`; so may that of
+    an artifact.
+
     A table with a row per paper or question is declared without them; they come as
     `Row`s of its name, in the details.
     """
@@ -177,15 +180,20 @@ class Scorecard:
 
     models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
     summary: str  #: the text that a terminal shows
+    headline: str = ""  #: path of the metric that a scoring is judged by
     worth_explaining: str = ""  #: the item a reader should look at first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    failures: tuple[str, ...] = ()
+    """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
     figures: Iterable[Figure] = ()
     """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
+    not_available: tuple[str, ...] = ()
+    """Parts that the input has nothing for, each with what is missing."""
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)

@@ -70,6 +70,12 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
     return settings.model_copy(update=_absolute(settings))
 
 
+def switches(job: Job) -> frozenset[str]:
+    """Names of the settings that are on or off, whose flag needs no value."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(name for name, field in fields if field.annotation is bool)
+
+
 def as_json(settings: BaseModel) -> str:
     """Every setting, defaults included, as compact JSON with sorted keys."""
     return json.dumps(

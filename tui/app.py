@@ -5,19 +5,20 @@ It reads and never writes; there is one timer, and it belongs to the application
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
 from store.clock import Clock
-from store.runs import RunFolder
+from store.runs import RunFolder, list_runs
+from tui import offers
 from tui.glyphs import Glyphs
 from tui.listing import FolderListing, Listing
 from tui.palette import PALETTES, state_variables
@@ -110,6 +111,13 @@ class Monitor(App[str]):
         """Colours of the states in themes that are not ours."""
         return dict(state_variables(self.current_theme))
 
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette offers."""
+        yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
+        if isinstance(screen, RunScreen):
+            yield from offers.tasks(screen.snapshot, self._list_tasks)
+        yield from super().get_system_commands(screen)
+
     def on_mount(self) -> None:
         """The list of runs, and before it the run that was named."""
         self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
@@ -131,6 +139,7 @@ class Monitor(App[str]):
 
     def _show(self, folder: RunFolder) -> None:
         self._folder = folder
+        self.action_runs()
         self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
@@ -139,9 +148,15 @@ class Monitor(App[str]):
 
     def on_run_screen_tasks_wanted(self) -> None:
         """List the tasks of the run that is shown."""
+        self._list_tasks("")
+
+    def _list_tasks(self, expression: str) -> None:
+        """The tasks of the run that is shown, as far as a filter lets them through."""
         if self._folder is not None:
-            source = self._sources.tasks(self._folder)
-            self.push_screen(TasksScreen(source, self._glyphs, self._sources.clock))
+            source, clock = self._sources.tasks(self._folder), self._sources.clock
+            self.push_screen(
+                TasksScreen(source, self._glyphs, clock, expression=expression)
+            )
 
     def action_runs(self) -> None:
         """Back to the list of runs."""

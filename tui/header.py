@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.content import Content
 
 from store.task import TaskState
 from tui.clip import one_line
 from tui.format import amount, duration, percent
 from tui.glyphs import Glyphs
-from tui.panels import Room, limited_by
+from tui.panels import limited_by
+from tui.room import Room
 from tui.source import ENDED, Snapshot
 from tui.words import eta, sentence, spent
 
@@ -24,14 +23,6 @@ _STYLES = {
     "quiet": "$state-waiting",
     "draining": "$state-waiting",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
-    """A screen that stands still while the run goes on."""
-
-    seconds: float
-    events: int  #: that came since
 
 
 def sign_of(state: str, glyphs: Glyphs) -> str:

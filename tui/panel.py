@@ -8,7 +8,8 @@ from textual.widgets import Static
 
 from tui.glyphs import Glyphs
 from tui.only_ascii import shown_by
-from tui.panels import Draw, Room
+from tui.panels import Draw
+from tui.room import Room
 from tui.source import Snapshot
 
 

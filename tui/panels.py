@@ -7,8 +7,7 @@ counted. Text from outside goes through `tui.clip`, and no markup is read anywhe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from textual.content import Content
@@ -19,63 +18,20 @@ from store.views import LimitsSeen, MinuteRow
 from tui.chart import bar, course
 from tui.clip import clip, one_line
 from tui.format import UNKNOWN, amount, count, duration, latency, money, percent
-from tui.glyphs import Glyphs
+from tui.room import GAP, MUTED, Column, Room, lines_of, table
 from tui.source import US_PER_MINUTE, Snapshot
 from tui.task_columns import task_name
 
-MUTED = "$state-queued"
 FULL = 0.95
 """Share of a limit from which on it is what holds a model back."""
-GAP = "  "
-
-Line: TypeAlias = Content
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """What a panel may fill, and the signs it may use."""
-
-    width: int
-    height: int
-    glyphs: Glyphs
-
+BAR = 4
+"""The shortest bar."""
+WHERE = 16
+"""The shortest column for both a stage and a model."""
+NARROW = 60
+"""Columns of a panel below which it shows less of each row."""
 
 Draw: TypeAlias = Callable[[Snapshot, Room], Content]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A head and its width; figures stand at the right."""
-
-    head: str
-    width: int
-    is_right: bool = True
-
-
-def _cell(text: str, column: Column) -> str:
-    return clip(text, column.width, is_right=column.is_right)
-
-
-def _table(
-    columns: Sequence[Column], rows: Sequence[Sequence[str | Content]], room: Room
-) -> Content:
-    """Columns with their heads; rows beyond the height are counted in the last line."""
-    head = GAP.join(_cell(column.head, column) for column in columns)
-    lines = [Content.styled(head, MUTED)]
-    fits = max(1, room.height - 1)
-    shown = rows if len(rows) <= fits else rows[: fits - 1]
-    for row in shown:
-        cells: list[Content] = []
-        for text, column in zip(row, columns, strict=True):
-            cells += [Content(GAP)] if cells else []
-            cells.append(
-                Content(_cell(text, column)) if isinstance(text, str) else text
-            )
-        lines.append(Content.assemble(*cells))
-    if len(shown) < len(rows):
-        more = f"and {len(rows) - len(shown)} more: make the window higher"
-        lines.append(Content.styled(more, MUTED))
-    return Content("\n").join(line.truncate(room.width) for line in lines)
 
 
 def stages(snapshot: Snapshot, room: Room) -> Content:
@@ -102,10 +58,12 @@ def stages(snapshot: Snapshot, room: Room) -> Content:
     used = sum(w for _, w, *_ in figures) + left.width + ending.width + done.width
     space = room.width - used - len(GAP) * (len(figures) + 4)
     name = Column("stage", min(max(map(len, (*by_stage, "stage"))), max(8, space // 2)))
-    bars = Column("", max(0, min(30, space - name.width)), is_right=False)
+    # a bar that is too short to be read gives its place to the figures
+    bars = Column("", min(30, space - name.width), is_right=False)
+    has_bars = bars.width >= BAR
     columns = [
         Column(name.head, name.width, is_right=False),
-        bars,
+        *([bars] if has_bars else []),
         done,
         *(Column(head, width) for head, width, *_ in figures),
         left,
@@ -121,7 +79,11 @@ def stages(snapshot: Snapshot, room: Room) -> Content:
         rows.append(
             [
                 stage,
-                Content.styled(bar(share, bars.width, room.glyphs), "$state-done"),
+                *(
+                    [Content.styled(bar(share, bars.width, room.glyphs), "$state-done")]
+                    if has_bars
+                    else []
+                ),
                 percent(share),
                 *(
                     _figure(states[state], width, style)
@@ -131,7 +93,7 @@ def stages(snapshot: Snapshot, room: Room) -> Content:
                 duration(known.seconds.expected if known and known.seconds else None),
             ]
         )
-    return _table(columns, rows, room)
+    return table(columns, rows, room)
 
 
 def _figure(n: int, width: int, style: str) -> Content:
@@ -147,13 +109,18 @@ def models(snapshot: Snapshot, room: Room) -> Content:
         return Content("No model has been asked yet.")
     minute = last_minute(snapshot)
     is_known = snapshot.recent_minutes > 0
-    fixed = (("in flight", 9), ("req/min", 12), ("tok/min", 12), ("again", 5))
-    wait = Column("wait", 6)
-    space = room.width - sum(w for _, w in fixed) - wait.width - len(GAP) * 5
-    name = Column(
-        "model", max(6, min(max(map(len, names.values())), space)), is_right=False
-    )
-    columns = [name, *(Column(head, width) for head, width in fixed), wait]
+    is_narrow = room.width < NARROW
+    figures = [
+        Column("in flight", 9),
+        Column("req/min", 10 if is_narrow else 12),
+        Column("tok/min", 12),
+        *([] if is_narrow else [Column("again", 5)]),
+        Column("wait", 6),
+    ]
+    space = room.width - sum(column.width + len(GAP) for column in figures)
+    longest = max(map(len, names.values()))
+    name = Column("model", max(6, min(longest, space)), is_right=False)
+    columns = [name, *figures]
     rows = []
     for model, short in names.items():
         seen = limits.get(model)
@@ -165,17 +132,18 @@ def models(snapshot: Snapshot, room: Room) -> Content:
         used = [row for row in minute if row.model == model]
         requests = sum(row.started for row in used)
         tokens = sum(row.tokens_in + row.tokens_out for row in used)
+        again = amount(sum(row.retried for row in used) if is_known else None)
         rows.append(
             [
                 short,
                 _of(running, seen.concurrency if seen else None),
                 _of(requests if is_known else None, seen.rpm if seen else None),
                 _of(tokens if is_known else None, seen.tpm if seen else None),
-                amount(sum(row.retried for row in used) if is_known else None),
+                *([] if is_narrow else [again]),
                 _wait(snapshot, seen),
             ]
         )
-    return _table(columns, rows, room)
+    return table(columns, rows, room)
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
@@ -244,31 +212,36 @@ def errors(snapshot: Snapshot, room: Room) -> Content:
     names = _names(snapshot)
     started = max(1, snapshot.status.attempts.started)
     # what the other columns leave
-    rest = room.width - 20 - 9 - 8 - 10 - len(GAP) * 4
+    rest = room.width - 18 - 9 - 8 - 10 - len(GAP) * 4
+    has_rest = rest >= WHERE
     columns = [
-        Column("class", 20, is_right=False),
+        Column("class", 18, is_right=False),
         Column("attempts", 9),
         Column("of all", 8),
         Column("task", 10),
-        Column("where most", max(0, rest), is_right=False),
+        *([Column("where most", rest, is_right=False)] if has_rest else []),
     ]
     rows: list[list[str | Content]] = [
         [
-            Content.styled(clip(name, 20), "$state-failed"),
+            Content.styled(clip(name, 18), "$state-failed"),
             count(n),
             percent(n / started, tenths=True),
             task_name(where[name][0]),
-            f"{where[name][1]} {names.get(where[name][2], where[name][2])}",
+            *(
+                [f"{where[name][1]} {names.get(where[name][2], where[name][2])}"]
+                if has_rest
+                else []
+            ),
         ]
         for name, n in sorted(by_class.items(), key=lambda item: (-item[1], item[0]))
     ]
     failure = snapshot.facts.last_failure
     if failure is None:
-        return _table(columns, rows, room)
+        return table(columns, rows, room)
     said = f"last {duration(snapshot.age_s(failure.at_us))} ago: {failure.message}"
     above = Room(width=room.width, height=room.height - 1, glyphs=room.glyphs)
     return Content.assemble(
-        _table(columns, rows, above),
+        table(columns, rows, above),
         "\n",
         (one_line(said, room.width), MUTED),
     )
@@ -279,10 +252,7 @@ def goodput(snapshot: Snapshot, room: Room) -> Content:
     window = snapshot.recent_minutes
     best = f"best 10 min {amount(snapshot.facts.best)}"
     lately = f"{amount(snapshot.rate)} last {window} min"
-    share = percent(snapshot.of_best)
-    lines = [
-        f"{lately} · {best} · {share}" if window else f"no whole minute yet · {best}"
-    ]
+    lines = [f"{lately if window else 'no whole minute yet'} · {best}"]
     if room.height > len(lines) + 1:
         lines.append(course(snapshot.course, room.width, room.glyphs))
     tokens_in = sum(row.tokens_in for row in snapshot.recent)
@@ -291,7 +261,7 @@ def goodput(snapshot: Snapshot, room: Room) -> Content:
         f"tokens/s  in {amount(_a_second(tokens_in, window))}"
         f"  out {amount(_a_second(tokens_out, window))}"
     )
-    return _lines(lines, room)
+    return lines_of(lines, room)
 
 
 def _a_second(n: int, minutes: int) -> float | None:
@@ -302,7 +272,7 @@ def latencies(snapshot: Snapshot, room: Room) -> Content:
     """Percentiles of the models' answers."""
     if not snapshot.facts.latencies:
         return Content.styled("No answer has arrived yet.", MUTED)
-    figures = [Column(head, 7) for head in ("p50", "p95", "p99")]
+    figures = [Column(head, 6) for head in ("p50", "p95", "p99")]
     names = short_names(each.model for each in snapshot.facts.latencies)
     space = room.width - sum(column.width + len(GAP) for column in figures)
     longest = max(map(len, names.values()))
@@ -316,7 +286,7 @@ def latencies(snapshot: Snapshot, room: Room) -> Content:
         ]
         for each in snapshot.facts.latencies
     ]
-    return _table([name, *figures], rows, room)
+    return table([name, *figures], rows, room)
 
 
 def cost(snapshot: Snapshot, room: Room) -> Content:
@@ -327,7 +297,7 @@ def cost(snapshot: Snapshot, room: Room) -> Content:
     lines = [f"{money(spent)} spent"]
     if spent is not None and window:
         hourly = 60 / window * sum(row.cost_usd for row in snapshot.recent)
-        lines = [f"{lines[0]} · {money(hourly)}/h last {window} min"]
+        lines = [f"{money(spent)} · {money(hourly)}/h last {window} min"]
     projected = snapshot.forecast.cost_usd if snapshot.forecast else None
     comes_to = None
     if projected is not None and spent is not None:
@@ -341,7 +311,7 @@ def cost(snapshot: Snapshot, room: Room) -> Content:
         lines.append(f"{shown} of {money(budget)}")
     if status.possible_usd:
         lines.append(f"up to {money(status.possible_usd)} more, billed or not")
-    return _lines(lines, room)
+    return lines_of(lines, room)
 
 
 def oldest(snapshot: Snapshot, room: Room) -> Content:
@@ -355,16 +325,18 @@ def oldest(snapshot: Snapshot, room: Room) -> Content:
         Column("try", 3),
         Column("where", max(0, room.width - 26), is_right=False),
     ]
+    # the model says more of a slow call than the stage does
+    is_narrow = columns[-1].width < WHERE
     rows = [
         [
             task_name(call.task),
             duration(snapshot.age_s(call.since_us)),
             str(call.attempt),
-            f"{call.stage} {names.get(call.model, call.model)}",
+            ("" if is_narrow else f"{call.stage} ") + names.get(call.model, call.model),
         ]
         for call in snapshot.facts.oldest
     ]
-    return _table(columns, rows, room)
+    return table(columns, rows, room)
 
 
 def overview(snapshot: Snapshot, room: Room) -> Content:
@@ -381,8 +353,3 @@ def overview(snapshot: Snapshot, room: Room) -> Content:
         shown.append(draw(snapshot, part))
         left -= len(shown[-1].plain.splitlines())
     return Content("\n").join(shown)
-
-
-def _lines(lines: Sequence[str], room: Room) -> Content:
-    shown = [one_line(line, room.width) for line in lines[: max(1, room.height)]]
-    return Content("\n".join(shown))

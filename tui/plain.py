@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
-from tui.format import percent
+from tui.format import amount, percent
 from tui.source import Snapshot, Source, Trouble
 from tui.words import eta, sentence, spent, utc
 
@@ -65,7 +65,7 @@ def line_of(snapshot: Snapshot) -> str:
     parts = [
         f"{percent(share, tenths=True)} of {snapshot.asked:,} tasks",
         *(f"{n:,} {what}" for what, n in counts.items() if n),
-        *([f"{status.pace:,.0f} a minute"] if _moves(snapshot) and status.pace else []),
+        *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),
         *([f"ETA {eta(snapshot, ' to ')}"] if snapshot.forecast else []),
         f"cost {spent(snapshot)}",
         *filter(None, [sentence(snapshot)]),
@@ -80,7 +80,3 @@ def ascii_of(text: str) -> str:
     """One line with nothing beyond ASCII in it; other characters by their number."""
     safe = printable(text).replace("\n", " ")
     return safe.encode("ascii", "backslashreplace").decode("ascii")
-
-
-def _moves(snapshot: Snapshot) -> bool:
-    return snapshot.state in {"live", "quiet", "draining"}

@@ -21,7 +21,6 @@ MIDDLE, WIDE = 98, 118
 """Columns of a screen from which on there is a bar, and a course."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE, _COST = 2, 13, 32, 9, 9, 19
 _BAR, _COURSE = 12, 10
-_MOVING = frozenset({"live", "quiet", "draining", "stalled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +81,7 @@ class Rows:
         parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
         if self.width >= WIDE:
             parts += ["  ", course(seen.course[-_COURSE:], _COURSE, self.glyphs)]
-        rate = amount(seen.status.pace) if seen.state in _MOVING else ""
+        rate = "" if seen.rate is None else amount(seen.rate)
         parts += [clip(rate, _RATE, is_right=True), "  "]
         parts += [clip(spent(seen), _COST, is_right=True), "  "]
         used = Content.assemble(*parts)

@@ -50,6 +50,8 @@ RECENT = 5
 OLDEST = 5
 """Calls under way that are named."""
 
+AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
+"""States in which calls are made, or should be."""
 ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
 """States in which no process works on the run, as it should be."""
 
@@ -80,7 +82,10 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run at a moment: the log's facts, and what only the present can tell."""
+    """A run at a moment: the log's facts, and what only the present can tell.
+
+    Without slots, because what is reckoned from it is kept with it.
+    """
 
     facts: Facts
     now_us: int
@@ -150,15 +155,17 @@ class Snapshot:
     @property
     def rate(self) -> float | None:
         """Tasks completed a minute, of late; None where nobody works, or not yet."""
-        if self.is_ended or not self.recent_minutes:
+        if self.state not in AT_WORK or not self.recent_minutes:
             return None
         return sum(row.succeeded for row in self.recent) / self.recent_minutes
 
     @property
     def of_best(self) -> float | None:
-        """That rate as a share of the run's best 10 minutes."""
+        """That rate as a share of the best 10 minutes; None before it is steady."""
         best = self.facts.best
-        return None if self.rate is None or not best else self.rate / best
+        if self.rate is None or not best or self.recent_minutes < RECENT:
+            return None
+        return self.rate / best
 
     @property
     def course(self) -> list[float | None]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.bm25 import Idf
 from jobs.evidence_retrieval.stages.tokens import tokens
 from runner.scorecard import Finding
+
+if TYPE_CHECKING:  # it brings numerical libraries that planning has no use for
+    from jobs.evidence_retrieval.gating.stored import StoredGate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,9 @@ class Dataset:
     gold: Gold | None = None
     folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
     configs: tuple[Config, ...] = STANDARD
+    stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
+    gates: tuple[StoredGate, ...] = ()  #: to use instead of fitting any
     idf: Idf | None = field(init=False, repr=False, compare=False)
     """Of all sentences, where the settings ask for it; None: each pool has its own."""
     _posts: Mapping[str, Post] = field(init=False, repr=False, compare=False)

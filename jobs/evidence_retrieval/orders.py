@@ -6,7 +6,7 @@ be told again from data, settings and answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.stages.bm25 import Bm25
@@ -39,7 +39,16 @@ def assessed_order(
         criterion: which bm25 goes by.
         relevance: by place, of one reply or the mean of several; unlisted ones have 0.
     """
-    lexically = ranked(lexical(dataset, post).scores(criterion.text))
+    return by_relevance(lexical(dataset, post).scores(criterion.text), relevance)
+
+
+def by_relevance(
+    lexical_scores: Sequence[float], relevance: Mapping[int, float]
+) -> tuple[int, ...]:
+    """The same, from bm25 scores that are there already."""
     return tuple(
-        sorted(lexically, key=lambda place: -round(relevance.get(place, 0), DECIMALS))
+        sorted(
+            ranked(lexical_scores),
+            key=lambda place: -round(relevance.get(place, 0), DECIMALS),
+        )
     )

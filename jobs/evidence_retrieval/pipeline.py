@@ -36,17 +36,18 @@ class Config:
     def is_fitted(self) -> bool:
         """Whether anything in it learns from gold labels."""
         return self.gate == "classifier" or (
-            self.gate == "passthrough" and (self.calibration != "none")
+            self.gate == "passthrough"
+            and (self.calibration != "none" or self.three_state)
         )
 
 
 STANDARD = (
     Config(name="first stage", top=24),
-    Config(name="+ reranker", rerank="assess"),
-    Config(name="+ graph", rerank="assess", graph="ppr"),
-    Config(name="+ dynamic K", rerank="assess", graph="ppr", dynamic_k="mass"),
+    Config(name="with reranker", rerank="assess"),
+    Config(name="with graph", rerank="assess", graph="ppr"),
+    Config(name="with dynamic K", rerank="assess", graph="ppr", dynamic_k="mass"),
     Config(
-        name="+ no-evidence gate",
+        name="with gate",
         rerank="assess",
         graph="ppr",
         dynamic_k="mass",

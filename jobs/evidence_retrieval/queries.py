@@ -61,9 +61,16 @@ class Predictions:
     state: States | None = None  #: (Q,) as the gate or the file says, or UNKNOWN
     k: Ints | None = None  #: (Q,) sentences selected, or UNKNOWN
     k_rule: str = "K"  #: "K" where it is chosen by query, "10" where it is fixed
+    sweep: Mapping[float, Ints] = field(default_factory=dict)
+    """(Q,) K under other gammas of the mass rule, or UNKNOWN; by gamma, rising."""
     lists: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By name of the step ("retriever", "reranked", "graph"): (Q,) uids, best first."""
     final: str = ""  #: the list that a reader sees
+    scores: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+    """By name of the step: (Q,) a score for each entry of its list."""
+    replicates: Ints | None = None  #: (Q,) assessments that could be read
+    repeat: Mapping[str, float | None] = field(default_factory=dict)
+    """How far replicates differ: `flip_rate`, and `replicate_tau` between orders."""
     given: Mapping[str, Floats] = field(default_factory=dict)
     """Numbers a query that were made elsewhere and cannot be recomputed."""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -78,10 +85,13 @@ class FoldGate:
     config: str
     fold: str
     posts: Mapping[str, int]  #: of "fit", "tune" and "test"
-    tau_neg: float | None  #: None: the gate could not be fitted
+    tau_neg: float | None  #: None: the gate could not be fitted, or there is none
     tau_pos: float | None
-    on_tune: Mapping[str, float | None]  #: what the thresholds reached there
-    fitted: Mapping[str, Any]  #: coefficients, knots: plain JSON, for gate_fold_<k>
+    on_tune: Mapping[str, float | None]
+    """What the thresholds reached there, and what a grid was chosen by."""
+    fitted: Mapping[str, Any]
+    """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
+    has_gate: bool = True  #: False: constants were chosen from grids and no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +103,7 @@ class Sheet:
     headline: str  #: the configuration that the tables speak of
     models: tuple[str, ...]
     gates: tuple[FoldGate, ...] = ()
+    final_gates: str = ""  #: text of gate_final.json, where one was asked for
     leakage: tuple[Finding, ...] = ()
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jobs.evidence_retrieval.asking import assessed, is_batch
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.importing.given import read_given
 from jobs.evidence_retrieval.listing import listing
 from jobs.evidence_retrieval.parsing.assess import parse_assess, parse_assessments
 from jobs.evidence_retrieval.parsing.endpoint import parse_scores
@@ -79,4 +80,5 @@ STAGES = (
     Stage(name="embed", parse=read_embed, role="embed"),
     Stage(name="rerank_api", parse=read_rerank_api, role="rerank", follows=False),
     Stage(name="rerank", parse=read_rerank),
+    Stage(name="given", parse=read_given, follows=False),
 )

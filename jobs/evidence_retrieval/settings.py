@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TaskKind: TypeAlias = Literal["assess", "rerank", "embed", "rerank_api"]
+GridMetric: TypeAlias = Literal[
+    "evidence_f1", "evidence_recall", "evidence_precision", "ndcg@10"
+]
 ProfileName: TypeAlias = Literal["siftlog", "published-lists", "published-cv"]
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
@@ -32,7 +35,21 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 """The choices that published tables were made with (see the job's page in docs/)."""
 
-INPUTS = ("posts", "sentences", "criteria", "gold", "folds", "pipeline", "against")
+INPUTS = (
+    "posts",
+    "sentences",
+    "criteria",
+    "gold",
+    "folds",
+    "pipeline",
+    "against",
+    "per_query",
+    "rankings",
+    "gamma_sweep",
+    "qrels",
+    "run",
+    "apply_gate",
+)
 """The settings that name files."""
 
 
@@ -55,6 +72,28 @@ class Settings(BaseModel):
     )
     against: Path | None = Field(
         None, description="stored summary.json whose numbers are recomputed"
+    )
+    tolerance: float = Field(
+        1e-9, ge=0.0, description="largest difference of a stored number that is equal"
+    )
+    per_query: Path | None = Field(
+        None, description="to import: CSV of predictions or ranked lists"
+    )
+    rankings: tuple[str, ...] = Field(
+        (), description="to import: JSONL of ranked lists, [NAME=]FILE by model"
+    )
+    gamma_sweep: Path | None = Field(
+        None, description="to import: CSV of K under each gamma"
+    )
+    qrels: Path | None = Field(None, description="to import: judgements for trec_eval")
+    run: Path | None = Field(None, description="to import: a run for trec_eval")
+    qid_sep: str = Field(
+        "|",
+        min_length=1,
+        description="between post and criterion in the query ids of both",
+    )
+    escape_ids: bool = Field(
+        default=False, description="ids in both are percent-encoded, as siftlog's are"
     )
     allow_ragged: bool = Field(
         default=False, description="read missing trailing fields as blank"
@@ -112,6 +151,18 @@ class Settings(BaseModel):
     )
     c_grid: tuple[float, ...] = Field(
         (), description="regularisation of the classifier; none: C = 1"
+    )
+    gamma_grid: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = Field(
+        (), description="gammas to choose from by fold; none: each state's own"
+    )
+    damping_grid: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
+        (), description="of the graph, to choose from by fold; none: 0.3"
+    )
+    rrf_k_grid: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), description="of rank fusion, to choose from by fold; none: 60"
+    )
+    grid_metric: GridMetric = Field(
+        "evidence_f1", description="what the tuning posts choose from grids by"
     )
     calibrate_on: Literal["out_of_fold", "tune"] = Field(
         "out_of_fold", description="scores that the calibrator is fitted on"
@@ -197,6 +248,17 @@ class Settings(BaseModel):
     def _fits(self) -> Self:
         if self.rerank_stride > self.rerank_window:
             raise ValueError("rerank_stride lies above rerank_window")
+        if self.gamma_grid and self.grid_metric == "ndcg@10":
+            raise ValueError(
+                "gamma_grid cannot be chosen from by ndcg@10, which no K changes "
+                "(name another grid_metric)"
+            )
+        grids = (self.gamma_grid, self.damping_grid, self.rrf_k_grid)
+        if any(grids) and (self.final_gate or self.apply_gate is not None):
+            raise ValueError(
+                "a gate for new data goes with the constants, and a grid has others "
+                "in each fold (leave out the grids, or final_gate and apply_gate)"
+            )
         return self
 
     @property

@@ -21,6 +21,7 @@ from jobs.metrics.agreement import (
     agreement,
     alpha,
     flip_rate,
+    kendall_tau,
     mean_over_pairs,
     pass_at_k,
     pass_hat_k,
@@ -92,8 +93,17 @@ from jobs.metrics.intervals import (
     wilson,
 )
 from jobs.metrics.multilabel import Multilabel, multilabel
-from jobs.metrics.ranking import Hits, Rules, evaluate, fuse_rrf, hits, order
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
+from jobs.metrics.ranking import (
+    Hits,
+    Rules,
+    Selected,
+    evaluate,
+    fuse_rrf,
+    hits,
+    order,
+    select,
+)
+from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of, tpr_of
 from jobs.metrics.screening import (
     atd,
     atd_records,
@@ -151,6 +161,7 @@ __all__ = [
     "RiskCoverage",
     "Rules",
     "RunFile",
+    "Selected",
     "Share",
     "aggregate",
     "agreement",
@@ -189,6 +200,7 @@ __all__ = [
     "gate_metrics",
     "hits",
     "holm",
+    "kendall_tau",
     "last_relevant_rank",
     "log_loss",
     "match_keys",
@@ -225,6 +237,7 @@ __all__ = [
     "screening_ap",
     "screening_loss",
     "screening_ndcg",
+    "select",
     "set_recall",
     "sign_flip",
     "std",
@@ -232,6 +245,7 @@ __all__ = [
     "threshold_grid",
     "tnr_at_recall",
     "tpr_at_fpr",
+    "tpr_of",
     "wilson",
     "wss",
 ]

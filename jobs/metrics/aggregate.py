@@ -18,7 +18,7 @@ class Aggregate:
     """A column of values in a few figures; None where a figure is undefined."""
 
     mean: float | None
-    std: float | None  #: with ddof=1, so undefined below two values
+    std: float | None  #: with ddof=1, if nothing else was asked for
     median: float | None
     p25: float | None  #: quantiles are linear between neighbours
     p75: float | None
@@ -28,14 +28,14 @@ class Aggregate:
     n_defined: int
 
 
-def aggregate(values: Iterable[float | None]) -> Aggregate:
+def aggregate(values: Iterable[float | None], *, ddof: int = 1) -> Aggregate:
     """Describe *values*; every figure is about the defined ones."""
     given = list(values)
     numbers = sorted(defined(given))
     p25, median, p75 = quantiles(numbers, (0.25, 0.5, 0.75))
     return Aggregate(
         mean=mean(numbers),
-        std=std(numbers),
+        std=std(numbers, ddof=ddof),
         median=median,
         p25=p25,
         p75=p75,
@@ -73,13 +73,13 @@ def ratio(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def std(values: Iterable[float | None]) -> float | None:
-    """The sample standard deviation (ddof=1) of the defined values."""
+def std(values: Iterable[float | None], *, ddof: int = 1) -> float | None:
+    """The standard deviation of the defined values; below ddof + 1 of them None."""
     numbers = defined(values)
     centre = mean(numbers)
     if centre is None:
         return None
-    variance = ratio(math.fsum((x - centre) ** 2 for x in numbers), len(numbers) - 1)
+    variance = ratio(math.fsum((x - centre) ** 2 for x in numbers), len(numbers) - ddof)
     return None if variance is None else math.sqrt(variance)
 
 

@@ -18,6 +18,8 @@ Load: TypeAlias = Literal["none", "linear", "quadratic"]
 
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
+_PAIR = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
@@ -170,6 +172,29 @@ def flip_rate(items: Iterable[tuple[Hashable, Hashable]]) -> float | None:
     """Share of items whose second answer is another one than the first."""
     flips = [a != b for a, b in items]
     return sum(flips) / len(flips) if flips else None
+
+
+def kendall_tau(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """How far two orders of the same items agree: 1 the same, -1 the reverse.
+
+    Pairs in the same order less pairs in the other, by all pairs (Kendall, 1938); None
+    below two items.
+
+    Raises:
+        ValueError: where they are not orders of the same distinct items.
+    """
+    place = {item: i for i, item in enumerate(second)}
+    if len(place) != len(second) or sorted(place.get(x, -1) for x in first) != [
+        *range(len(second))
+    ]:
+        raise ValueError("first and second must be orders of the same distinct items.")
+    n = len(second)
+    if n < _PAIR:
+        return None
+    found = np.array([place[item] for item in first])
+    rising = np.count_nonzero(np.triu(found[None, :] > found[:, None]))
+    pairs = math.comb(n, _PAIR)
+    return float(2 * rising - pairs) / pairs
 
 
 def pass_at_k(n: int, right: int, k: int) -> float | None:

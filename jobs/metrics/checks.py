@@ -19,6 +19,8 @@ from runner.scorecard import Finding, Metric
 TOLERANCE = 1e-9
 _SAME = 1e-12
 _AT_K = re.compile(r"(?P<name>.+)@(?P<k>\d+)")
+# a target such as 0.05 has a dot that ends no prefix
+_PATH = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<name>[A-Za-z_][^.@]*(?:@\d+(?:\.\d+)?)?)")
 
 RATES = frozenset(
     [
@@ -89,7 +91,7 @@ def check_metrics(metrics: Sequence[Metric]) -> list[Finding]:
     findings = [*_ranges(metrics), *_intervals(metrics), *_doubles(metrics)]
     groups: dict[str, dict[str, Metric]] = {}
     for metric in metrics:
-        prefix, _, name = metric.path.rpartition(".")
+        prefix, name = _split(metric.path)
         groups.setdefault(prefix, {})[name] = metric
     for prefix, group in groups.items():
         findings += _counts(prefix, group)
@@ -99,9 +101,17 @@ def check_metrics(metrics: Sequence[Metric]) -> list[Finding]:
     return findings
 
 
+def _split(path: str) -> tuple[str, str]:
+    found = _PATH.fullmatch(path)
+    if found is None:
+        prefix, _, name = path.rpartition(".")
+        return prefix, name
+    return found["prefix"] or "", found["name"]
+
+
 def _ranges(metrics: Iterable[Metric]) -> Iterator[Finding]:
     for metric in metrics:
-        name = metric.path.rpartition(".")[2].partition("~")[0].partition("@")[0]
+        name = _split(metric.path)[1].partition("~")[0].partition("@")[0]
         value = metric.value
         if name in RATES and value is not None and not 0 <= value <= 1 + TOLERANCE:
             yield _finding(

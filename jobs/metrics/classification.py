@@ -87,6 +87,8 @@ def rate_columns(
     a, b, d, c = (np.asarray(x, dtype=np.float64) for x in (tp, fp, tn, fn))
     n = a + b + c + d
     sensitivity, specificity = quotient(a, a + c), quotient(d, d + b)
+    # not 1 less the others: what is left of a rate near 1 has few digits
+    fpr, fnr = quotient(b, b + d), quotient(c, a + c)
     b2 = beta * beta
     margins = np.sqrt((a + b) * (a + c)) * np.sqrt((d + b) * (d + c))
     matthews = quotient(a * d - b * c, margins)
@@ -94,8 +96,8 @@ def rate_columns(
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
-        "fpr": quotient(b, b + d),
-        "fnr": quotient(c, a + c),
+        "fpr": fpr,
+        "fnr": fnr,
         "precision": quotient(a, a + b),
         "npv": quotient(d, d + c),
         "f1": quotient(2 * a, 2 * a + b + c),
@@ -105,8 +107,8 @@ def rate_columns(
         "prevalence": quotient(a + c, n),
         "mcc": np.where((n > 0) & np.isnan(matthews), 0.0, matthews),
         "kappa": quotient(2 * (a * d - b * c), agreed),
-        "lr_plus": quotient(sensitivity, 1 - specificity),
-        "lr_minus": quotient(1 - sensitivity, specificity),
+        "lr_plus": quotient(sensitivity, fpr),
+        "lr_minus": quotient(fnr, specificity),
         "nnr": quotient(a + b, a),
     }
 

@@ -30,12 +30,13 @@ class ExactColumn:
         self._bits = _MANTISSA_BITS - total_count.bit_length()
         scaled = np.ldexp(column, self._bits - self._exponent)
         self._leading = np.rint(scaled)
-        self._following = np.rint(np.ldexp(scaled - self._leading, self._bits))
+        following = np.rint(np.ldexp(scaled - self._leading, self._bits))
+        self._following = following if following.any() else None
 
     def sums(self, counts: Floats) -> Floats:
         """The column's sum under each row of *counts*, whole numbers as doubles."""
         total: Floats = np.einsum("ij,j->i", counts, self._leading)
-        if self._following.any():
+        if self._following is not None:
             rest = np.einsum("ij,j->i", counts, self._following)
             total += np.ldexp(rest, -self._bits)
         np.ldexp(total, self._exponent - self._bits, out=total)

@@ -53,8 +53,8 @@ class Interval:
 class Ratio:
     """A sum over clusters divided by another, one number of each per cluster."""
 
-    numerators: Sequence[float]
-    denominators: Sequence[float]
+    numerators: Sequence[float] | Floats
+    denominators: Sequence[float] | Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +175,15 @@ class Resamples:
             ValueError: where a column is not as long as the keys, or holds a number
                 that is not finite.
         """
-        evaluate = [self._compiled(statistic) for statistic in statistics]
+        columns = _Columns(self._order)
+        evaluate = [columns.compiled(statistic) for statistic in statistics]
         values = np.empty((len(evaluate), self._b))
         start = 0
         for block in self.multiplicities():
-            counts = block.astype(np.float64)
-            end = start + len(counts)
+            sums = columns.sums(block.astype(np.float64))
+            end = start + len(block)
             for row, value_of in zip(values, evaluate, strict=True):
-                row[start:end] = value_of(counts)
+                row[start:end] = value_of(sums)
             start = end
         return tuple(map(self._interval, values))
 
@@ -193,8 +194,28 @@ class Resamples:
             value_of: its value under each row of a block of `multiplicities`; NaN
                 where it has none.
         """
+        return self.intervals_of([value_of])[0]
+
+    def intervals_of(
+        self, values_of: Sequence[Callable[[Counts], Floats]]
+    ) -> tuple[Interval, ...]:
+        """The intervals of many such statistics from one pass over the replicates."""
+        values = np.empty((len(values_of), self._b))
+        start = 0
+        for block in self.multiplicities():
+            end = start + len(block)
+            for row, value_of in zip(values, values_of, strict=True):
+                row[start:end] = value_of(block)
+            start = end
+        return tuple(map(self._interval, values))
+
+    def band_of(
+        self, value_of: Callable[[Counts], Floats], width: int
+    ) -> tuple[Interval, ...]:
+        """The intervals of *width* numbers that one statistic yields side by side."""
         values = [value_of(block) for block in self.multiplicities()]
-        return self._interval(np.concatenate(values) if values else np.empty(0))
+        columns = np.concatenate([np.empty((0, width)), *values])
+        return tuple(map(self._interval, columns.T))
 
     def multiplicities(self) -> Iterator[Counts]:
         """How often each cluster was drawn, in blocks of replicates x clusters.
@@ -216,24 +237,6 @@ class Resamples:
                 row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
             yield block
 
-    def _compiled(self, statistic: Statistic) -> Callable[[Floats], Floats]:
-        """The statistic's value under each row of counts; NaN where it has none."""
-        if isinstance(statistic, Difference):
-            left, right = map(self._compiled, (statistic.left, statistic.right))
-            return lambda counts: left(counts) - right(counts)
-        above = self._column("numerators", statistic.numerators)
-        below = self._column("denominators", statistic.denominators)
-        return lambda counts: _quotients(above.sums(counts), below.sums(counts))
-
-    def _column(self, name: str, values: Sequence[float]) -> ExactColumn:
-        m = len(self._order)
-        if len(values) != m:
-            raise ValueError(f"{name} has {len(values)} values for {m} keys.")
-        for index, value in enumerate(values):
-            if not math.isfinite(value):
-                raise ValueError(f"{name} holds {value} at index {index}.")
-        return ExactColumn([values[index] for index in self._order], total_count=m)
-
     def _interval(self, values: Floats) -> Interval:
         used = values[~np.isnan(values)]
         flagged = len(used) < (1 - DROPPED_SHARE) * len(values)
@@ -244,6 +247,49 @@ class Resamples:
         return Interval(
             lo=lo, hi=hi, b=self._asked, b_used=len(used), flagged=bool(flagged)
         )
+
+
+class _Columns:
+    """The distinct columns of many statistics, each summed once a block.
+
+    The means of a table share their denominators, so columns are told apart by being
+    the same object.
+    """
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = np.asarray(order, dtype=np.intp)
+        self._exact: dict[int, ExactColumn] = {}
+        self._held: list[Sequence[float] | Floats] = []  # so that no id is used twice
+
+    def sums(self, counts: Floats) -> dict[int, Floats]:
+        """Each column's sum under each row of *counts*."""
+        return {key: column.sums(counts) for key, column in self._exact.items()}
+
+    def compiled(self, statistic: Statistic) -> Callable[[dict[int, Floats]], Floats]:
+        """The statistic's values from the sums; NaN where it has none."""
+        if isinstance(statistic, Difference):
+            left, right = map(self.compiled, (statistic.left, statistic.right))
+            return lambda sums: left(sums) - right(sums)
+        above = self._added("numerators", statistic.numerators)
+        below = self._added("denominators", statistic.denominators)
+        return lambda sums: _quotients(sums[above], sums[below])
+
+    def _added(self, name: str, values: Sequence[float] | Floats) -> int:
+        key = id(values)
+        if key not in self._exact:
+            self._exact[key] = self._exact_column(name, values)
+            self._held.append(values)
+        return key
+
+    def _exact_column(self, name: str, values: Sequence[float] | Floats) -> ExactColumn:
+        m = len(self._order)
+        column = np.asarray(values, dtype=np.float64)
+        if len(column) != m:
+            raise ValueError(f"{name} has {len(column)} values for {m} keys.")
+        if (wrong := ~np.isfinite(column)).any():
+            index = int(np.argmax(wrong))
+            raise ValueError(f"{name} holds {column[index]} at index {index}.")
+        return ExactColumn(column[self._order], total_count=m)
 
 
 def _quotients(above: Floats, below: Floats) -> Floats:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -75,11 +76,13 @@ def hits(
     inside = np.arange(depth) < lengths[:, None]
     gains = np.zeros(inside.shape)
     judged = np.zeros(inside.shape, dtype=np.bool_)
-    found = [
-        of.get(item) for of, items in zip(grades, lists, strict=True) for item in items
-    ]
-    judged[inside] = [grade is not None for grade in found]
-    gains[inside] = [max(0.0, grade or 0.0) for grade in found]
+    grade_of = chain.from_iterable(
+        map(of.get, items, repeat(np.nan))
+        for of, items in zip(grades, lists, strict=True)
+    )
+    found = np.fromiter(grade_of, dtype=np.float64, count=int(lengths.sum()))
+    judged[inside] = ~np.isnan(found)
+    gains[inside] = np.fmax(found, 0.0)  # of a number and NaN, the number
     relevant = [
         sorted((g for g in of.values() if g > 0), reverse=True) for of in grades
     ]
@@ -187,6 +190,39 @@ def evaluate(
             if not name.startswith(("judged@", "rbp_residual")):
                 column[empty] = np.nan if rules.empty == "undefined" else 0.0
     return measures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What the first K of each list hold, where every query has its own K."""
+
+    recall: Floats  #: (Q,) NaN without gold
+    precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown
+    f1: Floats  #: (Q,) harmonic mean of both, 2 hits / (shown + gold); or NaN
+    shown: Ints  #: (Q,) K, cut at the list's end
+
+
+def select(found: Hits, k: Ints) -> Selected:
+    """Cut each list at its own *k*, which may be 0 or beyond the list.
+
+    Raises:
+        ValueError: where a k is negative.
+    """
+    if (wrong := k < 0).any():
+        index = int(np.argmax(wrong))
+        raise ValueError(f"k holds {k[index]} at index {index}, not 0 or more.")
+    shown = np.minimum(k, found.lengths)
+    right = _running(found.is_hit)[np.arange(len(shown)), shown]
+    return Selected(
+        recall=quotient(right, found.relevant),
+        precision=np.nan_to_num(quotient(right, shown)),
+        f1=np.where(
+            found.relevant > 0,
+            quotient(2 * right, shown + found.relevant),
+            np.nan,
+        ),
+        shown=shown,
+    )
 
 
 def _running(columns: Floats | Bools) -> Floats:

@@ -81,8 +81,15 @@ class _Sorted:
         return parts
 
 
+def _undefined(block: Counts) -> Floats:
+    """What no rows come to, in every replicate."""
+    return np.full(len(block), np.nan)
+
+
 def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The area under the ROC curve of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -94,8 +101,34 @@ def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf
     return rows.by_parts(areas)
 
 
+def tpr_of(
+    y: Column, score: Column, cluster: npt.NDArray[np.intp], grid: Floats
+) -> ValueOf:
+    """The sensitivity of each replicate at each false positive rate of *grid*.
+
+    On the lines between the points of its curve, as a band around a picture of it is
+    drawn. One row a replicate, for `Resamples.band_of`; NaN with one class.
+    """
+    rows = _Sorted(y, score, cluster)
+
+    def sensitivities(block: Counts) -> Floats:
+        positives, negatives = rows.counts(block)
+        found = np.full((len(block), len(grid)), np.nan)
+        for row, tp, fp in zip(
+            found, positives.cumsum(axis=1), negatives.cumsum(axis=1), strict=True
+        ):
+            if tp[-1] and fp[-1]:
+                fpr, tpr = np.append(0, fp) / fp[-1], np.append(0, tp) / tp[-1]
+                row[:] = np.interp(grid, fpr, tpr)
+        return found
+
+    return rows.by_parts(sensitivities)
+
+
 def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
     """The average precision of each replicate."""
+    if not len(y):
+        return _undefined
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -122,8 +155,9 @@ def ece_of(
     ).reshape(clusters, bins)
     sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
 
+    # the last clusters may be without rows, where only some rows are looked at
     def errors(block: Counts) -> Floats:
-        drawn = block.astype(np.float64)
+        drawn = block[:, :clusters].astype(np.float64)
         # `einsum` adds in a fixed order; a matrix product would ask BLAS
         apart = np.abs(np.einsum("ij,jk->ik", drawn, gaps)).sum(axis=1)
         return quotient(apart, np.einsum("ij,j->i", drawn, sizes))

@@ -6,10 +6,7 @@ answers again: question, reply, what was read and what was expected.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,11 +21,6 @@ from jobs.paper_investigation.tallies.agreement import paper_facts, question_fac
 from runner.reply import Reply
 from runner.scorecard import Line
 
-_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
-
-LONGEST_SLUG = 100
-"""Characters; most file systems take names of 255 bytes, with what comes after it."""
-
 EVAL_RESULTS = "eval_results.jsonl"
 
 FILES: Mapping[Mode, tuple[str, ...]] = {
@@ -40,18 +32,6 @@ FILES: Mapping[Mode, tuple[str, ...]] = {
     "questions": tuple(f"{name}_{EVAL_RESULTS}" for name in PIPELINES),
 }
 """The files of a model and replicate that get a line a paper or a question."""
-
-
-def slugs(models: Iterable[str]) -> dict[str, str]:
-    """How each model is called in file names; two models never share a name."""
-    plain = {model: _UNSAFE.sub("_", model) for model in models}
-    uses = Counter(plain.values())
-    return {
-        model: slug
-        if uses[slug] == 1 and len(slug) <= LONGEST_SLUG
-        else f"{slug[:LONGEST_SLUG]}-{sha256(model.encode()).hexdigest()[:6]}"
-        for model, slug in plain.items()
-    }
 
 
 def file_name(slug: str, replicate: int, rest: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import BenchPaper
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.rows import Row, read_rows
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError

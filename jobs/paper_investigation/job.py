@@ -6,7 +6,7 @@ libraries that `siftlog jobs` and a run's first call must not wait for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.paper_investigation import baseline, check, load, plan, reading
 from jobs.paper_investigation import request as asking
@@ -73,13 +73,13 @@ class PaperInvestigation(Job):
     def explain(
         self,
         dataset: Dataset,
-        families: Iterable[tuple[Answer, ...]] | None,
+        answers: Answers | None,
         items: tuple[str, ...],
     ) -> str:
         """Everything about a paper, or about one of its variants or questions."""
         from jobs.paper_investigation.explain import explain  # noqa: PLC0415 - see above
 
-        return explain(dataset, families, items)
+        return explain(dataset, answers, items)
 
 
 job = PaperInvestigation()

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import read_bench
 from jobs.paper_investigation.dataset import BenchPaper, Dataset, Question
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.papers import Papers, open_papers
 from jobs.paper_investigation.questions import question_files, read_questions
 from jobs.paper_investigation.sentences import read_sentences, unsourced

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import ANY_ID, PMCID, paper_id
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.rows import BOM, Encoding, read_rows, unreadable
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError

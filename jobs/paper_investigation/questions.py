@@ -7,8 +7,8 @@ from pathlib import Path
 from sys import intern
 from typing import cast
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.rows import Row, read_rows
 from jobs.paper_investigation.settings import PIPELINES, Pipeline, Settings
 from runner.errors import DatasetError

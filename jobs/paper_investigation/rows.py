@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from jobs.paper_investigation.noticed import Noticed
+from jobs.noticed import Noticed
 from runner.errors import DatasetError
 
 BOM = b"\xef\xbb\xbf"

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.rows import read_rows
 from jobs.paper_investigation.settings import Settings
 

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from jobs.report.lettering import NAME, words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
-from runner.figure import Axis, Bars, Figure, Histogram, Panel
+from runner.figure import Axis, Bars, Figure, Histogram, Panel, Points
 
 SQUARE_IN = 4.6
 """Width of a figure whose only column is square panels."""
@@ -30,8 +30,14 @@ BAR_IN = 0.2
 FRAME_IN = 0.75
 """Height that title, axis and its label take."""
 
-ROOM = 62
-"""Characters that names side by side along a full width may take together."""
+ROOM = 92
+"""Characters that fit side by side along a full width."""
+
+TICKS = 10
+"""Numbers along a full width, at most."""
+
+ROUND = (1, 2, 2.5, 5, 10)
+"""Steps from one to the next, by powers of ten."""
 
 TITLE = 76
 """Characters of a title over a full width."""
@@ -77,7 +83,7 @@ def drawn(figure: Figure) -> Canvas:
     for y, row in enumerate(rows):
         for x, panel in enumerate(row):
             _panel(canvas.add_subplot(grid[y, x]), panel, WIDTH_IN / columns)
-    _legend(canvas, int(1.5 * ROOM * width / WIDTH_IN))
+    _legend(canvas, int(ROOM * width / WIDTH_IN))
     return canvas
 
 
@@ -85,7 +91,9 @@ def _height(panel: Panel) -> float:
     """Of a panel in inches: as it says, or what its lying bars need."""
     if not panel.y.names:
         return panel.height * (SQUARE_IN if panel.square else ROW_IN)
-    side_by_side = sum(isinstance(mark, Bars) for mark in panel.marks) or 1.5
+    bars = sum(isinstance(mark, Bars) for mark in panel.marks)
+    points = sum(isinstance(mark, Points) for mark in panel.marks)
+    side_by_side = max(1.0, bars, points / 2)  # a point is half as high as a bar
     return FRAME_IN + len(panel.y.names) * BAR_IN * (side_by_side + 0.6)
 
 
@@ -99,28 +107,40 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
     axes.set_yscale(panel.y.scale)
     if any(isinstance(mark, Histogram) for mark in panel.marks):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    if panel.x.names:
-        names = [words(name, NAME) for name in panel.x.names]
-        is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
-        axes.set_xticks(range(len(names)), names)
-        if is_long:
-            axes.tick_params(axis="x", labelrotation=35)
-            for text in axes.get_xticklabels():
-                text.set_horizontalalignment("right")
-                text.set_rotation_mode("anchor")
-        axes.grid(visible=False, axis="x")
-        axes.set_xlim(-0.6, len(names) - 0.4)
-    if panel.y.names:
-        names = [words(name, NAME) for name in panel.y.names]
-        axes.set_yticks(range(len(names)), names)
-        axes.grid(visible=False, axis="y")
-        axes.set_ylim(len(panel.y.names) - 0.4, -0.6)
-    if not panel.x.names:
-        axes.set_xlim(*_ends(panel.x))
-    if not panel.y.names:
-        axes.set_ylim(*_ends(panel.y))
+    _x_axis(axes, panel.x, width)
+    _y_axis(axes, panel.y)
     if panel.square:
         axes.set_aspect("equal", adjustable="box")
+
+
+def _x_axis(axes: Axes, axis: Axis, width: float) -> None:
+    if not axis.names:
+        axes.set_xlim(*_ends(axis))
+        if axis.scale == "linear" and width < WIDTH_IN:
+            # of long numbers fewer fit than matplotlib believes
+            most = int(TICKS * width / WIDTH_IN)
+            axes.xaxis.set_major_locator(MaxNLocator(most, steps=ROUND))
+        return
+    names = [words(name, NAME) for name in axis.names]
+    is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
+    axes.set_xticks(range(len(names)), names)
+    if is_long:
+        axes.tick_params(axis="x", labelrotation=35)
+        for text in axes.get_xticklabels():
+            text.set_horizontalalignment("right")
+            text.set_rotation_mode("anchor")
+    axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.6, len(names) - 0.4)
+
+
+def _y_axis(axes: Axes, axis: Axis) -> None:
+    if not axis.names:
+        axes.set_ylim(*_ends(axis))
+        return
+    names = [words(name, NAME) for name in axis.names]
+    axes.set_yticks(range(len(names)), names)
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(len(names) - 0.4, -0.6)
 
 
 def _ends(axis: Axis) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ from jobs.report.lettering import label, words
 from jobs.report.style import FAINT, INK, look
 from jobs.report.wording import number
 from runner.figure import (
+    Axis,
     Band,
     Bars,
     Heat,
@@ -32,6 +33,9 @@ BREADTH = 0.8
 
 LIGHT = 0.55
 """From this share of its scale on, a heat map is light and takes dark ink."""
+
+FAR = 0.7
+"""From this share of an axis on, the text beside a point stands on its other side."""
 
 CAPS = {"capsize": 2.5, "elinewidth": 1.1, "capthick": 1.1, "fmt": "none"}
 
@@ -126,12 +130,19 @@ class Pen:
             label=label(mark.label),
             zorder=3,
         )
-        for place, text in enumerate(mark.notes):
+        for at_x, at_y, text in zip(x, y, mark.notes, strict=bool(mark.notes)):
+            if math.isnan(at_x) or math.isnan(at_y):
+                continue
+            # towards the middle: beyond the frame it would make the picture smaller
+            is_left = _share(at_x, self.panel.x) > FAR
+            is_low = _share(at_y, self.panel.y) < 1 - FAR
+            right = (6, 5) if is_low else (6, -10)
             self.axes.annotate(
                 words(text),
-                (x[place], y[place]),
-                xytext=(6, -10),
+                (at_x, at_y),
+                xytext=(-6, -14) if is_left else right,
                 textcoords="offset points",
+                ha="right" if is_left else "left",
                 fontsize=7.5,
                 bbox={
                     "facecolor": "white",
@@ -267,6 +278,13 @@ class Pen:
             self.axes.errorbar(middle, at, xerr=half, **given)
         else:
             self.axes.errorbar(at, middle, yerr=half, **given)
+
+
+def _share(place: float, axis: Axis) -> float:
+    """How far along its axis a place is; in the middle where the ends are not known."""
+    if axis.lo is None or axis.hi is None:
+        return 0.5
+    return (place - axis.lo) / (axis.hi - axis.lo)
 
 
 def numbers(values: Sequence[Number]) -> list[float]:

@@ -41,7 +41,9 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     """The text of the page; *folder* holds all other files of the scoring."""
     course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
-        "Results": sections.headlines(reported),
+        "Results": chain(
+            sections.headlines(reported), sections.not_available(reported)
+        ),
         "Figures": sections.figures(drawn, folder / FIGURES),
         "Findings": sections.findings(reported),
         "Tables": sections.tables(reported, folder),

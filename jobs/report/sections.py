@@ -65,7 +65,6 @@ def headlines(reported: Reported) -> Iterator[Element]:
     every = [metric for rows in found.values() for _, metric in rows]
     shown = [column for column in _HEADLINE if any(map(column[2], every))]
     heads = [
-        element("th", "metric", scope="col"),
         element("th", "model", scope="col"),
         *(
             element("th", name, scope="col", class_="n" if is_number else None)
@@ -82,6 +81,14 @@ def headlines(reported: Reported) -> Iterator[Element]:
         ),
         "headline metrics",
     )
+
+
+def not_available(reported: Reported) -> Iterator[Element]:
+    """What a reader would look for in vain, and why it is not there."""
+    parts = reported.scorecard.not_available
+    if parts:
+        yield element("h3", "Not available")
+        yield element("ul", (element("li", part) for part in parts))
 
 
 _Shown: TypeAlias = tuple[str, bool, Callable[[Metric], str]]
@@ -101,23 +108,25 @@ _HEADLINE: tuple[_Shown, ...] = (
 def _headline(
     rows: Sequence[tuple[str, Metric]], shown: Sequence[_Shown]
 ) -> Iterator[Element]:
-    """The rows of one metric; its name, meaning and definition stand at the first."""
+    """The rows of one metric below its name, meaning and definition."""
     _, first = rows[0]
-    head = element(
-        "th",
-        element("code", first.path),
-        element("span", first.meaning, class_="meaning"),
-        element("span", first.definition, class_="definition"),
-        scope="rowgroup",
-        rowspan=str(len(rows)),
+    yield element(
+        "tr",
+        element(
+            "th",
+            element("code", first.path),
+            element("span", first.meaning, class_="meaning"),
+            element("span", first.definition, class_="definition"),
+            scope="rowgroup",
+            colspan=str(1 + len(shown)),
+        ),
     )
-    for place, (model, metric) in enumerate(rows):
+    for model, metric in rows:
         # such as an interval of fewer replicates
         is_own = metric.definition != first.definition
         own = element("span", metric.definition, class_="definition") if is_own else ""
         yield element(
             "tr",
-            "" if place else head,
             element("th", model, own, scope="row"),
             (
                 element("td", text(metric), class_=_class(name, metric, is_number))

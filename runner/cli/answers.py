@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,14 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
 @click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@click.option(
+    "--fail-under",
+    "least",
+    multiple=True,
+    metavar="[PATH=]X",
+    help="Exit with 6 if the headline metric, or PATH, is below X or undefined; "
+    "repeatable.",
+)
 @choices.no_report
 @choices.output_dir
 @choices.as_json
@@ -28,6 +37,7 @@ def score(
     run_name: str,
     no_record: bool,
     strict: bool,
+    least: tuple[str, ...],
     **given: Any,
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
@@ -35,13 +45,14 @@ def score(
     No model is called. While the run is alive its finished part is scored, and nothing
     is recorded.
     """
-    from runner.cli import session
+    from runner.cli import checks, session
     from runner.records import scoring
     from runner.records.render import metrics_json
     from runner.registry import load_job
     from store.runs import resolve
     from store.views import open_reader, run_started
 
+    under = checks.floors(least)
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
@@ -73,17 +84,17 @@ def score(
                 "settings": dict(card.settings),
                 "missing": card.missing,
                 "stale": card.stale,
+                "failures": list(card.failures),
                 "partial": made.is_partial,
                 "digest": made.digest,
                 "artifacts": list(made.artifacts),
             }
         )
     session.show_scoring(folder, made, given)
-    wrong = [f for f in card.findings if f.severity == "error"]
-    if strict and wrong:
-        tell(f"siftlog: {len(wrong)} findings are errors: {wrong[0].message}")
-        return CHECK_FAILED
-    return DONE
+    failed = checks.failed(card, strict=strict, under=under)
+    for sentence in failed:
+        tell(f"siftlog: {sentence}")
+    return CHECK_FAILED if failed else DONE
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -109,7 +120,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     if what in job_names():
         job = load_job(what)
         settings = session.typed_settings(job, flags, given, {})
-        dataset = job.load(session.with_sample(job, settings))
+        dataset = job.load(session.startable(job, settings))
         text(_explainer(job)(dataset, None, tuple(items)))
         return DONE
     folder = resolve(given["runs_dir"], what)
@@ -120,7 +131,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         settings = scoring.effective_settings(job, folder, typed)
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
-        text(_explainer(job)(dataset, answers.families(), tuple(items)))
+        text(_explainer(job)(dataset, answers, tuple(items)))
     return DONE
 
 
@@ -138,11 +149,24 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
 @click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
 @choices.config
 @choices.sets
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the data goes that SUBCOMMAND builds.",
+)
 @choices.as_json
-def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def prepare(
+    job_name: str,
+    words: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
     """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
     from runner.cli import session
     from runner.errors import UsageError
+    from runner.job import PreparedData
     from runner.registry import load_job
 
     job = load_job(job_name)
@@ -153,6 +177,16 @@ def prepare(job_name: str, words: tuple[str, ...], as_json: bool, **given: Any) 
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
     report = offers[names[0]](session.with_sample(job, settings))
+    builds = isinstance(report, PreparedData)
+    if builds and out is None:
+        raise UsageError(f"{names[0]} builds a file; say where with --out.")
+    if out is not None:
+        if not builds:
+            raise UsageError(f"{names[0]} builds no file; leave out --out.")
+        try:
+            out.write_bytes("".join(f"{line}\n" for line in report.lines).encode())
+        except OSError as error:
+            raise UsageError(f"{out} cannot be written: {error.strerror}.") from error
     if as_json:
         record(report.json)
     else:

@@ -86,7 +86,7 @@ def _start(
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
-    work = load_work(job, session.with_sample(job, settings))
+    work = load_work(job, session.startable(job, settings))
     session.say_findings(work)
     options = session.engine_options(given, file)
     folder = session.new_folder(given, job)
@@ -217,16 +217,15 @@ def import_(
     from runner.launching.creation import create
     from runner.records import importing
     from runner.registry import load_job
+    from runner.settings import switches
     from runner.work import load_work
 
     job = load_job(job_name)
     importer = getattr(job, "importer", None)
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
-    plain, flags = choices.split_words(words)
+    plain, flags = choices.split_words(words, switches(job))
     files = tuple(Path(name) for name in (*plain, *responses))
-    if not files:
-        raise UsageError("Name the files to import.")
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)
     work = load_work(job, settings)

@@ -7,7 +7,7 @@ default. click resolves the first two, `session.engine_options` the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -209,8 +209,13 @@ def environment() -> dict[str, str]:
     return read_dotenv(os.environ)
 
 
-def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Plain words, such as files, apart from `--name value` and `--name=value`."""
+def split_words(
+    words: Sequence[str], switches: Container[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Plain words, such as files, apart from `--name value` and `--name=value`.
+
+    What follows one of the *switches*, settings that are on or off, is plain too.
+    """
     plain: list[str] = []
     flags: list[str] = []
     rest = list(words)
@@ -220,7 +225,8 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
             plain.append(word)
             continue
         flags.append(word)
-        if "=" not in word and rest and not rest[0].startswith("--"):
+        has_value = "=" not in word and _setting(word[2:]) not in switches
+        if has_value and rest and not rest[0].startswith("--"):
             flags.append(rest.pop(0))
     return plain, flags
 

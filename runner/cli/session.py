@@ -12,11 +12,12 @@ from typing import Any, assert_never
 
 from pydantic import BaseModel
 
-from runner.cli import choices
+from runner.cli import checks, choices
 from runner.cli.detaching import Leave
 from runner.cli.progress import progress
 from runner.cli.speech import (
     BUDGET,
+    CHECK_FAILED,
     DONE,
     ERROR,
     FAILED_TASKS,
@@ -79,6 +80,19 @@ def with_sample(job: Job, settings: BaseModel) -> BaseModel:
     filled: BaseModel = fill(settings)
     if filled is not settings:
         tell(f"No input was named: using the sample that ships with {job.name}.")
+    return filled
+
+
+def startable(job: Job, settings: BaseModel) -> BaseModel:
+    """Settings of a run, the sample's where no input was named.
+
+    Raises:
+        UsageError: An input that the job cannot do without is missing.
+    """
+    filled = with_sample(job, settings)
+    require = getattr(job, "require", None)
+    if require is not None:
+        require(filled)
     return filled
 
 
@@ -174,6 +188,7 @@ def end(
             tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
         state = status(reader)
+    failed = checks.failed(scoring.scorecard) if scoring is not None else ()
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
     if code == FAILED_TASKS and state.imported:
         tell(f"{state.tasks.failed} tasks had failed where they were made.")
@@ -182,6 +197,10 @@ def end(
             f"{state.tasks.failed} tasks failed; ask them again with: "
             f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
         )
+    for sentence in failed:
+        tell(f"siftlog: {sentence}")
+    if failed and code in {DONE, FAILED_TASKS}:
+        code = CHECK_FAILED
     if given["as_json"]:
         shown = status_json(state, folder, CLOCK)
         record(

@@ -57,6 +57,7 @@ def scorecard_json(job: Job, card: Scorecard) -> bytes:
             }
             for f in card.findings
         ],
+        "failures": list(card.failures),
     }
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
     return text.encode() + b"\n"

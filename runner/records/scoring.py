@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -231,12 +232,27 @@ def write_files(
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 
+_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def _inside(name: str) -> str:
+    """A file's name, which a job may put into one folder of its own.
+
+    Raises:
+        ValueError: where it could lead elsewhere.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a scoring's file.")
+    return name
+
+
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts."""
     with ExitStack() as stack:
 
         def opened(name: str) -> TextIO:
-            path = draft / name
+            path = draft / _inside(name)
+            path.parent.mkdir(exist_ok=True)
             return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
 
         tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}

@@ -338,3 +338,17 @@ def test_a_window_that_is_too_small_says_so_and_keeps_the_header(
     assert "▶ live" in text
     assert "needs a window of 80 columns and 24 lines" in text
     assert "m-large" not in text
+
+
+def test_the_palette_offers_the_filters_that_the_run_calls_for(tmp_path: Path) -> None:
+    async def press(seat: Seat) -> None:
+        await seat.press("colon")
+        await seat.press(*"error overloaded")
+        await seat.pilot.pause(0.3)
+        assert "Tasks with the error Overloaded" in seat.shown()
+        await seat.press("enter")
+        await seat.pilot.pause(0.3)
+        assert isinstance(seat.app.screen, TasksScreen)
+
+    text, _ = watched(snapshot(tmp_path / "r1"), press)
+    assert "err:Overloaded" in text

@@ -14,7 +14,8 @@ from store.views import MinuteRow
 from tests.tui.sights import later, snapshot, with_status
 from tui import panels
 from tui.glyphs import ASCII, UNICODE
-from tui.panels import Room, limited_by, short_names
+from tui.panels import limited_by, short_names
+from tui.room import Room
 from tui.source import US_PER_MINUTE, Snapshot
 
 DRAWN = (
@@ -59,8 +60,8 @@ def busy(seen: Snapshot, *, rpm: float | None, tpm: float | None) -> Snapshot:
 def drawn(
     draw: Callable[[Snapshot, Room], object], seen: Snapshot, width: int = 72
 ) -> str:
-    content = panels.Room(width=width, height=12, glyphs=UNICODE)
-    return draw(seen, content).plain  # type: ignore[attr-defined, no-any-return]
+    room = Room(width=width, height=12, glyphs=UNICODE)
+    return draw(seen, room).plain  # type: ignore[attr-defined, no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_before_the_first_whole_minute_nothing_is_known_of_rates(
 def test_money_is_told_with_its_rate_and_its_budget(live: Snapshot) -> None:
     seen = with_status(busy(live, rpm=None, tpm=None), budget_usd=2.0)
     text = drawn(panels.cost, seen)
-    assert "$0.7500 spent · $7.50/h last 2 min" in text
+    assert "$0.7500 · $7.50/h last 2 min" in text
     assert "of $2.00" in text
 
 

@@ -10,6 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from jobs.metrics.columns import Floats
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KRule:
@@ -37,40 +39,43 @@ RULES: Mapping[str, KRule | None] = {"NEG": None, "UNCERTAIN": UNCERTAIN, "POS":
 Scale = Literal["zscore", "raw"]
 
 
-def mass_k(
-    scores: Sequence[float],
-    gamma: float,
+def held_mass(
+    scores: Sequence[float] | Floats,
     *,
     scale: Scale = "zscore",
     temperature: float = 1.0,
-) -> int:
-    """The first rank at which the softmax of the scores adds up to *gamma*.
+) -> Floats:
+    """The share of the softmax of the scores that the first 1, 2, ... of them hold.
 
-    The whole pool if rounding keeps the sum below. Scores are z-scored first, for a
-    softmax of probabilities is almost flat.
+    Scores are z-scored first, for a softmax of probabilities is almost flat.
     """
-    if not scores:
-        return 0
     column = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
-    spread = column.std()
+    if not len(column):
+        return column
     if scale == "zscore":
+        spread = column.std()
         column = (column - column.mean()) / spread if spread > 0 else column * 0
     raised = np.exp((column - column[0]) / temperature)
-    held = np.cumsum(raised) / raised.sum()
+    held: Floats = np.cumsum(raised) / raised.sum()
+    return held
+
+
+def mass_k(held: Floats, gamma: float) -> int:
+    """The first rank at which *held* reaches *gamma*.
+
+    The whole pool if rounding keeps the sum below.
+    """
     reached = np.flatnonzero(held >= gamma)
-    return int(reached[0]) + 1 if len(reached) else len(scores)
+    return int(reached[0]) + 1 if len(reached) else len(held)
 
 
-def selected_k(
-    scores: Sequence[float],
-    rule: KRule | None,
-    *,
-    scale: Scale = "zscore",
-    temperature: float = 1.0,
-) -> int:
-    """How many sentences of the pool are shown under *rule*; none without one."""
+def selected_k(held: Floats, rule: KRule | None, gamma: float | None = None) -> int:
+    """How many sentences of the pool are shown under *rule*; none without one.
+
+    A *gamma* that is given stands in for the rule's own, as in a sweep.
+    """
     if rule is None:
         return 0
-    fewest, most = rule.bounds(len(scores))
-    k = mass_k(scores, rule.gamma, scale=scale, temperature=temperature)
+    fewest, most = rule.bounds(len(held))
+    k = mass_k(held, rule.gamma if gamma is None else gamma)
     return min(max(k, fewest), most)

@@ -58,7 +58,12 @@ def start(scores: Sequence[float]) -> Floats:
     return shares
 
 
-def spread(weights: Floats, shares: Floats, method: Method = "ppr") -> Floats:
+def spread(
+    weights: Floats,
+    shares: Floats,
+    method: Method = "ppr",
+    damping: float = DAMPING,
+) -> Floats:
     """The shares after they have flowed along the edges, (n,) or (n, criteria).
 
     `ppr`: personalised PageRank, x = (1-d)(I - d P^T)^-1 v, with rows without an edge
@@ -70,24 +75,24 @@ def spread(weights: Floats, shares: Floats, method: Method = "ppr") -> Floats:
     if method == "label_propagation":
         root = np.sqrt(safe)
         flow = weights / root[:, None] / root[None, :]
-        settled: Floats = (1 - DAMPING) * _solver(flow)(shares)
+        settled: Floats = (1 - damping) * _solver(flow, damping)(shares)
         return settled
     flow = (weights / safe[:, None]).T
-    solve = _solver(flow)
-    found: Floats = (1 - DAMPING) * solve(shares)
+    solve = _solver(flow, damping)
+    found: Floats = (1 - damping) * solve(shares)
     # what sits on rows without an edge jumps back to v: x = a + d * s * b, with b the
     # solution for v and s the sum of x over those rows
     alone = ~has_edge
-    back = DAMPING * solve(shares)
+    back = damping * solve(shares)
     found += back * (found[alone].sum(axis=0) / (1 - back[alone].sum(axis=0)))
     return found
 
 
-def _solver(flow: Floats) -> Callable[[Floats], Floats]:
+def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
     """Solves (I - d flow) x = v."""
     n = len(flow)
     if n <= DENSE_NODES:
-        factors = lu_factor(np.eye(n) - DAMPING * flow)
+        factors = lu_factor(np.eye(n) - damping * flow)
 
         def solve(shares: Floats) -> Floats:
             found: Floats = lu_solve(factors, shares)
@@ -98,7 +103,7 @@ def _solver(flow: Floats) -> Callable[[Floats], Floats]:
     def iterate(shares: Floats) -> Floats:
         found = shares
         for _ in range(_MOST_ROUNDS):
-            before, found = found, shares + DAMPING * (flow @ found)
+            before, found = found, shares + damping * (flow @ found)
             if np.abs(found - before).max() < TOLERANCE:
                 break
         return found

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from jobs.paper_investigation import prompts
 from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.explain.lists import quoted
 from jobs.paper_investigation.explain.selection import Case
 from jobs.paper_investigation.marking.judging import (
     Judgement,
@@ -18,6 +17,7 @@ from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.record import Item
 from jobs.paper_investigation.sentences import sentences_of
 from jobs.paper_investigation.settings import Rules, Settings
+from jobs.quoted import quoted
 
 BOTH: tuple[Rules, ...] = ("robust", "clinpgx-qa")
 

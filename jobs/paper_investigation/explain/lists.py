@@ -11,6 +11,7 @@ from jobs.paper_investigation.explain.selection import Case
 from jobs.paper_investigation.grounding import ground
 from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.parsing import VariantList
+from jobs.quoted import quoted
 from runner.reply import ParseFailure
 
 _IN_TEXT = {True: "in the text", False: "not in the text", None: ""}
@@ -68,12 +69,6 @@ def list_lines(paper: MarkedPaper, dataset: Dataset) -> Iterator[str]:
         f"{_number(paper.question_accuracy)}  paper score {_number(paper.score)}"
         f"{f'  skipped: {paper.skip}' if paper.skip else ''}"
     )
-
-
-def quoted(text: str) -> Iterator[str]:
-    """A model's or a prompt's text, set off so that it cannot pass for ours."""
-    for line in text.splitlines() or [""]:
-        yield f"      | {line}"
 
 
 def _reading(paper: MarkedPaper) -> str:

@@ -17,25 +17,27 @@ from jobs.paper_investigation.marking.families import record_of
 from jobs.paper_investigation.marking.lenses import Lens
 from jobs.paper_investigation.marking.paper import MarkedPaper, mark, read
 from jobs.paper_investigation.request import paper_of
+from runner.job import Answers
 from runner.task import Answer
 
 
 def explain(
     dataset: Dataset,
-    families: Iterable[tuple[Answer, ...]] | None,
+    answers: Answers | None,
     items: tuple[str, ...],
 ) -> str:
     """Explain papers, or some of their variants and questions.
 
     Args:
         dataset: the inputs.
-        families: a run's answers by first-stage task; None before any run.
+        answers: those of a run; None before any.
         items: a paper's id, then variants or questions of it; any number of times.
 
     Raises:
         UsageError: an item names nothing in the data or the run.
     """
-    marked = _marked(dataset, families or (), items)
+    families = () if answers is None else answers.families()
+    marked = _marked(dataset, families, items)
     pages = (
         "\n".join(_lines(selection, _case(dataset, selection, marked), dataset))
         for selection in selections(items, dataset, marked)

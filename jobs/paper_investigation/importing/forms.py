@@ -83,8 +83,11 @@ class PaperInvestigationImporter:
         Raises:
             DatasetError: a file cannot be read, fits no form, does not belong to the
                 same run as the others, or repeats what another one answers.
-            UsageError: *form* is none of `formats`, or needs inputs that are not named.
+            UsageError: no file is named, *form* is none of `formats`, or it needs
+                inputs that are not named.
         """
+        if not files:
+            raise UsageError("Name the files to import.")
         sources = [
             Source(
                 path=path,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import paper_id
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.record import Fact
 from jobs.paper_investigation.rows import Row, read_rows
 from jobs.paper_investigation.settings import PIPELINES, Pipeline, Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.paper_investigation.artifacts import lines, slugs
+from jobs.paper_investigation.artifacts import lines
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.marking.families import records
 from jobs.paper_investigation.marking.judging import expected
@@ -13,6 +13,7 @@ from jobs.paper_investigation.marking.paper import MarkedPaper, mark, read
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.scoring.tables import SHEETS, Sources, rows
+from jobs.slugs import slugs
 from runner.job import Answers
 from runner.scorecard import Detail, Verdict
 

@@ -9,7 +9,6 @@ from jobs.paper_investigation.artifacts import (
     EVAL_RESULTS,
     FILES,
     file_name,
-    slugs,
 )
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
@@ -27,9 +26,10 @@ from jobs.paper_investigation.summary.investigation import investigation_text
 from jobs.paper_investigation.summary.questions import questions_text
 from jobs.paper_investigation.summary.terminal import Results, run_text
 from jobs.paper_investigation.summary.variants import variants_text
-from jobs.paper_investigation.tallies.headline import SCORE
+from jobs.paper_investigation.tallies.headline import HEADLINES, SCORE
 from jobs.paper_investigation.tallies.measure import plain
 from jobs.paper_investigation.tallies.survey import Survey, survey
+from jobs.slugs import slugs
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Metric, Scorecard
 
@@ -72,6 +72,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
                 findings=noticed,
             )
         ),
+        headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,

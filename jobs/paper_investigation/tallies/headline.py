@@ -99,6 +99,13 @@ AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
     "questions": (),
 }
 
+HEADLINES: Mapping[Mode, str] = {
+    "investigate": SCORE.path,
+    "extract": RECALL.path,
+    "questions": "pipeline.TOTAL.accuracy",
+}
+"""The one metric that a scoring is judged by."""
+
 
 MICRO = (
     Pooled(

@@ -267,9 +267,10 @@ def test_an_answer_about_a_query_that_is_gone_is_unknown_and_followed_by_nothing
         "embed": Vectors(packed=()),
         "rerank_api": Ranking(results=()),
     }
-    for stage in STAGES:
-        asked = task(stage.name, "gone/A.1#0")
-        read = stage.parse(dataset, asked, replies[stage.name])
+    stages = {stage.name: stage for stage in STAGES}
+    for name, reply in replies.items():
+        asked = task(name, "gone/A.1#0")
+        read = stages[name].parse(dataset, asked, reply)
         assert reason(read) == "unknown_query"
-        group = (Answer(task=asked, reply=replies[stage.name], parsed=read),)
+        group = (Answer(task=asked, reply=reply, parsed=read),)
         assert list(follow_up(dataset, group)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -284,3 +285,9 @@ def test_a_model_against_itself_differs_by_nothing() -> None:
     # some replicates have one class only; they are dropped and counted
     assert found.b_used < found.b
     assert found.flagged
+
+
+@pytest.mark.parametrize("make", [auroc_of, auprc_of, ece_of])
+def test_a_replicate_of_no_rows_is_undefined(make: Callable[..., Any]) -> None:
+    of = make([], [], np.empty(0, dtype=np.intp))
+    assert np.isnan(of(np.ones((2, 3), dtype=np.int64))).all()

@@ -33,7 +33,7 @@ def run(sample: Dataset) -> MemoryAnswers:
 
 
 def page(data: Dataset, answers: MemoryAnswers | None, *items: str) -> str:
-    return job.explain(data, answers.families() if answers else None, items)
+    return job.explain(data, answers, items)
 
 
 def test_before_any_run_truth_and_questions_are_shown(sample: Dataset) -> None:

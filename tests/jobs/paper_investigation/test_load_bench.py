@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import read_bench
 from jobs.paper_investigation.dataset import BenchPaper
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError
 from runner.scorecard import Finding

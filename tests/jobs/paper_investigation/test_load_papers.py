@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.noticed import Noticed
+from jobs.noticed import Noticed
 from jobs.paper_investigation.papers import KEPT_TEXTS, Papers, open_papers
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from jobs.noticed import Noticed
 from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.noticed import Noticed
 from jobs.paper_investigation.questions import FILES, read_questions
 from jobs.paper_investigation.settings import Pipeline, Settings
 from runner.errors import DatasetError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.paper_investigation.noticed import Noticed
+from jobs.noticed import Noticed
 from jobs.paper_investigation.rows import Row, read_rows
 from runner.errors import DatasetError
 

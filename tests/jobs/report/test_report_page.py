@@ -154,6 +154,17 @@ def test_a_metric_without_a_meaning_stands_among_the_details_only(page: Page) ->
     assert "detail 7" in rest
 
 
+def test_what_the_input_has_nothing_for_is_said_with_the_results(
+    tmp_path: Path, page: Page
+) -> None:
+    card = replace(CARD, not_available=(f"ranking: {HOSTILE}",), figures=())
+    text = written(tmp_path, card)
+    Page(text).assert_closed()
+    results, _ = Page(text).text.split("Findings What a reader", 1)
+    assert "Not available ranking: " in results
+    assert "Not available" not in page.text
+
+
 def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
     assert "lab/k n/a 5678" in page.text
     assert "lab/m 0.123 1234" in page.text

@@ -1,0 +1,184 @@
+"""The files with a line a query or a post, made while they are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
+from jobs.evidence_retrieval.artifacts.naming import Places, step_files
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.posts import Decided, chosen_decision
+from jobs.evidence_retrieval.measuring.results import Results
+from jobs.evidence_retrieval.queries import UNKNOWN
+from jobs.metrics.gate import STATES
+from jobs.metrics.trec import qrels_lines, run_lines
+from runner.scorecard import Artifact, Cell, Detail, Line, Row, Table
+
+SEPARATOR = "|"
+"""Between ids in one cell, and between post and criterion in a trec query id."""
+
+
+@dataclass(frozen=True)
+class LongFiles:
+    """The long files of a scoring: declared at once, filled line by line."""
+
+    results: Results
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(tuple(self.results.models))
+
+    @cached_property
+    def _tables(self) -> dict[str, str]:
+        """The per-post table of each model that has one."""
+        return {
+            model: self._places.one(model, "per_post_multilabel")
+            for model, own in self.results.models.items()
+            if chosen_decision(own.block) is not None
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """Those that are tables."""
+        for model, own in self.results.models.items():
+            for name in self._places.all(model, "per_query"):
+                yield Table(name=name, columns=PER_QUERY, caption="One row a query.")
+            if own.block.prediction.lists:
+                columns = ("post_id", "criterion_id", "gold_ids")
+                topk = tuple(f"{step}_topk" for step in own.block.prediction.lists)
+                name = self._places.one(model, "per_query_lists")
+                yield Table(name=name, columns=(*columns, *topk))
+            if model in self._tables:
+                yield Table(name=self._tables[model], columns=_post_columns(own.block))
+
+    def artifacts(self) -> Iterator[Artifact]:
+        """Those that are no tables."""
+        if self.results.sheet.queries.gold is not None:
+            yield Artifact(name="qrels.txt")
+        for model, own in self.results.models.items():
+            names = (*_rankings(own.block).values(), *_runs(own.block).values())
+            for name in names:
+                yield Artifact(name=self._places.one(model, name))
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self._qrels()
+        for model, own in self.results.models.items():
+            names = self._places.all(model, "per_query")
+            for cells in rows(per_query(own.block)):
+                yield from (Row(table=name, cells=cells) for name in names)
+            if own.block.prediction.lists:
+                yield from self._lists(model, own.block)
+            if (decided := chosen_decision(own.block)) is not None:
+                for cells in _post_rows(own.block, decided):
+                    yield Row(table=self._tables[model], cells=cells)
+
+    def _qrels(self) -> Iterator[Line]:
+        queries = self.results.sheet.queries
+        if queries.gold is None:
+            return
+        for i in np.flatnonzero(queries.y == 1).tolist():
+            judged = {_qid(*_ids(self.results, i)): dict.fromkeys(queries.gold[i], 1.0)}
+            for line in qrels_lines(judged, escape_ids=True):
+                yield Line(artifact="qrels.txt", text=line)
+
+    def _lists(self, model: str, block: Block) -> Iterator[Detail]:
+        """Every list in three forms: ours, with all lists in a row, and trec's."""
+        queries, prediction = block.queries, block.prediction
+        table = self._places.one(model, "per_query_lists")
+        one = self._places.one
+        jsonl, runs = (
+            {step: one(model, name) for step, name in names.items()}
+            for names in (_rankings(block), _runs(block))
+        )
+        for i in range(len(queries)):
+            post, criterion = _ids(self.results, i)
+            cells: list[Cell] = [post, criterion, None]
+            if queries.gold is not None:
+                cells[-1] = SEPARATOR.join(queries.gold[i])
+            for step, ranked in prediction.lists.items():
+                uids = ranked[i]
+                cells.append(SEPARATOR.join(uids))
+                fields = {
+                    "post_id": post,
+                    "criterion_id": criterion,
+                    "sent_uids": list(uids),
+                }
+                text = json.dumps(fields, ensure_ascii=False) + "\n"
+                yield Line(artifact=jsonl[step], text=text)
+                own = {_qid(post, criterion): uids}
+                text = "".join(run_lines(own, step, escape_ids=True))
+                yield Line(artifact=runs[step], text=text)
+            yield Row(table=table, cells=tuple(cells))
+
+
+def _rankings(block: Block) -> dict[str, str]:
+    """The file of each list; that of the final one is called `rankings.jsonl`."""
+    names = step_files("rankings.{}.jsonl", tuple(block.prediction.lists))
+    if block.prediction.final in names:
+        names[block.prediction.final] = "rankings.jsonl"
+    return names
+
+
+def _runs(block: Block) -> dict[str, str]:
+    return step_files("run.{}.txt", tuple(block.prediction.lists))
+
+
+def _ids(results: Results, i: int) -> tuple[str, str]:
+    queries = results.sheet.queries
+    return queries.posts[queries.post[i]], queries.criteria[queries.criterion[i]]
+
+
+def _qid(post: str, criterion: str) -> str:
+    return f"{post}{SEPARATOR}{criterion}"
+
+
+def _post_columns(block: Block) -> tuple[str, ...]:
+    return (
+        "fold_id",
+        "post_id",
+        *(
+            f"{criterion}_{part}"
+            for criterion in block.queries.criteria
+            for part in ("pred", "gold", "state")
+        ),
+        "exact_match",
+        "hamming_score",
+        "n_criteria_with_evidence_gold",
+        "n_criteria_with_evidence_pred",
+    )
+
+
+def _post_rows(block: Block, decided: Decided) -> Iterator[tuple[Cell, ...]]:
+    """Complete posts: what was decided about each criterion, and what is true."""
+    queries = block.queries
+    shape = (len(queries.posts), len(queries.criteria))
+    states = np.full(shape, UNKNOWN, dtype=np.int64)
+    if block.stated is not None:
+        at = block.stated.rows
+        states[queries.post[at], queries.criterion[at]] = block.stated.state
+    folds = np.full(len(queries.posts), UNKNOWN, dtype=np.int64)
+    folds[queries.post] = queries.fold
+    for post, said, true in zip(
+        decided.posts.tolist(), decided.said, decided.truth, strict=True
+    ):
+        cells: list[Cell] = []
+        for pred, gold, state in zip(
+            said.tolist(), true.tolist(), states[post].tolist(), strict=True
+        ):
+            cells += [int(pred), int(gold)]
+            cells.append(None if state == UNKNOWN else STATES[state])
+        right = said == true
+        fold = int(folds[post])
+        yield (
+            queries.folds[fold] if fold != UNKNOWN else None,
+            queries.posts[post],
+            *cells,
+            int(right.all()),
+            int(right.sum()) / len(right),
+            int(true.sum()),
+            int(said.sum()),
+        )

@@ -1,0 +1,341 @@
+"""The short tables; each row says itself what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from jobs.evidence_retrieval.measuring.block import Block
+from jobs.evidence_retrieval.measuring.meaning import meaning
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
+from jobs.evidence_retrieval.queries import UNKNOWN
+from jobs.metrics.gate import gate_grid
+from runner.scorecard import Cell, Metric, Table
+
+COLUMNS = (
+    "metric",
+    "value",
+    "mean",
+    "std",
+    "lo",
+    "hi",
+    "n",
+    "n_defined",
+    "subset",
+    "definition",
+    "meaning",
+)
+NOT_FOR_SELECTION = "test queries: not for selection"
+
+
+def cells(metric: Metric, path: str | None = None) -> tuple[Cell, ...]:
+    """A metric as the end of a row; mean and std are over folds."""
+    name = metric.path if path is None else path
+    return (
+        name,
+        metric.value,
+        metric.mean,
+        metric.std,
+        metric.lo,
+        metric.hi,
+        metric.n,
+        metric.n_defined,
+        metric.subset,
+        metric.definition,
+        metric.meaning or meaning(name),
+    )
+
+
+def short_tables(results: Results) -> Iterator[Table]:
+    """All of them that have a row."""
+    for table in (
+        _metrics(results),
+        _per_criterion(results),
+        _ablation(results),
+        _gamma_sweep(results),
+        _threshold_grid(results),
+        _fold_thresholds(results),
+        _folds(results),
+        _fold_sizes(results),
+        _comparison(results),
+    ):
+        if table.rows:
+            yield table
+
+
+def _metrics(results: Results) -> Table:
+    return Table(
+        name="metrics",
+        columns=("model", "note", *COLUMNS),
+        rows=tuple(
+            (model, each.note, *cells(each))
+            for model, own in results.models.items()
+            for each in own.whole
+        ),
+        caption="The headline configuration over all queries; mean and std are over "
+        "folds, which is no interval.",
+    )
+
+
+def _per_criterion(results: Results) -> Table:
+    return Table(
+        name="per_criterion",
+        columns=("model", "criterion", "note", *COLUMNS),
+        rows=tuple(_criterion_rows(results)),
+        caption="`few`: fewer than 10 queries with evidence.",
+    )
+
+
+def _criterion_rows(results: Results) -> Iterator[tuple[Cell, ...]]:
+    for model, own in results.models.items():
+        for criterion, metrics in own.criteria.items():
+            for each in metrics:
+                path = each.path.removeprefix(f"criterion.{criterion}.")
+                yield (model, criterion, each.note, *cells(each, path))
+        for each in own.macro:
+            path = each.path.removeprefix("macro.")
+            yield (model, "macro", each.note, *cells(each, path))
+
+
+def _ablation(results: Results) -> Table:
+    rows = []
+    for step in results.steps:
+        gap = step.gap
+        ends = gap.interval if gap else None
+        rows.append(
+            (
+                step.model,
+                step.config,
+                *cells(step.metric),
+                gap.value if gap else None,
+                ends.lo if ends else None,
+                ends.hi if ends else None,
+                gap.is_equal if gap else None,
+                gap.p if gap else None,
+                gap.p_holm if gap else None,
+                gap.test if gap else None,
+                gap.note if gap else None,
+            )
+        )
+    return Table(
+        name="ablation",
+        columns=(
+            "model",
+            "config",
+            *COLUMNS,
+            "difference",
+            "difference_lo",
+            "difference_hi",
+            "equal",
+            "p",
+            "p_holm",
+            "test",
+            "note",
+        ),
+        rows=tuple(rows),
+        caption="Each configuration against the one before; Holm over the rows of one "
+        "metric. auroc of configurations without a gate: the largest stage score.",
+    )
+
+
+def _gamma_sweep(results: Results) -> Table:
+    return Table(
+        name="gamma_sweep",
+        columns=("model", "gamma", *COLUMNS),
+        rows=tuple(
+            (model, gamma, *cells(each))
+            for model, own in results.models.items()
+            for gamma, each in own.sweep
+        ),
+        caption="K by the mass rule, with this gamma in place of the deployed ones.",
+    )
+
+
+def _threshold_grid(results: Results) -> Table:
+    return Table(
+        name="threshold_grid",
+        columns=("model", "tau_neg", "tau_pos", "deployed", "split", *COLUMNS),
+        rows=tuple(
+            row
+            for model, own in results.models.items()
+            for row in _grid_rows(model, own)
+        ),
+        caption="Pairs of thresholds over test queries: not for selection. The rows "
+        "marked as deployed are those that the states come from.",
+    )
+
+
+def _grid_rows(model: str, own: ModelResults) -> Iterator[tuple[Cell, ...]]:
+    block = own.block
+    gated = block.gated
+    if gated is None or not gated.is_probability or block.stated is None:
+        return
+    settings = block.settings
+    low, high = settings.grid_tau_neg, settings.grid_tau_pos
+    grid = gate_grid(gated.y, gated.p, low, high)
+    columns: Mapping[str, tuple[int, np.ndarray[tuple[int], np.dtype[np.float64]]]] = {
+        "neg_rate": (0, grid.neg_rate),
+        "screening_sensitivity": (0, grid.screening_sensitivity),
+        "screening_npv": (0, grid.screening_npv),
+        "pos_rate": (1, grid.pos_rate),
+        "alert_precision": (1, grid.alert_precision),
+        "alert_recall": (1, grid.alert_recall),
+    }
+    by_path = own.by_path()
+    for name in columns:
+        deployed = (_constant(block, "tau_neg"), _constant(block, "tau_pos"))
+        yield (model, *deployed, True, "test", *cells(by_path[name]))
+    for i, tau_neg in enumerate(low):
+        for j, tau_pos in enumerate(high):
+            if not grid.allowed[i, j]:
+                continue
+            for name, (axis, column) in columns.items():
+                value = float(column[(i, j)[axis]])
+                each = Metric(
+                    path=name,
+                    value=None if np.isnan(value) else value,
+                    n=len(gated.rows),
+                    subset="scored",
+                    definition=f"{name}@1(tau_neg={tau_neg}, tau_pos={tau_pos}, "
+                    "edge=lt)",
+                )
+                where = (model, tau_neg, tau_pos, False, NOT_FOR_SELECTION)
+                yield (*where, *cells(each))
+
+
+def _constant(block: Block, name: str) -> Cell:
+    """A threshold, if all queries have the same; else where to find it."""
+    column = getattr(block.prediction, name)
+    if column is None:
+        return "as the file says"
+    values = set(column[~np.isnan(column)].tolist())
+    return values.pop() if len(values) == 1 else "by fold"
+
+
+def _fold_thresholds(results: Results) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for gate in results.sheet.gates:
+        where = (gate.model, gate.config, gate.fold)
+        taus = (gate.tau_neg, gate.tau_pos)
+        rows += [
+            (*where, "tune", *taus, name, value) for name, value in gate.on_tune.items()
+        ]
+        own = results.models.get(gate.model)
+        if own is not None and gate.config == results.sheet.headline:
+            folds = own.folds.get(gate.fold, {})
+            rows += [
+                (*where, "test", *taus, name, folds[name].value)
+                for name in _ON_TEST
+                if name in folds
+            ]
+    return Table(
+        name="fold_thresholds",
+        columns=(
+            "model",
+            "config",
+            "fold",
+            "split",
+            "tau_neg",
+            "tau_pos",
+            "metric",
+            "value",
+        ),
+        rows=tuple(rows),
+        caption="Thresholds come from `tune` rows alone; `test` rows show what they "
+        "reach where nothing was chosen.",
+    )
+
+
+_ON_TEST = (
+    "screening_sensitivity",
+    "screening_npv",
+    "alert_precision",
+    "alert_recall",
+    "neg_rate",
+    "uncertain_rate",
+    "pos_rate",
+)
+
+
+def _folds(results: Results) -> Table:
+    queries = results.sheet.queries
+    fold = np.full(len(queries.posts), UNKNOWN, dtype=np.int64)
+    fold[queries.post] = queries.fold
+    return Table(
+        name="folds",
+        columns=("post_id", "fold_id"),
+        rows=tuple(
+            (post, queries.folds[own])
+            for post, own in zip(queries.posts, fold.tolist(), strict=True)
+            if own != UNKNOWN
+        ),
+        caption="Which posts are tested in which fold; can be given as --folds.",
+    )
+
+
+def _fold_sizes(results: Results) -> Table:
+    queries = results.sheet.queries
+    rows = []
+    for i, name in enumerate(queries.folds):
+        own = queries.fold == i
+        posts = len(np.unique(queries.post[own]))
+        positives = int(np.count_nonzero(queries.y[own] == 1))
+        rows.append((name, posts, int(own.sum()), positives))
+    return Table(
+        name="fold_sizes",
+        columns=("fold", "posts", "queries", "positives"),
+        rows=tuple(rows),
+    )
+
+
+def _comparison(results: Results) -> Table:
+    rows = []
+    for gap in results.gaps:
+        ends = gap.interval
+        rows.append(
+            (
+                gap.family,
+                gap.left,
+                gap.right,
+                gap.metric,
+                gap.left_value,
+                gap.right_value,
+                gap.value,
+                ends.lo if ends else None,
+                ends.hi if ends else None,
+                gap.p,
+                gap.p_holm,
+                gap.test,
+                gap.n,
+                gap.subset,
+                gap.left_only,
+                gap.right_only,
+                gap.note,
+            )
+        )
+    return Table(
+        name="comparison",
+        columns=(
+            "family",
+            "left",
+            "right",
+            "metric",
+            "left_value",
+            "right_value",
+            "difference",
+            "lo",
+            "hi",
+            "p",
+            "p_holm",
+            "test",
+            "n",
+            "subset",
+            "left_only",
+            "right_only",
+            "note",
+        ),
+        rows=tuple(rows),
+        caption="Left minus right on the queries of both; intervals are paired, by "
+        "post; Holm within each family.",
+    )

@@ -1,0 +1,5 @@
+"""Contradictory and impossible figures, in anybody's rows and in our own tables."""
+
+from jobs.evidence_retrieval.consistency.checking import check
+
+__all__ = ["check"]

@@ -1,0 +1,155 @@
+"""From scores to what a reader sees: gate, state and K under each configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.explain.columns import (
+    NONE,
+    Column,
+    counted,
+    hanging,
+    number,
+    one_line,
+    padded,
+    table,
+    taken,
+    word,
+    words,
+)
+from jobs.evidence_retrieval.explain.query import Query
+from jobs.evidence_retrieval.explain.sentences import shown_of
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.selection import MASS, rule_of
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    UNJUDGED,
+    UNKNOWN,
+    FoldGate,
+    Predictions,
+    Sheet,
+)
+from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.stages.dynamic_k import held_mass, mass_k
+from jobs.metrics.columns import Floats
+from jobs.metrics.gate import STATES
+
+NAME_WIDTH = 18
+"""Of a configuration; the longest standard one fits."""
+
+Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
+
+
+def gate_lines(own: Configured, query: Query) -> Iterator[str]:
+    """A row a configuration: what it goes by, the thresholds, and the state."""
+    place = query.place
+    found = [predictions for _, predictions in own]
+    yield from table(
+        [
+            _names(found),
+            _numbers("top score", [each.score for each in found], place),
+            _numbers("p raw", [each.prob_raw for each in found], place),
+            _numbers("p cal", [each.prob for each in found], place),
+            _numbers("tau neg", [each.tau_neg for each in found], place),
+            _numbers("tau pos", [each.tau_pos for each in found], place),
+            Column(
+                title="state",
+                cells=[outcome(each, place) for each in found],
+                has_words=True,
+            ),
+        ]
+    )
+
+
+def state_of(predictions: Predictions, place: int) -> str:
+    """The state, or `NONE`."""
+    states = predictions.state
+    if states is None or states[place] == UNKNOWN:
+        return NONE
+    return STATES[states[place]]
+
+
+def outcome(predictions: Predictions, place: int) -> str:
+    """The state; where there is none, why the query does not count, if it does not."""
+    status = predictions.status[place]
+    if status in {SCORED, UNJUDGED}:
+        return state_of(predictions, place)
+    return status
+
+
+def fitting_lines(
+    dataset: Dataset, sheet: Sheet, model: str, query: Query
+) -> Iterator[str]:
+    """On how many posts the gates that judged the query were fitted, or why none."""
+    if dataset.gates:
+        yield "  the gates are those of --apply-gate"
+    told: dict[str, list[str]] = {}
+    for gate in sheet.gates:
+        if (gate.model, gate.fold) == (model, query.fold):
+            told.setdefault(_fitting(gate), []).append(one_line(gate.config))
+    for text, configs in told.items():
+        yield from hanging("  ", f"{', '.join(configs)}: {text}")
+
+
+def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
+    """How many sentences each configuration shows, why so many, and which."""
+    order = query.numbers
+    for config, predictions in own:
+        shown = shown_of(predictions, query.place) or ()
+        label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
+        why = _why(config, predictions, query, settings)
+        yield from hanging(label, f"K {len(shown)}: {why}")
+        if shown:
+            yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
+
+
+def _names(found: Sequence[Predictions]) -> Column:
+    """The configurations."""
+    cells = [word(each.config, NAME_WIDTH) for each in found]
+    return Column(title="configuration", cells=cells, has_words=True)
+
+
+def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column:
+    """One query's number under each configuration."""
+    own = (None if each is None else float(each[place]) for each in columns)
+    return Column(title=title, cells=[number(value, 5) for value in own])
+
+
+def _fitting(gate: FoldGate) -> str:
+    if "undefined" in gate.fitted:
+        reason = str(gate.fitted["undefined"]).rstrip(".")
+        fold = one_line(gate.fold)
+        return f"fold {fold} has no gate ({reason}); p is the model's own"
+    fit, tune = (counted(gate.posts[part], "post") for part in ("fit", "tune"))
+    return (
+        f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
+        f"set on {tune}"
+    )
+
+
+def _why(
+    config: Config, predictions: Predictions, query: Query, settings: Settings
+) -> str:
+    place = query.place
+    if config.dynamic_k != MASS:
+        most = int(predictions.k_rule)
+        if query.pool <= most:
+            return f"all of them; up to {most} are shown"
+        return f"the best {most} of {query.pool}"
+    state = UNKNOWN if predictions.state is None else int(predictions.state[place])
+    rule = rule_of(state)
+    if rule is None:
+        return "a query that is NEG shows none"
+    held = held_mass(
+        predictions.scores[predictions.final][place],
+        scale=settings.k_scale,
+        temperature=settings.k_temperature,
+    )
+    low, high = rule.bounds(len(held))
+    named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
+    return (
+        f"{rule.gamma:g} of the mass is in the first {mass_k(held, rule.gamma)}; at "
+        f"least {low}, at most {high} of {len(held)} ({named})"
+    )

@@ -1,0 +1,213 @@
+"""The sentences of a query with their gold, and their score and place at each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from jobs.evidence_retrieval.dataset import Dataset, Post
+from jobs.evidence_retrieval.explain.columns import (
+    NONE,
+    WIDTH,
+    Column,
+    counted,
+    cut,
+    hanging,
+    number,
+    one_line,
+    table,
+    word,
+)
+from jobs.evidence_retrieval.explain.query import Query
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.merging import Assessed, merged_order
+from jobs.evidence_retrieval.predicting.outputs import Outputs
+from jobs.evidence_retrieval.predicting.pool import Pool
+from jobs.evidence_retrieval.predicting.steps import GRAPH, Step, Steps, path
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+
+NAME_WIDTH = 10
+UID_WIDTH = 24
+ORDINALS = ("1st", "2nd", "3rd")
+"""Titles of the places that the steps of a configuration give."""
+
+Place = TypeVar("Place", int, str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """Whatever gave the sentences of one query a score or a place."""
+
+    columns: tuple[Column, ...] = ()
+    notes: tuple[str, ...] = ()  #: what a reader must know of them
+
+
+def before_any_run(dataset: Dataset, query: Query) -> Stages:
+    """The lexical scores, which need no model."""
+    if query.post is None:
+        return Stages()
+    pool = Pool(dataset, query.post, None)
+    return Stages(columns=(_lexical(pool, query),))
+
+
+def of_model(
+    dataset: Dataset, query: Query, outputs: Outputs, model: str, config: Config
+) -> Stages:
+    """What stored answers say of the sentences, then the steps of *config*."""
+    if query.post is None:
+        return Stages()
+    pool = Pool(dataset, query.post, outputs.cosines.get(query.post_id))
+    steps = Steps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
+    place = pool.keys.index(query.key)
+    found = [steps.at(chain) for chain in path(config)]
+    return Stages(
+        columns=(
+            _lexical(pool, query),
+            *_answered(pool, steps, outputs, model, place),
+            *_steps(found, place),
+        ),
+        notes=(*_stated(steps.assessed[place]), *_notes(found, place, config)),
+    )
+
+
+def given(predictions: Predictions, place: int, uids: Sequence[str]) -> Stages:
+    """The place of each sentence in each list that was made elsewhere."""
+    columns = []
+    for name, lists in predictions.lists.items():
+        ranks = _ranks(lists[place])
+        cells = [str(ranks.get(uid, NONE)) for uid in uids]
+        columns.append(Column(title=word(name, NAME_WIDTH), cells=cells))
+    return Stages(columns=tuple(columns))
+
+
+def pool_of(query: Query, listed: Iterable[Sequence[str]] = ()) -> tuple[str, ...]:
+    """The uids of a pool in document order; where it is unknown, of all lists.
+
+    Gold that no list has stands at the end.
+    """
+    own = () if query.post is None else query.post.sentences
+    named = (*(s.uid for s in own), *(uid for uids in listed for uid in uids))
+    return tuple(dict.fromkeys((*named, *(query.gold or ()))))
+
+
+def sentence_lines(
+    query: Query, uids: Sequence[str], stages: Stages, shown: Sequence[str] | None
+) -> Iterator[str]:
+    """The table of sentences, each with its text below.
+
+    Args:
+        query: whose pool.
+        uids: the rows.
+        stages: the columns between gold and what is shown.
+        shown: uids that a reader of the headline sees, best first; None before a run.
+    """
+    if not uids:
+        yield "  none are named" if query.pool == UNKNOWN or query.pool else "  none"
+        return
+    gold = frozenset(query.gold or ())
+    marks = ["gold" if uid in gold else "" for uid in uids]
+    columns = [Column(title="gold", cells=marks), *stages.columns]
+    if shown is not None:
+        seen = frozenset(shown)
+        cells = ["yes" if uid in seen else "" for uid in uids]
+        columns.append(Column(title="shown", cells=cells))
+    if query.post is None:
+        cells = [one_line(uid) for uid in uids]
+        yield from table([*columns, Column(title="uid", cells=cells, has_words=True)])
+    else:
+        yield from _with_texts(query.post, uids, columns)
+    for note in stages.notes:
+        yield from hanging("  ", note)
+
+
+def k_of(predictions: Predictions, place: int) -> int | None:
+    """How many sentences a reader sees; None where nobody says."""
+    shown = shown_of(predictions, place)
+    if shown is not None:
+        return len(shown)
+    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    return None if k == UNKNOWN else k
+
+
+def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
+    """What a reader sees: the first K of the last list; None where none is known."""
+    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    if k == UNKNOWN or not predictions.final:
+        return None
+    return tuple(predictions.lists[predictions.final][place][:k])
+
+
+def _with_texts(
+    post: Post, uids: Sequence[str], columns: Sequence[Column]
+) -> Iterator[str]:
+    """A table in which each row has its number before it and its text below."""
+    own = {sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)}
+    numbers = [str(own[uid][0]) if uid in own else NONE for uid in uids]
+    title, *rows = table([Column(title="n", cells=numbers), *columns])
+    yield title
+    for uid, row in zip(uids, rows, strict=True):
+        yield row
+        text = one_line(own[uid][1].text) if uid in own else "(not in the data)"
+        yield cut(f"      {word(uid, UID_WIDTH)} | {text}", WIDTH)
+
+
+def _lexical(pool: Pool, query: Query) -> Column:
+    scores = pool.lexical[:, pool.keys.index(query.key)].tolist()
+    return Column(title="bm25", cells=[number(score, 3) for score in scores])
+
+
+def _answered(
+    pool: Pool, steps: Steps, outputs: Outputs, model: str, place: int
+) -> Iterator[Column]:
+    """A column for each stage whose answer could be read."""
+    key = pool.keys[place]
+    assessed = steps.assessed[place]
+    if assessed is not None:
+        cells = [number(100 * own, 0) for own in assessed.relevance.tolist()]
+        yield Column(title="assess", cells=cells)
+    orders = outputs.subjects[model].orders.get(key)
+    if orders:
+        merged = merged_order([orders[replicate] for replicate in sorted(orders)])
+        yield Column(title="llm", cells=_places(merged))
+    if pool.cosines is not None:
+        cells = [number(own, 3) for own in pool.cosines.query[:, place].tolist()]
+        yield Column(title="cosine", cells=cells)
+    if key in outputs.endpoint:
+        cells = [number(score, 3) for score in outputs.endpoint[key]]
+        yield Column(title="endpoint", cells=cells)
+
+
+def _steps(found: Sequence[Step], place: int) -> Iterator[Column]:
+    """Where each step put the sentences; the graph's own scores before its places."""
+    for title, step in zip(ORDINALS, found, strict=False):
+        if step.name == GRAPH:
+            cells = [number(score) for score in step.scores[:, place].tolist()]
+            yield Column(title="graph", cells=cells)
+        yield Column(title=title, cells=_places(step.orders[place]))
+
+
+def _places(order: Sequence[int]) -> list[str]:
+    """The place of each sentence in an order, from 1."""
+    ranks = _ranks(order)
+    return [str(ranks[n]) for n in range(len(order))]
+
+
+def _ranks(order: Sequence[Place]) -> dict[Place, int]:
+    return {own: rank for rank, own in enumerate(order, start=1)}
+
+
+def _stated(assessed: Assessed | None) -> Iterator[str]:
+    if assessed is not None:
+        replies = counted(assessed.replicates, "reply", "replies")
+        yield f"assess: probability {number(assessed.probability)}, from {replies}"
+
+
+def _notes(found: Sequence[Step], place: int, config: Config) -> Iterator[str]:
+    stages = ("+".join(config.first_stage), config.rerank, config.graph)
+    named = [name for name in stages if name != "none"]
+    told = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
+    yield f"places under {one_line(config.name)}: {', '.join(told)}"
+    for title, step, name in zip(ORDINALS, found, named, strict=False):
+        if not step.known[place] and step.name != GRAPH:
+            yield f"{title}: nothing of {name} could be used, so another order stands"

@@ -1,0 +1,84 @@
+"""Whom a figure shows: the first models of a scoring, each with a look of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.evidence_retrieval.measuring.results import ModelResults, Results
+from jobs.metrics.columns import Floats
+from runner.figure import Numbers, Points
+from runner.scorecard import Metric
+
+MOST_MODELS = 4
+"""In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
+"""Panels beside one another, by how many models have one each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One of the models that are shown."""
+
+    name: str
+    series: int  #: its look, the same in every figure
+    results: ModelResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The models of the figures, and what a caption says of all of them."""
+
+    results: Results
+    models: tuple[Model, ...]
+
+    @property
+    def rest(self) -> str:
+        """The end of a caption; empty where no model is left out."""
+        every = len(self.results.models)
+        if len(self.models) == every:
+            return ""
+        return f" The first {len(self.models)} of {every} models; the tables hold all."
+
+    @property
+    def drawn(self) -> str:
+        """How intervals were made, for a caption."""
+        settings = self.results.settings
+        return (
+            f"{100 * settings.level:g}% percentile bootstrap by post "
+            f"({self.results.draws.posts:,} posts, B {settings.boot_b:,})"
+        )
+
+
+def shown(results: Results) -> Shown:
+    """The models that figures have room for."""
+    first = list(results.models.items())[:MOST_MODELS]
+    return Shown(
+        results=results,
+        models=tuple(
+            Model(name=name, series=series, results=own)
+            for series, (name, own) in enumerate(first)
+        ),
+    )
+
+
+def numbers(column: Floats) -> Numbers:
+    """A column for a figure; NaN is undefined."""
+    return tuple(None if np.isnan(each) else each for each in column.tolist())
+
+
+def with_ends(
+    metrics: Sequence[Metric | None], places: Iterable[float], model: Model
+) -> Points:
+    """Values with their intervals on lying rows; no point where there is no value."""
+    return Points(
+        x=tuple(each.value if each else None for each in metrics),
+        y=tuple(places),
+        lo=tuple(each.lo if each else None for each in metrics),
+        hi=tuple(each.hi if each else None for each in metrics),
+        label=model.name,
+        series=model.series,
+    )

@@ -1,0 +1,1 @@
+"""The no-evidence gate: features, classifier, calibrator, thresholds, nested folds."""

@@ -1,0 +1,94 @@
+"""The job as the runner sees it; each of its parts lives in a module of its own.
+
+Scoring, importing and explaining are loaded when they are used: they bring numerical
+libraries that `siftlog jobs` and a run's first call must not wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from jobs.evidence_retrieval import asking, baseline, load, plan, preparing, reading
+from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.settings import Settings as JobSettings
+from runner.job import Answers, Importer, InputFile, Job, Prepared
+from runner.reply import Content
+from runner.request import Request
+from runner.scorecard import Scorecard
+from runner.task import Answer, Task, TaskSpec
+
+
+class EvidenceRetrieval(Job):
+    """Which sentences of a post are evidence for a criterion, and are there any?"""
+
+    name = "evidence-retrieval"
+    version = "1"
+    Settings = JobSettings
+    stages = reading.STAGES
+    prepare: Mapping[str, Callable[[JobSettings], Prepared]] = preparing.SUBCOMMANDS
+
+    def with_sample(self, settings: JobSettings) -> JobSettings:
+        """Settings a run can start from: the shipped sample where no input is named."""
+        return load.with_sample(settings)
+
+    def require(self, settings: JobSettings) -> None:
+        """Refuse settings that a run cannot start from."""
+        load.require(settings)
+
+    def load(self, settings: JobSettings) -> Dataset:
+        """Read and validate all inputs."""
+        return load.load(settings)
+
+    def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
+        """The files that `load` reads."""
+        return load.inputs(settings)
+
+    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+        """Queries or posts in file order, for each kind of task that is asked."""
+        return plan.plan(dataset)
+
+    def request(self, dataset: Dataset, task: Task) -> Request:
+        """The request of a task."""
+        return asking.request(dataset, task)
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        """Further windows, reranks on a model's order, criteria asked singly."""
+        return plan.follow_up(dataset, group)
+
+    def baseline(self, request: Request) -> Content:
+        """The offline answer of baseline/lexical."""
+        return baseline.baseline(request)
+
+    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+        """All metrics, tables, figures and artifacts."""
+        from jobs.evidence_retrieval.importing.sheet import (  # noqa: PLC0415 - see above
+            given_sheet,
+        )
+        from jobs.evidence_retrieval.predicting import predict  # noqa: PLC0415
+        from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
+
+        sheet = given_sheet if answers.imported else predict
+        return score(dataset, sheet(dataset, answers))
+
+    @property
+    def importer(self) -> Importer:
+        """Reads rankings and predictions of other programs."""
+        from jobs.evidence_retrieval.importing.forms import importer  # noqa: PLC0415
+
+        return importer
+
+    def explain(
+        self,
+        dataset: Dataset,
+        answers: Answers | None,
+        items: tuple[str, ...],
+    ) -> str:
+        """Everything about a query: sentences, scores by stage, gate, K and gold."""
+        from jobs.evidence_retrieval.explain import explain  # noqa: PLC0415 - see above
+
+        return explain(dataset, answers, items)
+
+
+job = EvidenceRetrieval()

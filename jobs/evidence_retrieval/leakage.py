@@ -1,0 +1,231 @@
+"""Ways in which a test post's gold could reach its own prediction, each looked for.
+
+Every check takes what was really used, not what should have been: the posts of each
+split, the features as they were fitted, the thresholds as they were applied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from jobs.evidence_retrieval.dataset import Dataset, Post
+from jobs.evidence_retrieval.gating.features import CRITERION
+from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
+from jobs.evidence_retrieval.gating.nested import UNKNOWN, Nested, rows_of
+from jobs.evidence_retrieval.gating.splits import Split
+from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
+from jobs.evidence_retrieval.queries import Predictions, Queries
+from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.metrics.columns import Bools, Floats, Ints
+from runner.scorecard import Finding
+
+_GOLD_WORDS = re.compile(r"gold|groundtruth|has_evidence|label")
+
+FEWEST_WORDS = 4
+"""Of a gold sentence that is looked for in prompts: "I agree" stands anywhere."""
+
+FEWEST_OF_A_CLASS = 2
+"""Rows of each class before a feature that separates them perfectly is suspicious."""
+
+
+def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
+    """Posts in two parts of one split, or tested in two folds."""
+    tested: dict[str, str] = {}
+    for own in splits:
+        parts = {"test": own.test, "tune": own.tune, "fit": own.fit}
+        for first, second in (("test", "tune"), ("test", "fit"), ("tune", "fit")):
+            both = sorted({*parts[first]} & {*parts[second]})
+            if both:
+                yield _error(
+                    "post_overlap",
+                    f"{where}, fold {own.fold}",
+                    f"{len(both)} posts are both in {first} and in {second}.",
+                    n=len(both),
+                    example=both[0],
+                )
+        for post in own.test:
+            if tested.setdefault(post, own.fold) != own.fold:
+                yield _error(
+                    "post_in_two_folds",
+                    f"{where}, fold {own.fold}",
+                    f"Post {post} is tested in fold {tested[post]} already.",
+                    example=post,
+                )
+
+
+def foreign_candidates(
+    dataset: Dataset, queries: Queries, predictions: Iterable[Predictions]
+) -> Iterator[Finding]:
+    """Rankings that hold sentences of other posts."""
+    pools = [frozenset(each.uid for each in post.sentences) for post in dataset.posts]
+    own = [pools[post] for post in queries.post.tolist()]
+    checked = set()
+    for found in predictions:
+        for name, lists in found.lists.items():
+            if id(lists) in checked:
+                continue
+            checked.add(id(lists))
+            foreign = [
+                (i, uid)
+                for i, (uids, pool) in enumerate(zip(lists, own, strict=True))
+                for uid in uids
+                if uid not in pool
+            ]
+            if foreign:
+                i, uid = foreign[0]
+                yield _error(
+                    "foreign_candidate",
+                    f"{found.model}, {found.config}, {name}",
+                    f"{len(foreign)} candidates belong to another post than the query.",
+                    n=len(foreign),
+                    example=f"{queries.key(i)}: {uid}",
+                )
+
+
+def duplicate_texts(
+    posts: Iterable[Post], fold_of: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Posts of one text in different folds: a gate is tested on what it has seen."""
+    first: dict[tuple[str, ...], str] = {}
+    pairs = []
+    for post in posts:
+        words = tuple(word for each in post.sentences for word in tokens(each.text))
+        if not words or post.id not in fold_of:
+            continue
+        other = first.setdefault(words, post.id)
+        if fold_of[other] != fold_of[post.id]:
+            pairs.append(f"{other} and {post.id}")
+    if pairs:
+        yield Finding(
+            code="duplicate_text",
+            severity="warn",
+            where="folds",
+            message=f"{len(pairs)} pairs of posts have the same words and are in "
+            f"different folds: {'; '.join(pairs)}.",
+            n=len(pairs),
+            example=pairs[0],
+        )
+
+
+def gold_in_instructions(
+    dataset: Dataset, instructions: Iterable[str]
+) -> Iterator[Finding]:
+    """Gold sentences inside what every prompt says."""
+    if dataset.gold is None:
+        return
+    said = [f" {' '.join(tokens(text))} " for text in instructions]
+    wanted = {uid for uids in dataset.gold.evidence.values() for uid in uids}
+    for post in dataset.posts:
+        for sentence in post.sentences:
+            words = tokens(sentence.text)
+            if sentence.uid not in wanted or len(words) < FEWEST_WORDS:
+                continue
+            phrase = f" {' '.join(words)} "
+            if any(phrase in text for text in said):
+                yield _error(
+                    "gold_in_prompt",
+                    "prompts",
+                    f"The gold sentence {sentence.uid} stands in a prompt's "
+                    "instructions.",
+                    example=sentence.uid,
+                )
+
+
+def gold_features(where: str, rows: Rows, y: Ints) -> Iterator[Finding]:
+    """Features that are the gold by name, or by value (a correlation of 1 or -1)."""
+    judged = y != UNKNOWN
+    truth = y[judged] == 1
+    enough = min(truth.sum(), (~truth).sum()) >= FEWEST_OF_A_CLASS
+    for name, column in zip(rows.names, rows.values[judged].T, strict=True):
+        if name.startswith(CRITERION):
+            continue  # made from the criteria alone
+        if _GOLD_WORDS.search(name):
+            yield _error(
+                "gold_feature", where, f"The feature {name} is named like gold."
+            )
+        elif enough and _splits_as(column, truth):
+            yield _error(
+                "gold_feature",
+                where,
+                f"The feature {name} says of every query what its gold says.",
+                n=len(truth),
+            )
+
+
+def thresholds_from_test(
+    where: str, spec: GateSpec, rows: Rows, y: Ints, found: Nested
+) -> Iterator[Finding]:
+    """Thresholds that are best for the test posts and not for the tuning ones."""
+    for own in found.folds:
+        if own.gate is None:
+            continue
+        test = rows_of(rows, own.split.test) & (y != UNKNOWN)
+        best = thresholds(y[test] == 1, found.probability[test], spec.targets)
+        due = thresholds(own.tune_y, own.tune_p, spec.targets)
+        used = own.gate.thresholds
+        for name in ("tau_neg", "tau_pos"):
+            value = getattr(used, name)
+            if value == getattr(best, name) and value != getattr(due, name):
+                yield _error(
+                    "threshold_from_test",
+                    f"{where}, fold {own.split.fold}",
+                    f"{name} {value:g} is the best one of the test posts, and on the "
+                    f"tuning posts it would be {getattr(due, name):g}.",
+                )
+
+
+def given_thresholds(
+    queries: Queries, found: Predictions, targets: Targets
+) -> Iterator[Finding]:
+    """The same of predictions made elsewhere, whose tuning posts nobody knows.
+
+    One fold's threshold can be the best of its own rows by chance, so all must be, and
+    even then it is a warning. One that decides nothing (0, infinite) says nothing.
+    """
+    if found.prob is None or found.tau_neg is None or found.tau_pos is None:
+        return
+    best = {
+        fold: thresholds(queries.y[own] == 1, found.prob[own], targets)
+        for fold, own in _judged_folds(queries, found.prob)
+    }
+    for name, column in (("tau_neg", found.tau_neg), ("tau_pos", found.tau_pos)):
+        used = {
+            fold: float(column[own][0])
+            for fold, own in _judged_folds(queries, found.prob)
+        }
+        telling = {fold: tau for fold, tau in used.items() if 0 < tau < np.inf}
+        if telling and all(tau == getattr(best[f], name) for f, tau in telling.items()):
+            fold, tau = next(iter(telling.items()))
+            yield Finding(
+                code="threshold_from_test",
+                severity="warn",
+                where=found.model,
+                message=f"{name} is the best one of the tested rows in every fold, "
+                "as if it had been chosen on them.",
+                n=len(telling),
+                example=f"fold {fold}: {tau:g}",
+            )
+
+
+def _judged_folds(queries: Queries, p: Floats) -> Iterator[tuple[str, Bools]]:
+    judged = (queries.y != UNKNOWN) & ~np.isnan(p)
+    for place, fold in enumerate(queries.folds):
+        own = judged & (queries.fold == place)
+        if own.any():
+            yield fold, own
+
+
+def _splits_as(column: Floats, truth: Bools) -> bool:
+    inside, outside = np.unique(column[truth]), np.unique(column[~truth])
+    return len(inside) == len(outside) == 1 and bool(inside[0] != outside[0])
+
+
+def _error(
+    code: str, where: str, message: str, *, n: int = 1, example: str = ""
+) -> Finding:
+    return Finding(
+        code=code, severity="error", where=where, message=message, n=n, example=example
+    )

@@ -1,0 +1,247 @@
+"""Two of anything on the queries that both speak of: models, lists, configurations.
+
+The interval of a difference is paired, on the same draws of posts for both sides. Tests
+are DeLong's for areas and McNemar's for decisions, which assume independent queries,
+and sign flips by post for what is a mean over queries.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from jobs.evidence_retrieval.measuring.block import Block, Gated
+from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.measuring.measure import (
+    Measure,
+    Quotient,
+    Sampled,
+)
+from jobs.evidence_retrieval.measuring.reading import ranking
+from jobs.evidence_retrieval.measuring.sections import measures
+from jobs.evidence_retrieval.queries import Queries
+from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.aggregate import mean
+from jobs.metrics.agreement import agreement
+from jobs.metrics.classification import at_threshold
+from jobs.metrics.columns import Ints
+from jobs.metrics.delong import delong_paired
+from jobs.metrics.intervals import Interval, round12
+from jobs.metrics.significance import holm, mcnemar, sign_flip
+
+OF_THE_GATE = (
+    "auroc",
+    "auprc",
+    "ece",
+    "brier",
+    "screening_sensitivity",
+    "alert_precision",
+)
+FLIPPED = "sign flips by post"
+ACCURACY = "at_tau.accuracy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """One measure of the left side minus the right side's."""
+
+    family: str  #: the tests that are corrected together
+    left: str
+    right: str
+    metric: str
+    left_value: float | None
+    right_value: float | None
+    n: int  #: queries of both
+    subset: str
+    left_only: int = 0  #: queries that only the left side has
+    right_only: int = 0
+    interval: Interval | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    test: str = ""
+    note: str = ""
+    pair: tuple[Sampled, Sampled] | None = field(default=None, repr=False)
+
+    @property
+    def value(self) -> float | None:
+        """The difference."""
+        if self.left_value is None or self.right_value is None:
+            return None
+        return self.left_value - self.right_value
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing changed."""
+        return self.value == 0
+
+
+def finished(gaps: Sequence[Gap], draws: Draws) -> tuple[Gap, ...]:
+    """The gaps with their intervals, and p-values corrected in each family."""
+    drawn = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
+    made = [replace(gap, interval=next(drawn)) if gap.pair else gap for gap in gaps]
+    for family in dict.fromkeys(gap.family for gap in made):
+        own = [i for i, gap in enumerate(made) if gap.family == family]
+        for i, p in zip(own, holm([made[i].p for i in own]), strict=True):
+            made[i] = replace(
+                made[i],
+                p=_stored(made[i].p),
+                p_holm=_stored(p),
+            )
+    return tuple(made)
+
+
+def _stored(p: float | None) -> float | None:
+    return None if p is None else round12(p)
+
+
+def gap(
+    sides: tuple[str, str],
+    left: Measure,
+    right: Measure,
+    queries: Queries,
+    family: str,
+) -> Gap:
+    """A difference of two measures, over the rows that both have.
+
+    Means over queries are compared query by query; other measures must speak of the
+    same rows already.
+    """
+    one, other = left.sampled, right.sampled
+    base = Gap(
+        family=family,
+        left=sides[0],
+        right=sides[1],
+        metric=left.path,
+        left_value=left.value,
+        right_value=right.value,
+        n=left.n,
+        subset=left.subset,
+    )
+    if not isinstance(one, Quotient) or not isinstance(other, Quotient):
+        return replace(base, pair=None if not (one and other) else (one, other))
+    if one.below is not None or other.below is not None:
+        return replace(base, pair=(one, other))
+    rows, at, of = np.intersect1d(one.rows, other.rows, return_indices=True)
+    a, b = one.above[at].astype(np.float64), other.above[of].astype(np.float64)
+    is_whole = len(rows) == len(one.rows) == len(other.rows)
+    return replace(
+        base,
+        n=len(rows),
+        left_value=left.value if is_whole else mean(a.tolist()),
+        right_value=right.value if is_whole else mean(b.tolist()),
+        left_only=len(one.rows) - len(rows),
+        right_only=len(other.rows) - len(rows),
+        pair=(Quotient(rows=rows, above=a), Quotient(rows=rows, above=b)),
+        p=sign_flip((a - b).tolist(), _posts(queries, rows)),
+        test=FLIPPED,
+    )
+
+
+def _posts(queries: Queries, rows: Ints) -> list[str]:
+    return [queries.posts[i] for i in queries.post[rows].tolist()]
+
+
+def ranking_names(settings: Settings) -> tuple[str, ...]:
+    """The ranking measures that are compared: at 10, or at the largest cut-off."""
+    k = 10 if 10 in settings.k_values else max(settings.k_values)  # noqa: PLR2004
+    return (f"recall@{k}", f"ndcg@{k}", "mrr", f"map@{k}", f"hit@{k}")
+
+
+def between_lists(block: Block) -> Iterator[Gap]:
+    """Every later list of a model against every earlier one."""
+    made = {
+        name: {m.path: m for m in ranking(own)} for name, own in block.lists.items()
+    }
+    model = block.prediction.model
+    for earlier, later in itertools.combinations(made, 2):
+        for path in ranking_names(block.settings):
+            yield gap(
+                (f"{model}: {later}", f"{model}: {earlier}"),
+                made[later][path],
+                made[earlier][path],
+                block.queries,
+                f"lists of {model}, ranking measures",
+            )
+
+
+def between_models(blocks: Mapping[str, Block]) -> Iterator[Gap]:
+    """Every two models, on the queries that both have answered."""
+    for left, right in itertools.combinations(blocks, 2):
+        sides, pair = (left, right), (blocks[left], blocks[right])
+        yield from _gate_gaps(sides, *pair)
+        lists = pair[0].final, pair[1].final
+        if lists[0] is not None and lists[1] is not None:
+            made = [{m.path: m for m in ranking(own)} for own in lists if own]
+            for path in ranking_names(pair[0].settings):
+                yield gap(
+                    sides,
+                    made[0][path],
+                    made[1][path],
+                    pair[0].queries,
+                    "models, ranking measures",
+                )
+
+
+def _gate_gaps(sides: tuple[str, str], left: Block, right: Block) -> Iterator[Gap]:
+    if left.gated is None or right.gated is None:
+        return
+    common = np.zeros(len(left.queries), dtype=np.bool_)
+    common[np.intersect1d(left.gated.rows, right.gated.rows)] = True
+    n = int(common.sum())
+    dropped = partial(
+        replace,
+        left_only=len(left.gated.rows) - n,
+        right_only=len(right.gated.rows) - n,
+    )
+    one, other = left.within(common), right.within(common)
+    made = [{m.path: m for m in measures(each)} for each in (one, other)]
+    for path in OF_THE_GATE:
+        if path in made[0] and path in made[1]:
+            both = made[0][path], made[1][path]
+            found = dropped(gap(sides, *both, left.queries, "models, gate measures"))
+            yield _with_delong(found, one, other) if path == "auroc" else found
+    a, b = one.gated, other.gated
+    if a and b and a.is_probability and b.is_probability:
+        yield dropped(_accuracy(sides, a, b, left.settings))
+
+
+def _with_delong(found: Gap, left: Block, right: Block) -> Gap:
+    if left.gated is None or right.gated is None:
+        return found
+    test = delong_paired(left.gated.y, left.gated.p, right.gated.p)
+    return replace(
+        found, p=None if test is None else test.p, test="DeLong, independent queries"
+    )
+
+
+def _accuracy(
+    sides: tuple[str, str], left: Gated, right: Gated, settings: Settings
+) -> Gap:
+    """How often the decisions at tau are right, and how often they agree."""
+    said = [at_threshold(each.p, settings.tau) for each in (left, right)]
+    good = [h == left.y for h in said]
+    b, c = int((good[0] & ~good[1]).sum()), int((good[1] & ~good[0]).sum())
+    kappa = agreement(said[0].tolist(), said[1].tolist(), (False, True)).kappa
+    shown = "n/a" if kappa is None else f"{kappa:.12g}"
+    n = len(left.rows)
+    return Gap(
+        family="models, gate measures",
+        left=sides[0],
+        right=sides[1],
+        metric=ACCURACY,
+        left_value=int(good[0].sum()) / n if n else None,
+        right_value=int(good[1].sum()) / n if n else None,
+        n=n,
+        subset="scored",
+        pair=(
+            Quotient(rows=left.rows, above=good[0]),
+            Quotient(rows=right.rows, above=good[1]),
+        ),
+        p=mcnemar(b, c).p,
+        test="McNemar, independent queries",
+        note=f"b={b}, c={c}; kappa of the decisions {shown}",
+    )

@@ -1,0 +1,224 @@
+"""Intervals: the same draws of posts for every number of a scoring.
+
+One set of resamples serves all models, configurations and differences. Queries drawn
+one by one, as if a post's queries were independent, stand beside it as secondary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from jobs.evidence_retrieval.measuring.measure import (
+    Clusters,
+    Measure,
+    Quotient,
+    Redrawn,
+    Sampled,
+)
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries
+from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.intervals import (
+    Counts,
+    Difference,
+    Interval,
+    Ratio,
+    Resamples,
+    Statistic,
+    round12,
+)
+from runner.scorecard import Metric
+
+MOST_ROWS = 200_000
+"""Above, queries are not drawn one by one: what is secondary would take longest."""
+
+
+class Draws:
+    """Resamples of a sheet's judged queries."""
+
+    def __init__(self, queries: Queries, settings: Settings) -> None:
+        judged = np.flatnonzero(queries.y != UNKNOWN)
+        ids = sorted({queries.posts[i] for i in np.unique(queries.post[judged])})
+        place = {post: i for i, post in enumerate(ids)}
+        of_post = np.array([place.get(post, UNKNOWN) for post in queries.posts])
+        self._settings = settings
+        self._judged = judged
+        self._size = len(queries)
+        self._clusters: Clusters = of_post[queries.post].astype(np.intp)
+        self.posts = len(ids)
+        self.by_post = Resamples(
+            ids,
+            settings.boot_b,
+            settings.boot_seed,
+            level=settings.level,
+            cluster="post",
+        )
+
+    @cached_property
+    def _by_query(self) -> Resamples | None:
+        if len(self._judged) > MOST_ROWS:
+            return None
+        return Resamples.of_rows(
+            len(self._judged),
+            self._settings.boot_b,
+            self._settings.boot_seed,
+            level=self._settings.level,
+        )
+
+    def metrics(
+        self, measures: Sequence[Measure], by_query: Sequence[str] = ()
+    ) -> list[Metric]:
+        """The measures as metrics with their intervals.
+
+        Args:
+            measures: of one block.
+            by_query: paths that also get an interval from single queries, as `~query`.
+        """
+        drawn = self.intervals([m.sampled for m in measures])
+        made = [
+            metric(m, interval or m.interval, self.by_post if interval else None)
+            for m, interval in zip(measures, drawn, strict=True)
+        ]
+        rows = self._by_query
+        if rows is None:
+            return made
+        places = np.full(self._size, UNKNOWN, dtype=np.intp)
+        places[self._judged] = np.arange(len(self._judged))
+        again = [m for m in measures if m.path in by_query and m.sampled is not None]
+        for m, interval in zip(
+            again,
+            _intervals(rows, [m.sampled for m in again], places, len(self._judged)),
+            strict=True,
+        ):
+            made.append(metric(m, interval, rows, mark="~query"))
+        return made
+
+    def intervals(self, sampled: Sequence[Sampled | None]) -> list[Interval | None]:
+        """The interval of each statistic, drawn by post; None where there is none."""
+        return _intervals(self.by_post, sampled, self._clusters, self.posts)
+
+    def band(
+        self, make: Callable[[Clusters], Callable[[Counts], Floats]], width: int
+    ) -> tuple[Interval, ...]:
+        """The intervals of a curve at *width* places."""
+        return self.by_post.band_of(make(self._clusters), width)
+
+    def differences(self, pairs: Sequence[tuple[Sampled, Sampled]]) -> list[Interval]:
+        """The intervals of left minus right, both sides on the same replicates."""
+        found: list[Interval | None] = [None] * len(pairs)
+        ratios, others = [], []
+        by_cluster = _Sums(self._clusters, self.posts)
+        for i, (left, right) in enumerate(pairs):
+            if isinstance(left, Quotient) and isinstance(right, Quotient):
+                both = (by_cluster.ratio(left), by_cluster.ratio(right))
+                ratios.append((i, Difference(*both)))
+            else:
+                others.append((i, self._gap(left, right)))
+        for (i, _), interval in zip(
+            ratios, self.by_post.intervals([d for _, d in ratios]), strict=True
+        ):
+            found[i] = interval
+        for (i, _), interval in zip(
+            others, self.by_post.intervals_of([f for _, f in others]), strict=True
+        ):
+            found[i] = interval
+        return [interval for interval in found if interval is not None]
+
+    def _gap(self, left: Sampled, right: Sampled) -> Callable[[Counts], Floats]:
+        if not isinstance(left, Redrawn) or not isinstance(right, Redrawn):
+            raise TypeError("A sum over rows and a curve have no difference.")
+        one, other = left.make(self._clusters), right.make(self._clusters)
+        return lambda counts: one(counts) - other(counts)
+
+
+def _intervals(
+    draws: Resamples,
+    sampled: Sequence[Sampled | None],
+    clusters: Clusters,
+    size: int,
+) -> list[Interval | None]:
+    """Sums in one pass over the replicates, curves in another."""
+    sums: list[tuple[int, Statistic]] = []
+    curves: list[tuple[int, Callable[[Counts], Floats]]] = []
+    by_cluster = _Sums(clusters, size)
+    for i, each in enumerate(sampled):
+        if isinstance(each, Quotient):
+            sums.append((i, by_cluster.ratio(each)))
+        elif each is not None:
+            curves.append((i, each.make(clusters)))
+    found: list[Interval | None] = [None] * len(sampled)
+    for (i, _), interval in zip(
+        sums, draws.intervals([s for _, s in sums]), strict=True
+    ):
+        found[i] = interval
+    for (i, _), interval in zip(
+        curves, draws.intervals_of([c for _, c in curves]), strict=True
+    ):
+        found[i] = interval
+    return found
+
+
+class _Sums:
+    """Rows added up by cluster; means over the same rows share their denominators."""
+
+    def __init__(self, clusters: Clusters, size: int) -> None:
+        self._clusters = clusters
+        self._size = size
+        self._counts: dict[int, tuple[Ints, Floats]] = {}
+
+    def ratio(self, quotient: Quotient) -> Ratio:
+        """The statistic over clusters."""
+        rows = quotient.rows
+        return Ratio(
+            self._added(rows, quotient.above),
+            self._counted(rows)
+            if quotient.below is None
+            else self._added(rows, quotient.below),
+        )
+
+    def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
+        own = self._clusters[rows]
+        sums = np.bincount(own, weights=values, minlength=self._size)
+        return sums.astype(np.float64, copy=False)
+
+    def _counted(self, rows: Ints) -> Floats:
+        if id(rows) not in self._counts:
+            counts = self._added(rows, np.ones(len(rows)))
+            self._counts[id(rows)] = rows, counts  # the rows stay: no id comes twice
+        return self._counts[id(rows)][1]
+
+
+def metric(
+    measure: Measure,
+    interval: Interval | None = None,
+    draws: Resamples | None = None,
+    *,
+    mark: str = "",
+) -> Metric:
+    """A measure as a metric, with an interval that is known, and how it was drawn."""
+    notes = [measure.note] if measure.note else []
+    definition = measure.definition
+    if interval is not None and draws is not None:
+        definition += f"; {draws.definition}, B_used={interval.b_used}"
+        if interval.flagged:
+            notes.append(f"undefined in {interval.b - interval.b_used} replicates")
+    if mark:
+        notes.append("secondary: assumes independent queries")
+    return Metric(
+        path=f"{measure.path}{mark}",
+        value=measure.value,
+        n=measure.n,
+        subset=measure.subset,
+        n_defined=measure.n_defined,
+        lo=_stored(interval.lo) if interval else None,
+        hi=_stored(interval.hi) if interval else None,
+        definition=definition,
+        note="; ".join(notes) or None,
+    )
+
+
+def _stored(end: float | None) -> float | None:
+    return None if end is None else round12(end)

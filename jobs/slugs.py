@@ -1,0 +1,25 @@
+"""How models and steps are called in file names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+
+_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
+
+LONGEST_SLUG = 100
+"""Characters; most file systems take names of 255 bytes, with what comes after it."""
+
+
+def slugs(models: Iterable[str]) -> dict[str, str]:
+    """How each model is called in file names; two models never share a name."""
+    plain = {model: _UNSAFE.sub("_", model) for model in models}
+    uses = Counter(plain.values())
+    return {
+        model: slug
+        if uses[slug] == 1 and len(slug) <= LONGEST_SLUG
+        else f"{slug[:LONGEST_SLUG]}-{sha256(model.encode()).hexdigest()[:6]}"
+        for model, slug in plain.items()
+    }

@@ -1,0 +1,105 @@
+"""Thresholds against a plain reading of their rule."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.evidence_retrieval.gating.thresholds import Targets, reached, thresholds
+from jobs.metrics import assign, wilson
+
+POINT = Targets(sensitivity=0.9, precision=0.8, min_alerts=2, bound="point")
+
+
+def plain(y: list[int], p: list[float], targets: Targets) -> tuple[float, float]:
+    """The same rule, candidate by candidate."""
+
+    def reaches(k: int, n: int, least: float) -> bool:
+        if not n:
+            return False
+        if targets.bound == "point":
+            return k / n >= least
+        lower = wilson(k, n).lo
+        return lower is not None and lower >= least
+
+    candidates = sorted({0.0, *p})
+
+    def counts(t: float) -> tuple[int, int]:
+        called = [own for own, score in zip(y, p, strict=True) if score >= t]
+        return sum(called), len(called)
+
+    enough = [
+        t for t in candidates if reaches(counts(t)[0], sum(y), targets.sensitivity)
+    ]
+    low = max(enough, default=0.0)
+    for t in candidates:
+        hits, alerts = counts(t)
+        is_sure = reaches(hits, alerts, targets.precision)
+        if t >= low and alerts >= targets.min_alerts and is_sure:
+            return low, t
+    return low, math.inf
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from([0, 0.1, 0.3, 0.5, 0.7, 1.0])),
+        min_size=1,
+        max_size=40,
+    ),
+    st.sampled_from([0.5, 0.9, 0.995, 1.0]),
+    st.sampled_from([0.5, 0.9]),
+    st.integers(1, 5),
+    st.sampled_from(["point", "wilson"]),
+)
+def test_thresholds_are_those_of_the_rule(
+    rows: list[tuple[int, float]],
+    sensitivity: float,
+    precision: float,
+    fewest: int,
+    bound: str,
+) -> None:
+    targets = Targets(
+        sensitivity=sensitivity,
+        precision=precision,
+        min_alerts=fewest,
+        bound="wilson" if bound == "wilson" else "point",
+    )
+    y, p = [own for own, _ in rows], [score for _, score in rows]
+    found = thresholds(np.array(y) == 1, np.array(p, dtype=float), targets)
+    if not any(y):
+        assert (found.tau_neg, found.tau_pos) == (0.0, math.inf)
+        assert not found.has_positive
+    else:
+        assert (found.tau_neg, found.tau_pos) == plain(y, p, targets)
+        assert found.tau_neg <= found.tau_pos
+
+
+def test_without_enough_alerts_nobody_is_pos() -> None:
+    y, p = np.array([True, True, False]), np.array([0.9, 0.8, 0.1])
+    targets = Targets(sensitivity=1.0, precision=0.9, min_alerts=10, bound="point")
+    found = thresholds(y, p, targets)
+    assert (found.tau_neg, found.tau_pos) == (0.8, math.inf)
+
+
+def test_calibrated_zeros_at_a_threshold_of_zero_under_both_edges() -> None:
+    y, p = np.array([True, False, True, False]), np.array([0.0, 0.0, 1.0, 0.5])
+    found = thresholds(y, p, POINT)
+    assert found.tau_neg == 0.0
+    assert assign(p, found.tau_neg, found.tau_pos).tolist() == [1, 1, 1, 1]
+    assert assign(p, found.tau_neg, found.tau_pos, edge="le").tolist() == [0, 0, 1, 1]
+
+
+def test_what_they_reach_is_told_and_undefined_stays_undefined() -> None:
+    y, p = np.array([True, True, False, False]), np.array([0.9, 0.8, 0.7, 0.1])
+    found = thresholds(y, p, POINT)
+    told = reached(y, p, found, "lt")
+    assert (found.tau_neg, found.tau_pos) == (0.8, 0.8)
+    assert told["screening_sensitivity"] == told["alert_precision"] == 1.0
+    assert told["alert_fpr"] == told["screening_fpr"] == 0.0
+    assert told["neg_rate"] == told["pos_rate"] == pytest.approx(0.5)
+    nobody = reached(y, p, thresholds(y[2:], p[2:], POINT), "lt")
+    assert nobody["alert_precision"] is None

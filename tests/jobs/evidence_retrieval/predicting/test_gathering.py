@@ -1,0 +1,128 @@
+"""What is read from a run's answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.gathering import gather
+from jobs.testing import MemoryAnswers
+from runner.reply import AnyReply, Reply, Vectors
+from runner.task import Task
+from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
+
+PLAIN = (Config(name="c", rerank="assess"),)
+
+
+def test_replicates_and_models_are_kept_apart() -> None:
+    world = dataset(posts=2, criteria=2, configs=PLAIN)
+    found = gather(world, answers(world, models=("a", "b"), replicates=3))
+    assert set(found.subjects) == {"a", "b"}
+    for subject in found.subjects.values():
+        assert {*subject.assessed} == {f"p00{n}/A.{c}" for n in (0, 1) for c in (1, 2)}
+        assert all({*own} == {1, 2, 3} for own in subject.assessed.values())
+    assert (found.missing, found.stale) == (0, 0)
+
+
+def test_what_cannot_be_read_is_counted_by_its_reason() -> None:
+    world = dataset(posts=2, criteria=1, configs=PLAIN)
+    say = Sayings(world=world, unreadable=frozenset({"p000/A.1"}))
+    found = gather(world, answers(world, say)).subjects["m"]
+    assert {*found.assessed} == {"p001/A.1"}
+    assert found.counts["no_json"] == 1
+
+    def fails(task: Task) -> AnyReply | None:
+        return None if task.key == "p000/A.1" else say(task)
+
+    failed = gather(world, answers(world, fails)).subjects["m"]
+    assert failed.counts == {"error.ServerError": 1}
+
+
+def test_skips_are_kept_with_their_reason() -> None:
+    world = dataset(posts=2, criteria=1, configs=PLAIN, max_sentences=1)
+    found = gather(world, answers(world)).subjects["m"]
+    assert found.skipped == {"p000/A.1": "too_long", "p001/A.1": "too_long"}
+
+
+def test_a_batch_is_read_by_criterion_and_a_gap_in_it_from_the_answer_alone() -> None:
+    world = dataset(posts=1, criteria=3, configs=PLAIN, batch="post")
+
+    def say(task: Task) -> AnyReply:
+        if "/" in task.key:
+            return Reply(text='{"evidence_probability": 7, "sentences": []}')
+        said = [
+            {"id": "A.1", "evidence_probability": 60, "sentences": [1]},
+            {"id": "A.9", "evidence_probability": 60, "sentences": [1]},
+            {"id": "A.3", "evidence_probability": 700, "sentences": []},
+        ]
+        return Reply(text=json.dumps({"criteria": said}))
+
+    found = gather(world, answers(world, say)).subjects["m"]
+    probabilities = {key: own[1].probability for key, own in found.assessed.items()}
+    assert probabilities == {
+        "p000/A.1": pytest.approx(0.6),
+        "p000/A.2": pytest.approx(0.07),
+        "p000/A.3": pytest.approx(0.07),
+    }
+    assert found.counts["probability_out_of_range"] == 1
+
+
+def test_windows_end_in_one_order_of_the_whole_pool() -> None:
+    world = dataset(
+        posts=3,
+        criteria=2,
+        configs=(Config(name="c", rerank="llm"),),
+        rerank_window=3,
+        rerank_stride=2,
+    )
+
+    def backwards(task: Task) -> AnyReply | None:
+        if task.stage != "rerank":
+            return Sayings(world=world)(task)
+        return Reply(text="3 > 2 > 1")
+
+    found = gather(world, answers(world, backwards, replicates=2)).subjects["m"]
+    assert len(found.orders) == 6
+    for key, by_replicate in found.orders.items():
+        own, _ = world.query(key)
+        for order in by_replicate.values():
+            assert sorted(order) == list(range(len(own.sentences)))
+
+
+def test_vectors_stay_as_cosines_and_bad_ones_not_at_all() -> None:
+    world = dataset(
+        posts=2, criteria=2, configs=(Config(name="c", first_stage=("embedding",)),)
+    )
+
+    def say(task: Task) -> AnyReply | None:
+        if task.stage == "embed" and task.key == "p001":
+            return Vectors.of([[1.0, 0.0], [1.0]])
+        return Sayings(world=world)(task)
+
+    found = gather(world, answers(world, say))
+    assert {*found.cosines} == {"p000"}
+    n = len(world.posts[0].sentences)
+    assert found.cosines["p000"].query.shape == (n, 2)
+    assert found.cosines["p000"].between.diagonal().tolist() == pytest.approx([1.0] * n)
+
+
+def test_an_endpoint_serves_every_subject() -> None:
+    world = dataset(posts=1, criteria=1, configs=(Config(name="c", rerank="endpoint"),))
+    found = gather(world, answers(world, models=("a", "b")))
+    assert len(found.endpoint["p000/A.1"]) == len(world.posts[0].sentences)
+
+
+def test_missing_and_stale_tasks_are_counted() -> None:
+    world = dataset(posts=4, criteria=2, configs=PLAIN)
+    whole = answers(world, models=("a", "b"))
+    part = MemoryAnswers(held=whole.held[3:], models=("a", "b"))
+    assert gather(world, part).missing == 3
+    fewer = replace(world, posts=world.posts[:3])
+    found = gather(fewer, whole)
+    assert (found.missing, found.stale) == (0, 4)
+    opened = replace(whole.held[0][0], reply=None, is_open=True)
+    unfinished = MemoryAnswers(held=((opened,), *whole.held[1:]), models=("a", "b"))
+    assert gather(world, unfinished).missing == 1

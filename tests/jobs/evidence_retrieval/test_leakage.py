@@ -1,0 +1,157 @@
+"""Planted leaks are caught, and honest data pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jobs.evidence_retrieval.dataset import Gold
+from jobs.evidence_retrieval.folds import assign_folds
+from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
+from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
+from jobs.evidence_retrieval.gating.splits import Split
+from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
+from jobs.evidence_retrieval.leakage import (
+    duplicate_texts,
+    foreign_candidates,
+    given_thresholds,
+    gold_features,
+    gold_in_instructions,
+    shared_posts,
+    thresholds_from_test,
+)
+from jobs.evidence_retrieval.pipeline import STANDARD
+from jobs.evidence_retrieval.predicting import predict
+from jobs.evidence_retrieval.prompts import INSTRUCTIONS
+from jobs.evidence_retrieval.queries import Predictions
+from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.columns import Ints
+from tests.jobs.evidence_retrieval.world import answers, dataset, post
+
+TARGETS = Targets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")
+
+
+def gate() -> tuple[GateSpec, Rows, Ints, Folds]:
+    chance = np.random.default_rng(2)
+    names = [f"p{number:03}" for number in range(40)]
+    y = (chance.random(160) < 0.4).astype(np.int64)
+    values = chance.normal(size=(160, 2)) + y[:, None]
+    rows = Rows(
+        names=("a", "b"),
+        values=values,
+        stated=1 / (1 + np.exp(-values[:, 0])),
+        posts=tuple(name for name in names for _ in range(4)),
+    )
+    of = assign_folds(names, 4, 1)
+    spec = spec_of(replace(STANDARD[-1], calibration="none"), Settings())
+    assert spec is not None
+    folds = Folds(names=("0", "1", "2", "3"), of=of, seed=1, tune_fraction=0.3)
+    return replace(spec, targets=TARGETS), rows, y, folds
+
+
+def test_an_honest_run_has_no_finding_under_all_checks() -> None:
+    world = dataset(posts=40, deep_checks=True)
+    assert predict(world, answers(world)).leakage == ()
+
+
+def test_a_post_in_two_parts_or_two_folds_is_caught() -> None:
+    honest = Split(fold="0", test=("a",), tune=("b",), fit=("c",))
+    assert not [*shared_posts("m", [honest])]
+    for planted in (
+        replace(honest, tune=("a", "b")),
+        replace(honest, fit=("c", "a")),
+        replace(honest, fit=("c", "b")),
+    ):
+        (found,) = shared_posts("m", [planted])
+        assert (found.code, found.severity) == ("post_overlap", "error")
+    twice = replace(honest, fold="1", test=("a",), tune=("d",))
+    (found,) = shared_posts("m", [honest, twice])
+    assert (found.code, found.example) == ("post_in_two_folds", "a")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_feature_that_equals_gold_is_caught(turned: bool) -> None:
+    _, rows, y, _ = gate()
+    assert not [*gold_features("m", rows, y)]
+    planted = (1 - y if turned else y)[:, None] * 3.0 + 1
+    leaking = replace(
+        rows, names=("a", "b", "c"), values=np.column_stack([rows.values, planted])
+    )
+    (found,) = gold_features("m", leaking, y)
+    assert (found.code, found.severity) == ("gold_feature", "error")
+    assert "feature c" in found.message
+
+
+def test_a_feature_named_like_gold_is_caught() -> None:
+    _, rows, y, _ = gate()
+    (found,) = gold_features("m", replace(rows, names=("a", "gold_count")), y)
+    assert "gold_count" in found.message
+
+
+def test_thresholds_taken_from_test_are_caught() -> None:
+    spec, rows, y, folds = gate()
+    honest = nested(spec, rows, y, folds)
+    assert not [*thresholds_from_test("m", spec, rows, y, honest)]
+    planted = []
+    for own in honest.folds:
+        assert own.gate is not None
+        test = rows_of(rows, own.split.test)
+        best = thresholds(y[test] == 1, honest.probability[test], spec.targets)
+        planted.append(replace(own, gate=replace(own.gate, thresholds=best)))
+    leaking: Nested = replace(honest, folds=tuple(planted))
+    found = [*thresholds_from_test("m", spec, rows, y, leaking)]
+    assert {each.where for each in found} == {f"m, fold {name}" for name in "0123"}
+    assert {each.code for each in found} == {"threshold_from_test"}
+
+
+def test_given_thresholds_that_fit_their_own_folds_too_well_are_a_warning() -> None:
+    world = dataset(posts=30, configs=(STANDARD[-1],))
+    sheet = predict(world, answers(world))
+    (found,) = sheet.predictions
+    assert found.prob is not None
+    assert not [*given_thresholds(sheet.queries, found, TARGETS)]
+    own = thresholds(sheet.queries.y == 1, found.prob, TARGETS)
+    everywhere = np.ones(len(found.prob))
+    copied = replace(
+        found, tau_neg=everywhere * own.tau_neg, tau_pos=everywhere * own.tau_pos
+    )
+    queries = replace(sheet.queries, folds=("0",), fold=sheet.queries.fold * 0)
+    warned = [*given_thresholds(queries, copied, TARGETS)]
+    assert [each.severity for each in warned] == ["warn", "warn"]
+    nothing = replace(found, tau_neg=everywhere * 0, tau_pos=everywhere * np.inf)
+    assert not [*given_thresholds(queries, nothing, TARGETS)]
+
+
+def test_posts_of_one_text_in_two_folds_are_named_in_pairs() -> None:
+    posts = (post("a", "One two.", "Three"), post("b", "one", "TWO three!"), post("c"))
+    (found,) = duplicate_texts(posts, {"a": "0", "b": "1", "c": "0"})
+    assert (found.severity, found.example) == ("warn", "a and b")
+    assert not [*duplicate_texts(posts, {"a": "1", "b": "1", "c": "0"})]
+
+
+def test_a_candidate_of_another_post_is_caught() -> None:
+    world = dataset(posts=20, configs=STANDARD[:1])
+    sheet = predict(world, answers(world))
+    (honest,) = sheet.predictions
+    assert not [*foreign_candidates(world, sheet.queries, [honest])]
+    lists = [("p001_0",), *honest.lists["retriever"][1:]]
+    planted: Predictions = replace(honest, lists={"retriever": lists})
+    (found,) = foreign_candidates(world, sheet.queries, [planted])
+    assert (found.code, found.n) == ("foreign_candidate", 1)
+    assert found.example == "p000/A.1: p001_0"
+
+
+def test_a_gold_sentence_in_the_instructions_is_caught() -> None:
+    own = post(
+        "p", "Short one.", "The lamp, by the window, is mine!", "Another one is it"
+    )
+    gold = Gold(
+        posts=frozenset({"p"}), evidence={("p", "A.1"): ("p_0", "p_1"), ("p", "B"): ()}
+    )
+    world = replace(dataset(posts=1), posts=(own,), gold=gold)
+    assert not [*gold_in_instructions(world, INSTRUCTIONS)]
+    shot = "For example: the lamp by the window is mine. Short one. Another one is it."
+    (found,) = gold_in_instructions(world, [shot])
+    assert (found.code, found.example) == ("gold_in_prompt", "p_1")

@@ -1,0 +1,54 @@
+"""`siftlog prepare`: subcommands that say something and those that build a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.plugging import plugged
+from tests.processes import siftlog
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the job `building` is installed."""
+    target = "tests.runner.cli.building:job"
+    for name, value in plugged(tmp_path / "plugins", building=target).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def prepare(folder: Path, *words: object, fails: str = "") -> str:
+    done = siftlog("prepare", "building", *words, cwd=folder, check=not fails)
+    if fails:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert fails in done.stderr
+    return done.stdout
+
+
+def test_a_built_file_goes_where_it_is_told_and_nowhere_else(folder: Path) -> None:
+    assert prepare(folder, "build", "--items", 2, "--out", "x.txt") == "built\n"
+    assert (folder / "x.txt").read_bytes() == "item é0\nitem é1\n".encode()
+    said = prepare(folder, "build", "--items", 1, "--out", "x.txt", "--json")
+    assert json.loads(said) == {"items": 1}
+    assert (folder / "x.txt").read_bytes() == "item é0\n".encode()
+    prepare(folder, "build", fails="build builds a file; say where with --out.")
+    prepare(folder, "build", "--out", "no/x.txt", fails="no/x.txt cannot be written: ")
+
+
+def test_what_builds_no_file_takes_no_place_for_one(folder: Path) -> None:
+    assert prepare(folder, "count") == "3 items\n"
+    prepare(folder, "count", "--out", "x.txt", fails="count builds no file; leave out")
+    assert not (folder / "x.txt").exists()
+
+
+def test_data_can_be_prepared_that_no_run_could_start_from(folder: Path) -> None:
+    assert prepare(folder, "count", "--items", 0) == "0 items\n"
+    for verb in (("run", "--model", "baseline/x"), ("estimate", "--model", "m")):
+        words = (verb[0], "building", "--items", 0, *verb[1:])
+        done = siftlog(*words, cwd=folder, check=False)
+        assert done.returncode == 2
+        assert "A run needs --items." in done.stderr
+    assert not (folder / "runs").exists()

@@ -181,7 +181,7 @@ class Monitor(App[str]):
         """Look more often, or less."""
         self._rate = min(len(RATES) - 1, max(0, self._rate + by))
         self._pace()
-        self.notify(f"{RATES[self._rate]:g} looks a second", timeout=2)
+        self.notify(f"{RATES[self._rate]:g} looks a second", timeout=2, markup=False)
 
     def action_detach(self) -> None:
         """Leave; say once that the run does not."""

@@ -23,6 +23,7 @@ class TaskList:
     seq: int = 0  #: the log's last event when the list was begun
     total: int = 0  #: tasks planned in the run
     new: frozenset[int] = frozenset()  #: tasks that fit by now and are not in it
+    is_least: bool = False  #: more changed between two looks than were looked at
 
     def stepped(self, step: Step) -> TaskList:
         """After another step of the list."""
@@ -38,13 +39,14 @@ class TaskList:
         """After tasks have changed that its filter lets through.
 
         Args:
-            changed: since the last time this was asked.
+            changed: since the last time this was asked, at most `NEW` of them.
             numbers: what is listed.
         """
+        is_least = self.is_least or len(changed) >= NEW
         if self.order is Order.NUMBER:
             changed = [task for task in changed if not _holds(numbers, task)]
         # in any other order it may stand elsewhere by now: a reason to read it again
-        return replace(self, new=self.new | frozenset(changed))
+        return replace(self, new=self.new | frozenset(changed), is_least=is_least)
 
     @property
     def news(self) -> str:
@@ -52,7 +54,7 @@ class TaskList:
         if not self.new or not self.is_whole:
             return ""
         what = "new" if self.order is Order.NUMBER else "changed"
-        least = "≥ " if len(self.new) >= NEW else ""
+        least = "≥ " if self.is_least else ""
         return f"{least}{count(len(self.new))} {what}, press r"
 
     @property

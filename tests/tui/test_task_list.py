@@ -76,6 +76,8 @@ def test_in_a_sorted_list_whatever_changed_may_stand_elsewhere() -> None:
 def test_news_are_counted_up_to_a_bound_and_only_of_a_whole_list() -> None:
     many = _list(is_whole=True).changed(range(1_500), ())
     assert many.news == "≥ 1,500 new, press r"
+    known = _list(is_whole=True).changed(range(1, 1_002), range(1, 1_001))
+    assert known.news == "≥ 1 new, press r"
     assert _list(is_whole=True).changed([4], range(1, 3)).news == "1 new, press r"
     assert not _list().changed([4], ()).news
     assert not _list(is_whole=True).news

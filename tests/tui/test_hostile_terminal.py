@@ -1,0 +1,27 @@
+"""On a real terminal, no byte of what models wrote steers it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.terminals import on_terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPT = "␛]52;c;cHduZWQ=␇<009B>2J␛[2Jpwned-c1".encode()
+
+
+def test_escape_sequences_of_tasks_reach_the_terminal_as_pictures() -> None:
+    words = ("TERM=xterm-256color", sys.executable, "-m", "tests.tui.hostile_app")
+    with on_terminal(words, cwd=ROOT) as terminal:
+        terminal.read_until(b"pwned-title")
+        terminal.type(b"\r")
+        # the first task's prompt, below its attempts
+        terminal.read_until(PROMPT)
+        terminal.type(b"\x11")
+        shown = terminal.read_until(b"\x1b[?1049l")
+    assert "␛]0;pwned-title␇".encode() in shown
+    assert PROMPT in shown
+    assert b"\x1b]0;pwned" not in shown
+    assert b"\x1b]52;" not in shown
+    assert "\u009b".encode() not in shown

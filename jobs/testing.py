@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from runner.job import Dataset, ImportedAnswer, Job, Stage
-from runner.reply import Reply
+from runner.reply import AnyReply, Reply
 from runner.scorecard import Cell, Line, Row, Scorecard
 from runner.task import Answer, Task, TaskSpec
 
@@ -37,17 +36,22 @@ class MemoryAnswers:
         cls,
         job: Job,
         dataset: Dataset,
-        answer: Callable[[Task], str | Reply | None],
+        answer: Callable[[Task], str | AnyReply | None],
         models: tuple[str, ...] = ("model",),
         replicates: int = 1,
     ) -> MemoryAnswers:
         """The answers of a run in which *answer* stands for the models.
 
         It gives a reply's text, a whole reply, or None where a task finally fails.
+        *models* are the subjects; any other role has one model, such as "the-judge".
         """
-        run = _Run(job=job, dataset=dataset, answer=answer)
-        crossed = itertools.product(job.plan(dataset), models, range(1, replicates + 1))
-        held = tuple(run.family(*each) for each in crossed)
+        run = _Run(job=job, dataset=dataset, answer=answer, models=models)
+        held = tuple(
+            tuple(run.family(spec, model, replicate))
+            for spec in job.plan(dataset)
+            for model in run.asked(spec)
+            for replicate in range(1, replicates + 1)
+        )
         return cls(held=held, models=models, replicates=replicates)
 
     @classmethod
@@ -77,19 +81,26 @@ class _Run:
 
     job: Job
     dataset: Dataset
-    answer: Callable[[Task], str | Reply | None]
+    answer: Callable[[Task], str | AnyReply | None]
+    models: tuple[str, ...]
     tasks: int = 0
 
-    def family(self, spec: TaskSpec, model: str, replicate: int) -> tuple[Answer, ...]:
-        first = self._answered(spec, model, replicate)
+    def asked(self, spec: TaskSpec) -> tuple[str, ...]:
+        """The models of the stage's role."""
+        role = self._stage(spec).role
+        return self.models if role == "subject" else (f"the-{role}",)
+
+    def family(self, spec: TaskSpec, model: str, replicate: int) -> Iterator[Answer]:
+        """An answer and all that descend from it."""
+        answer = self._answered(spec, model, replicate)
+        yield answer
         stage = self._stage(spec)
-        if first.reply is None or not stage.follows:
-            return (first,)
-        follow_ups = self.job.follow_up(self.dataset, (first,))
-        return (
-            first,
-            *(self._answered(follow_up, model, replicate) for follow_up in follow_ups),
-        )
+        if answer.reply is None or not stage.follows:
+            return
+        for later in self.job.follow_up(self.dataset, (answer,)):
+            stays = self._stage(later).role == stage.role
+            for own in (model,) if stays else self.asked(later):
+                yield from self.family(later, own, replicate)
 
     def _answered(self, spec: TaskSpec, model: str, replicate: int) -> Answer:
         self.tasks += 1

@@ -32,10 +32,17 @@ class Axis:
     label: str = ""  #: with the unit
     lo: float | None = None  #: None: as the marks need
     hi: float | None = None
-    scale: Literal["linear", "log"] = "linear"
     names: tuple[str, ...] = ()
     """Names of the places 0, 1, 2, ...; a line break in one begins a second line, such
     as the n below a label."""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends, never the same place; None where the marks decide one of them."""
+        if self.lo is None or self.hi is None:
+            return None
+        # a count of nothing runs from 0 to 0
+        return self.lo, self.hi if self.hi > self.lo else self.lo + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +124,6 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """A text at a place."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
     """A number in every cell of a grid of two named axes; the first row is on top."""
 
@@ -133,7 +131,7 @@ class Heat:
     label: str  #: what a cell's number is
 
 
-Mark: TypeAlias = Line | Points | Bars | Stack | Histogram | Band | Rule | Note | Heat
+Mark: TypeAlias = Line | Points | Bars | Stack | Histogram | Band | Rule | Heat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

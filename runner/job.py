@@ -81,7 +81,10 @@ class Answers(Protocol):
 
 
 class Job(Protocol):
-    """What a job offers; see `jobs/paper_investigation` for a whole one."""
+    """What a job offers; see `jobs/paper_investigation` for a whole one.
+
+    Optional: `reaches(dataset)`, the names of the stages that its plan can reach.
+    """
 
     name: str
     version: str  #: changes when planning or prompts change

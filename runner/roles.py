@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runner.job import Job
+from runner.job import Job, Stage
 from runner.options import BASELINE, RunOptions
 from runner.plan import Roles
+from runner.work import Work
 
 OPTIONS: Final[Mapping[str, str]] = {
     "subject": "model",
@@ -37,17 +38,23 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
     }
 
 
-def remarks(job: Job, options: RunOptions) -> list[str]:
+def remarks(work: Work, options: RunOptions) -> list[str]:
     """What people should know of the roles before anything is sent: a sentence each.
 
     Who is asked, where there are several roles. A role that nobody was named for is
     served by the offline baseline, and a name that no stage asks for is of no use.
+    Stages that this plan cannot reach are passed over.
     """
+    job = work.job
+    reached = _reached(work)
+    asked = {"subject", *(stage.role for stage in reached)}
     models = assigned(job, options).models
-    named = "; ".join(f"{role} {', '.join(of)}" for role, of in models.items())
-    said = [f"Asked are: {named}."] if len(models) > 1 else []
+    named = "; ".join(
+        f"{role} {', '.join(of)}" for role, of in models.items() if role in asked
+    )
+    said = [f"Asked are: {named}."] if len(asked) > 1 else []
     for role, option in OPTIONS.items():
-        stages = [stage.name for stage in job.stages if stage.role == role]
+        stages = [stage.name for stage in reached if stage.role == role]
         is_named = option in options.model_fields_set
         flag = "--" + option.replace("_", "-")
         if role != "subject" and stages and not is_named:
@@ -56,5 +63,16 @@ def remarks(job: Job, options: RunOptions) -> list[str]:
                 f"asked; name one with {flag}."
             )
         if not stages and is_named and getattr(options, option) != BASELINE:
-            said.append(f"{flag}: no stage of {job.name} asks for it.")
+            has_stage = any(stage.role == role for stage in job.stages)
+            whose = "this plan" if has_stage else job.name
+            said.append(f"{flag}: no stage of {whose} asks for it.")
     return said
+
+
+def _reached(work: Work) -> list[Stage]:
+    """The stages that the plan can reach; all of them, unless the job knows better."""
+    reaches = getattr(work.job, "reaches", None)
+    if reaches is None:
+        return list(work.job.stages)
+    names = reaches(work.dataset)
+    return [stage for stage in work.job.stages if stage.name in names]

@@ -6,6 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# a busy machine is slow, which is no property of the code
+settings.register_profile(
+    "siftlog", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("siftlog")
 
 ROOT = Path(__file__).resolve().parent.parent
 

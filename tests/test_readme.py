@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,10 @@ def _blocks(language: str, text: str = README) -> list[str]:
 def _follow(text: str, tmp_path: Path) -> str:
     """Run all the shell blocks of a text as one script; what they print."""
     # a run that was detached goes on without the script
-    leave = "trap 'siftlog drain last &> /dev/null || true; kill $(jobs -p)' EXIT"
+    leave = (
+        "trap 'siftlog drain last &> /dev/null || true; "
+        "kill $(jobs -p) 2> /dev/null || true' EXIT"
+    )
     script = "\n".join(["set -euo pipefail", leave, *_blocks("sh", text)])
     done = subprocess.run(
         ["/bin/bash", "-c", script],
@@ -44,7 +48,10 @@ def _follow(text: str, tmp_path: Path) -> str:
 
 @pytest.mark.timeout(180)
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
-    assert "is sound" in _follow(README, tmp_path)
+    printed = _follow(README, tmp_path)
+    assert "is sound" in printed
+    (verified,) = _blocks("text", (ROOT / "docs/evidence-retrieval.md").read_text())
+    assert verified in printed
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
 
@@ -54,6 +61,28 @@ def test_the_rehearsal_of_a_long_run_goes_as_it_is_written(tmp_path: Path) -> No
     printed = _follow((ROOT / "docs/running.md").read_text(), tmp_path)
     assert "  finished" in printed
     assert "budget $7.0000" in printed
+
+
+@pytest.mark.timeout(180)
+def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
+    printed = _follow((ROOT / "docs/reports.md").read_text(), tmp_path)
+    assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
+    assert "ndcg@10" in printed
+
+
+def test_the_notebook_example_prints_what_stands_below_it(tmp_path: Path) -> None:
+    page = (ROOT / "docs/reports.md").read_text()
+    (code,) = _blocks("python", page)
+    (shown,) = _blocks("text", page)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == shown
 
 
 def test_every_page_that_is_pointed_to_is_there() -> None:
@@ -77,6 +106,17 @@ def test_the_configuration_block_is_one(tmp_path: Path) -> None:
     options = options_from(content)
     assert options.of("local-model").concurrency == 8
     assert options.of("openai/gpt-4o-mini").concurrency == 32
+
+
+def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
+    from jobs.evidence_retrieval.inputs.configs import read_configs  # noqa: PLC0415 - one test's
+    from jobs.evidence_retrieval.settings import Settings  # noqa: PLC0415 - one test's
+
+    (block,) = _blocks("toml", (ROOT / "docs/evidence-retrieval.md").read_text())
+    path = tmp_path / "pipeline.toml"
+    path.write_text(block)
+    (config,) = read_configs(Settings(pipeline=path))
+    assert config.first_stage == ("bm25", "embedding")
 
 
 def test_every_verb_is_in_the_table_of_commands() -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import asking, baseline, load, plan, preparing, reading
+from jobs.evidence_retrieval import reading
+from jobs.evidence_retrieval.asking import baseline, plan
+from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.inputs import load, preparing
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner.job import Answers, Importer, InputFile, Job, Prepared
 from runner.reply import Content
@@ -47,6 +50,10 @@ class EvidenceRetrieval(Job):
         """Queries or posts in file order, for each kind of task that is asked."""
         return plan.plan(dataset)
 
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings or a configuration need."""
+        return frozenset(plan.wanted(dataset))
+
     def request(self, dataset: Dataset, task: Task) -> Request:
         """The request of a task."""
         return asking.request(dataset, task)
@@ -63,14 +70,15 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.importing.sheet import (  # noqa: PLC0415 - see above
-            given_sheet,
+        from jobs.evidence_retrieval.scoring import (  # noqa: PLC0415 - see above
+            Verdicts,
+            score,
         )
-        from jobs.evidence_retrieval.predicting import predict  # noqa: PLC0415
-        from jobs.evidence_retrieval.scoring import score  # noqa: PLC0415 - see above
+        from jobs.evidence_retrieval.sheet import sheet_of  # noqa: PLC0415
 
-        sheet = given_sheet if answers.imported else predict
-        return score(dataset, sheet(dataset, answers))
+        sheet = sheet_of(dataset, answers)
+        verdicts = Verdicts(dataset=dataset, answers=answers, sheet=sheet)
+        return score(dataset, sheet, verdicts)
 
     @property
     def importer(self) -> Importer:

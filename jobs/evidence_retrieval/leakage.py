@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
 from jobs.evidence_retrieval.gating.nested import UNKNOWN, Nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
-from jobs.evidence_retrieval.queries import Predictions, Queries
+from jobs.evidence_retrieval.queries import LeakCheck, Predictions, Queries
 from jobs.evidence_retrieval.stages.tokens import tokens
 from jobs.metrics.columns import Bools, Floats, Ints
 from runner.scorecard import Finding
@@ -29,6 +29,14 @@ FEWEST_WORDS = 4
 
 FEWEST_OF_A_CLASS = 2
 """Rows of each class before a feature that separates them perfectly is suspicious."""
+
+
+def looked(
+    name: str, findings: Iterable[Finding], *, not_checked: str = ""
+) -> LeakCheck:
+    """A check with what it finds; *findings* are not made where it cannot be done."""
+    found = () if not_checked else tuple(findings)
+    return LeakCheck(name=name, findings=found, not_checked=not_checked)
 
 
 def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
@@ -57,11 +65,11 @@ def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
 
 
 def foreign_candidates(
-    dataset: Dataset, queries: Queries, predictions: Iterable[Predictions]
+    posts: Iterable[Post], queries: Queries, predictions: Iterable[Predictions]
 ) -> Iterator[Finding]:
     """Rankings that hold sentences of other posts."""
-    pools = [frozenset(each.uid for each in post.sentences) for post in dataset.posts]
-    own = [pools[post] for post in queries.post.tolist()]
+    pools = {post.id: frozenset(each.uid for each in post.sentences) for post in posts}
+    own = [pools[queries.posts[place]] for place in queries.post.tolist()]
     checked = set()
     for found in predictions:
         for name, lists in found.lists.items():

@@ -78,6 +78,14 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """The judged queries that a fold's thresholds were chosen by; none is tested."""
+
+    y: tuple[bool, ...]
+    p: tuple[float, ...]  #: calibrated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldGate:
     """What was fitted for the test posts of one fold, without seeing their gold."""
 
@@ -92,6 +100,16 @@ class FoldGate:
     fitted: Mapping[str, Any]
     """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
     has_gate: bool = True  #: False: constants were chosen from grids and no more
+    tuned: Tuned | None = None  #: None: no threshold was chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakCheck:
+    """One way in which gold could leak: what was found, or why nobody looked."""
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    not_checked: str = ""  #: why; empty: it was looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +122,14 @@ class Sheet:
     models: tuple[str, ...]
     gates: tuple[FoldGate, ...] = ()
     final_gates: str = ""  #: text of gate_final.json, where one was asked for
-    leakage: tuple[Finding, ...] = ()
+    leak_checks: tuple[LeakCheck, ...] = ()
     findings: tuple[Finding, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Counts of the input: `ragged_rows`, `incomplete_posts`, ..."""
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+
+    @property
+    def leakage(self) -> tuple[Finding, ...]:
+        """What the leakage checks found."""
+        return tuple(found for own in self.leak_checks for found in own.findings)

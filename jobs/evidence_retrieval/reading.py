@@ -6,10 +6,10 @@ Never raises on model output, nor on a query that the data no longer holds: both
 
 from __future__ import annotations
 
-from jobs.evidence_retrieval.asking import assessed, is_batch
+from jobs.evidence_retrieval.asking.listing import listing
+from jobs.evidence_retrieval.asking.request import assessed, is_batch
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.importing.given import read_given
-from jobs.evidence_retrieval.listing import listing
 from jobs.evidence_retrieval.parsing.assess import parse_assess, parse_assessments
 from jobs.evidence_retrieval.parsing.endpoint import parse_scores
 from jobs.evidence_retrieval.parsing.rerank import parse_rerank
@@ -82,3 +82,5 @@ STAGES = (
     Stage(name="rerank", parse=read_rerank),
     Stage(name="given", parse=read_given, follows=False),
 )
+
+PARSERS = {stage.name: stage.parse for stage in STAGES}

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from jobs.profiled import Profiled
 
 TaskKind: TypeAlias = Literal["assess", "rerank", "embed", "rerank_api"]
 GridMetric: TypeAlias = Literal[
@@ -53,10 +55,10 @@ INPUTS = (
 """The settings that name files."""
 
 
-class Settings(BaseModel):
+class Settings(Profiled):
     """Settings of evidence-retrieval."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    profiles = PROFILES
 
     posts: Path | None = Field(None, description="CSV post_id, text")
     sentences: Path | None = Field(
@@ -236,14 +238,6 @@ class Settings(BaseModel):
     target_evidence_recall: float = Field(0.70, description="shown with pass or fail")
     target_fn_per_1000: float = Field(5.0, description="upper bound")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_profile(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
-        if not isinstance(values, Mapping):
-            return values
-        bundle = PROFILES.get(str(values.get("profile", "siftlog")), {})
-        return {**bundle, **values}
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.rerank_stride > self.rerank_window:
@@ -260,12 +254,3 @@ class Settings(BaseModel):
                 "in each fold (leave out the grids, or final_gate and apply_gate)"
             )
         return self
-
-    @property
-    def profile_changes(self) -> tuple[str, ...]:
-        """Settings of the profile that an explicit value replaced, `name=value`."""
-        return tuple(
-            f"{name}={getattr(self, name)}"
-            for name, value in PROFILES[self.profile].items()
-            if getattr(self, name) != value
-        )

@@ -68,7 +68,7 @@ def reliability(
     """
     columns = _columns(y, p)
     edges = np.linspace(0, 1, bins + 1)
-    index = _bin_of(columns.p, edges, closed)
+    index = bin_of(columns.p, bins, closed)
     found = []
     for i in range(bins):
         inside = index == i
@@ -86,9 +86,11 @@ def reliability(
     return tuple(found)
 
 
-def _bin_of(
-    p: Floats, edges: Floats, closed: Closed
+def bin_of(
+    p: Floats, bins: int, closed: Closed
 ) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The bin of each probability, counted from 0."""
+    edges = np.linspace(0, 1, bins + 1)
     if closed == "right":
         return np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
     return np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)

@@ -85,9 +85,6 @@ class Counts:
         return Counts(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn)
 
 
-NO_COUNTS = Counts(0, 0, 0)
-
-
 def counts(
     predicted: Collection[object], gold: Collection[object], pairs: Pairs
 ) -> Counts:

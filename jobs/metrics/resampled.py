@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics.calibration import Closed, bin_of
 from jobs.metrics.columns import (
     Column,
     Floats,
@@ -142,16 +143,23 @@ def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf
 
 
 def ece_of(
-    y: Column, p: Column, cluster: npt.NDArray[np.intp], bins: int = 10
+    y: Column,
+    p: Column,
+    cluster: npt.NDArray[np.intp],
+    bins: int = 10,
+    *,
+    closed: Closed = "right",
+    drop_one: bool = False,
 ) -> ValueOf:
-    """The expected calibration error of each replicate, bins right-closed."""
+    """The expected calibration error of each replicate, under `ece`'s options."""
     truth, column = labels("y", y), probabilities("p", p)
     of_one_length(y=truth, p=column, cluster=cluster)
-    edges = np.linspace(0, 1, bins + 1)
-    place = np.maximum(np.searchsorted(edges, column, side="left") - 1, 0)
+    place = bin_of(column, bins, closed)
     clusters = int(cluster.max(initial=-1)) + 1
+    # a row that is dropped is in no bin, but counts in the total
+    told = np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
     gaps = np.bincount(
-        cluster * bins + place, weights=column - truth, minlength=clusters * bins
+        cluster * bins + place, weights=told, minlength=clusters * bins
     ).reshape(clusters, bins)
     sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
+from jobs.json_lines import BOM
 from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import ANY_ID, PMCID, paper_id
-from jobs.paper_investigation.rows import BOM, Encoding, read_rows, unreadable
+from jobs.paper_investigation.rows import Encoding, read_rows, unreadable
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import msgspec
-
+from jobs.json_lines import BOM, kind_of, object_of
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
-
-BOM = b"\xef\xbb\xbf"
 
 Encoding: TypeAlias = Literal["strict", "replace"]
 
@@ -45,7 +42,7 @@ class Row:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return repr(value)
         raise self.error(
-            f"{name} is {_kind(value)} (text is expected; put it in quotes)"
+            f"{name} is {kind_of(value)} (text is expected; put it in quotes)"
         )
 
     def required(self, name: str) -> str:
@@ -66,7 +63,9 @@ class Row:
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise self.error(f"{name} is {_kind(value)} (a list of lists is expected)")
+            raise self.error(
+                f"{name} is {kind_of(value)} (a list of lists is expected)"
+            )
         return tuple(_texts(self, name, group) for group in value)
 
 
@@ -85,7 +84,9 @@ class _Line:
             line=self.number,
             start=self.start,
             size=len(self.raw),
-            fields=self._object(self._text(encoding, noticed)),
+            fields=object_of(
+                self._text(encoding, noticed), f"{self.file} line {self.number}"
+            ),
         )
 
     def _text(self, encoding: Encoding, noticed: Noticed) -> str:
@@ -107,21 +108,6 @@ class _Line:
                 example=f"line {self.number}",
             )
             return body.decode(errors="replace")
-
-    def _object(self, text: str) -> dict[str, Any]:
-        try:
-            value = msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
-            raise DatasetError(
-                f"{self.file} line {self.number}: not JSON, {error} "
-                "(each line must hold one object)."
-            ) from error
-        if not isinstance(value, dict):
-            raise DatasetError(
-                f"{self.file} line {self.number}: {_kind(value)} instead of an object "
-                "(each line must hold one object)."
-            )
-        return value
 
 
 def read_rows(path: Path, encoding: Encoding, noticed: Noticed) -> Iterator[Row]:
@@ -148,23 +134,8 @@ def _texts(row: Row, name: str, value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise row.error(f"{name} is {_kind(value)} (a list of texts is expected)")
+        raise row.error(f"{name} is {kind_of(value)} (a list of texts is expected)")
     for entry in value:
         if entry is not None and not isinstance(entry, str):
-            raise row.error(f"{name} holds {_kind(entry)} (only texts are expected)")
+            raise row.error(f"{name} holds {kind_of(entry)} (only texts are expected)")
     return tuple(entry.strip() for entry in value if entry and entry.strip())
-
-
-_KINDS: Mapping[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
-}
-
-
-def _kind(value: object) -> str:
-    return _KINDS[type(value)]

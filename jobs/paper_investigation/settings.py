@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
+
+from jobs.profiled import Profiled
 
 Case: TypeAlias = Literal["fold", "keep"]
 Link: TypeAlias = Literal["split", "whole"]
@@ -41,10 +43,10 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Settings(BaseModel):
+class Settings(Profiled):
     """Settings of paper-investigation."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    profiles = PROFILES
 
     bench: Path | None = Field(None, description="JSONL of papers and their variants")
     papers: Path | None = Field(None, description="folder of PMC*.md, or a JSONL")
@@ -124,20 +126,3 @@ class Settings(BaseModel):
     grounding: bool = Field(
         default=True, description="look predicted variants up in the text"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_profile(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
-        if not isinstance(values, Mapping):
-            return values
-        bundle = PROFILES.get(str(values.get("profile", "siftlog")), {})
-        return {**bundle, **values}
-
-    @property
-    def profile_changes(self) -> tuple[str, ...]:
-        """Settings of the profile that an explicit value replaced, `name=value`."""
-        return tuple(
-            f"{name}={getattr(self, name)}"
-            for name, value in PROFILES[self.profile].items()
-            if getattr(self, name) != value
-        )

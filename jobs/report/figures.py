@@ -103,8 +103,6 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
         axes.set_title(words(panel.title, int(TITLE * width / WIDTH_IN)))
     axes.set_xlabel(words(panel.x.label))
     axes.set_ylabel(words(panel.y.label))
-    axes.set_xscale(panel.x.scale)
-    axes.set_yscale(panel.y.scale)
     if any(isinstance(mark, Histogram) for mark in panel.marks):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _x_axis(axes, panel.x, width)
@@ -116,7 +114,7 @@ def _panel(axes: Axes, panel: Panel, width: float) -> None:
 def _x_axis(axes: Axes, axis: Axis, width: float) -> None:
     if not axis.names:
         axes.set_xlim(*_ends(axis))
-        if axis.scale == "linear" and width < WIDTH_IN:
+        if width < WIDTH_IN:
             # of long numbers fewer fit than matplotlib believes
             most = int(TICKS * width / WIDTH_IN)
             axes.xaxis.set_major_locator(MaxNLocator(most, steps=ROUND))
@@ -145,10 +143,11 @@ def _y_axis(axes: Axes, axis: Axis) -> None:
 
 def _ends(axis: Axis) -> tuple[float | None, float | None]:
     """The limits of an axis, a little beyond round ones so that no marker is cut."""
-    if axis.lo is None or axis.hi is None or axis.scale == "log":
+    if axis.ends is None:
         return axis.lo, axis.hi
-    margin = 0.02 * (axis.hi - axis.lo)
-    return axis.lo - (margin if axis.lo else margin / 2), axis.hi + margin
+    lo, hi = axis.ends
+    margin = 0.02 * (hi - lo)
+    return lo - (margin if lo else margin / 2), hi + margin
 
 
 def _longest(name: str) -> int:

@@ -20,7 +20,6 @@ from runner.figure import (
     Heat,
     Histogram,
     Line,
-    Note,
     Number,
     Panel,
     Points,
@@ -69,9 +68,7 @@ class Pen:
         """Whether values run along x, since y has names."""
         return bool(self.panel.y.names)
 
-    def _draw(
-        self, mark: Line | Points | Histogram | Band | Rule | Note | Heat
-    ) -> None:
+    def _draw(self, mark: Line | Points | Histogram | Band | Rule | Heat) -> None:
         match mark:
             case Line():
                 self._line(mark)
@@ -92,8 +89,6 @@ class Pen:
                 )
             case Rule():
                 self._rule(mark)
-            case Note():
-                self.axes.text(mark.x, mark.y, words(mark.text), fontsize=8)
             case Heat():
                 self._heat(mark)
             case _:
@@ -282,9 +277,10 @@ class Pen:
 
 def _share(place: float, axis: Axis) -> float:
     """How far along its axis a place is; in the middle where the ends are not known."""
-    if axis.lo is None or axis.hi is None:
+    if axis.ends is None:
         return 0.5
-    return (place - axis.lo) / (axis.hi - axis.lo)
+    lo, hi = axis.ends
+    return (place - lo) / (hi - lo)
 
 
 def numbers(values: Sequence[Number]) -> list[float]:

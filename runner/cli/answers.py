@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,13 +13,16 @@ from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
+if TYPE_CHECKING:
+    from runner.records.scoring import Scoring
+
 
 @click.command(context_settings=ANY_SETTING)
 @choices.run_argument
 @choices.sets
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
-@click.option("--strict", is_flag=True, help="Exit with 6 if a finding is an error.")
+@choices.strict
 @click.option(
     "--fail-under",
     "least",
@@ -69,10 +73,8 @@ def score(
             report=not given["no_report"],
         )
     )
-    for setting in made.changed_inputs:
-        tell(f"note: {setting} is not the file that the run was started with.")
-    if made.is_partial:
-        tell("partial: the run is unfinished.")
+    for sentence in _remarks(made):
+        tell(sentence)
     card = made.scorecard
     if given["as_json"]:
         record(
@@ -97,6 +99,19 @@ def score(
     return CHECK_FAILED if failed else DONE
 
 
+def _remarks(made: Scoring) -> Iterator[str]:
+    """What a reader of a scoring should know about what it was made of."""
+    for setting in made.changed_inputs:
+        yield f"note: {setting} is not the file that the run was started with."
+    if made.is_partial:
+        yield "partial: the run is unfinished."
+    if made.scorecard.missing:
+        yield (
+            f"note: {made.scorecard.missing:,} answers that these settings ask for are "
+            "not in the run, and what needs them goes without."
+        )
+
+
 @click.command(context_settings=ANY_SETTING)
 @click.argument("what", metavar="RUN|JOB")
 @click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
@@ -116,7 +131,10 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
 
     items, flags = choices.split_words(words)
     if not items:
-        raise UsageError("Name the item to explain, such as a paper's id.")
+        raise UsageError(
+            "Name the item to explain, such as a paper's id or POST/CRITERION; "
+            "siftlog tasks RUN lists the items of a run."
+        )
     if what in job_names():
         job = load_job(what)
         settings = session.typed_settings(job, flags, given, {})

@@ -181,7 +181,7 @@ def resume(
 
 @click.command("import", context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@click.argument("words", nargs=-1, metavar="FILES...", type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
 @click.option("--model", help="Model, where the files do not name it.")
 @click.option("--format", "form", help="Format, where it is not to be recognised.")
 @click.option(
@@ -198,6 +198,7 @@ def resume(
 @choices.new_run
 @choices.no_score
 @choices.no_report
+@choices.strict
 @choices.output_dir
 @choices.as_json
 def import_(
@@ -210,7 +211,12 @@ def import_(
     no_score: bool,
     **given: Any,
 ) -> int:
-    """Record answers of JOB that were made elsewhere, as a run like any other."""
+    """Record answers of JOB that were made elsewhere, as a run like any other.
+
+    FILES are recognised by what they hold. Every setting of the job may be given by
+    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB lists them,
+    files that have a flag of their own among them.
+    """
     from runner.cli import session
     from runner.control.ending import Ended
     from runner.errors import UsageError
@@ -246,9 +252,10 @@ def import_(
     async def write() -> None:
         async with create(folder, work, options, shell.clock, imported=True) as log:
             shell.launched()
-            await importing.write_answers(log, work, read())
+            answers = read() if found.held is None else found.held
+            await importing.write_answers(log, work, answers)
 
     asyncio.run(write())
-    tell(f"Imported {found.answers:,} tasks of {len(found.models)} models.")
+    tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
     ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

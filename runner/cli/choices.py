@@ -65,6 +65,9 @@ config = click.option(
     help="TOML file with options and a [settings] table; paths in it begin there.",
 )
 no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
+strict = click.option(
+    "--strict", is_flag=True, help="Exit with 6 if a finding is an error."
+)
 no_report = option("--no-report", is_flag=True, help="Draw neither report nor figures.")
 output_dir = click.option(
     "--output-dir",

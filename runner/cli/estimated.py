@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from runner.cli import session
 from runner.cli.figures import cost, duration, number
-from runner.cli.speech import DONE, record, text
+from runner.cli.speech import DONE, record, tell, text
 from runner.estimating.estimate import BEFORE_S, Estimate, Figures, Span, verdict
 from runner.estimating.preview import preview
 from runner.estimating.tokens import CountTokens, text_tokens
 from runner.registry import load_job
+from runner.roles import remarks
 from runner.work import load_work
 
 SCHEMA: Final = 1
@@ -26,6 +27,8 @@ def estimated(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> 
     work = load_work(job, session.startable(job, settings))
     options = session.engine_options(given, file)
     count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
+    for said in remarks(work, options):
+        tell(said)
     found = preview(work, options, given["runs_dir"], count=count)
     assumes = _assumed(found, counts=count is not text_tokens)
     if given["as_json"]:

@@ -188,7 +188,11 @@ def end(
             tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
         state = status(reader)
-    failed = checks.failed(scoring.scorecard) if scoring is not None else ()
+    failed = (
+        checks.failed(scoring.scorecard, strict=given.get("strict", False))
+        if scoring is not None
+        else ()
+    )
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
     if code == FAILED_TASKS and state.imported:
         tell(f"{state.tasks.failed} tasks had failed where they were made.")

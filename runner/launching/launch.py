@@ -57,7 +57,7 @@ async def start(
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
     expects = expected(work, options, shell.runs_dir, shell.clock)
-    for said in remarks(work.job, options):
+    for said in remarks(work, options):
         shell.tell(said)
     async with create(folder, work, options, shell.clock, expects=expects) as log:
         return await _drive(

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
-from jobs.evidence_retrieval.load import DATA, SAMPLE
 from jobs.paper_investigation import job as papers
 from runner.cli.choices import job_settings
 from runner.job import Job

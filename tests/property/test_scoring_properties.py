@@ -80,7 +80,7 @@ def number(value: object) -> float:
     return float(value)
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=ROUNDS)
 @given(runs())
 def test_a_score_never_exceeds_recall(
     run: tuple[Dataset, dict[str, str | None]],
@@ -97,7 +97,7 @@ def test_a_score_never_exceeds_recall(
             assert score.value <= recall.value + 1e-12
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=ROUNDS)
 @given(runs())
 def test_every_planned_question_is_answered_missing_or_of_no_scored_paper(
     run: tuple[Dataset, dict[str, str | None]],
@@ -118,7 +118,7 @@ def test_every_planned_question_is_answered_missing_or_of_no_scored_paper(
         assert links == found["pipeline.TOTAL.links"].value
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=ROUNDS)
 @given(runs(), st.randoms(use_true_random=False))
 def test_the_order_of_papers_changes_no_digit(
     run: tuple[Dataset, dict[str, str | None]], chance: random.Random
@@ -134,7 +134,7 @@ def test_the_order_of_papers_changes_no_digit(
     assert tabulated(forward, "pairs") == tabulated(shuffled, "pairs")
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=ROUNDS)
 @given(runs())
 def test_the_parts_of_each_difference_add_up(
     run: tuple[Dataset, dict[str, str | None]],
@@ -145,7 +145,7 @@ def test_the_parts_of_each_difference_add_up(
         assert abs(parts - number(pair["avg_paper_score_difference"])) < 1e-12
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=ROUNDS)
 @given(runs())
 def test_scoring_again_gives_the_same_bytes(
     run: tuple[Dataset, dict[str, str | None]],

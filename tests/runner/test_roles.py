@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import UsageError
-from runner.job import ImportedAnswer
+from runner.job import ImportedAnswer, Job
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups
 from runner.records.importing import Census, census
@@ -13,6 +13,7 @@ from runner.roles import assigned, fixed, remarks
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob
 from runner.testing_roles import PanelJob
+from runner.work import Work
 from store.events import PlannedTask
 from store.task import TaskRow
 from tests.runner.rows import task_row
@@ -26,6 +27,20 @@ ROLES = Roles(
     },
     replicates=2,
 )
+
+
+def _work(job: Job) -> Work:
+    return Work(
+        job=job, settings=job.Settings(), dataset=None, inputs=[], code_sha256="0"
+    )
+
+
+class ShortPanelJob(PanelJob):
+    """Its plan asks no reranker and no judge."""
+
+    def reaches(self, dataset: object) -> frozenset[str]:
+        assert dataset is None
+        return frozenset({"answer", "embed"})
 
 
 def _row(number: int, stage: str, model: str) -> TaskRow:
@@ -83,7 +98,7 @@ def test_a_runs_first_event_gives_back_the_options_that_made_it() -> None:
 
 def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> None:
     options = options_from({"model": ["a"], "judge_model": "j"})
-    assert remarks(PanelJob(), options) == [
+    assert remarks(_work(PanelJob()), options) == [
         (
             "Asked are: subject a; judge j; embed baseline/lexical; rerank "
             "baseline/lexical."
@@ -99,15 +114,29 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
     ]
 
 
+def test_stages_that_the_plan_cannot_reach_are_not_spoken_of() -> None:
+    options = options_from({"model": ["a"], "judge_model": "j"})
+    assert remarks(_work(ShortPanelJob()), options) == [
+        "Asked are: subject a; embed baseline/lexical.",
+        "--judge-model: no stage of this plan asks for it.",
+        (
+            "embed: no embed model was named, so baseline/lexical is asked; name one "
+            "with --embed-model."
+        ),
+    ]
+
+
 def test_a_baseline_that_was_named_needs_no_remark() -> None:
     names = dict.fromkeys(("judge_model", "embed_model", "rerank_model"), BASELINE)
-    said = remarks(PanelJob(), options_from(names))
+    said = remarks(_work(PanelJob()), options_from(names))
     assert [each for each in said if "--" in each] == []
 
 
 def test_a_model_that_no_stage_asks_for_is_told_to_be_of_no_use() -> None:
     options = options_from({"judge_model": "j"})
-    assert remarks(ToyJob(), options) == ["--judge-model: no stage of toy asks for it."]
+    assert remarks(_work(ToyJob()), options) == [
+        "--judge-model: no stage of toy asks for it."
+    ]
 
 
 def test_a_model_may_have_options_of_its_own_in_any_role_but_must_be_asked() -> None:
@@ -142,5 +171,20 @@ def test_a_judge_that_answered_elsewhere_is_no_subject() -> None:
         for stage, model in (("answer", "b"), ("judge", "j"), ("answer", "a"))
     ]
     assert census(PanelJob(), answers) == Census(
-        models=("b", "a"), replicates=1, answers=3
+        models=("b", "a"), replicates=1, answers=3, held=tuple(answers)
     )
+
+
+def test_answers_beyond_a_bound_are_read_again_instead_of_held() -> None:
+    answers = [
+        ImportedAnswer(
+            spec=TaskSpec(stage="answer", key=f"i{i}"),
+            model="a",
+            replicate=1,
+            text="x" * 500,
+        )
+        for i in range(3)
+    ]
+    assert census(PanelJob(), answers, most=4500).held == tuple(answers)
+    found = census(PanelJob(), answers, most=4499)
+    assert (found.answers, found.held) == (3, None)

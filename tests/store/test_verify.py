@@ -147,7 +147,6 @@ def test_events_of_kinds_not_known_are_counted_and_passed_over(path: Path) -> No
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(entries=courses())

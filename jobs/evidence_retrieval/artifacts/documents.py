@@ -16,12 +16,17 @@ from runner.scorecard import Artifact, Finding
 def documents(
     sheet: Sheet, findings: Iterable[Finding], places: Places
 ) -> Iterator[Artifact]:
-    """`leakage.json`, `consistency.json`, and `gate_fold_<k>.json` for each fold."""
-    for name, own in (
-        ("leakage.json", sheet.leakage),
-        ("consistency.json", tuple(findings)),
-    ):
-        yield Artifact(name=name, text=as_text([asdict(finding) for finding in own]))
+    """`leakage.json`, `consistency.json`, and the gates as they were fitted.
+
+    `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
+    for, one file of all models, as `--apply-gate` takes it.
+    """
+    leaks = [asdict(own) for own in sheet.leak_checks]
+    yield Artifact(name="leakage.json", text=as_text(leaks))
+    contradictions = [asdict(finding) for finding in findings]
+    yield Artifact(name="consistency.json", text=as_text(contradictions))
+    if sheet.final_gates:
+        yield Artifact(name="gate_final.json", text=sheet.final_gates)
     for model in sheet.models:
         gates: dict[str, list[FoldGate]] = {}
         for gate in sheet.gates:

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.evidence_retrieval.measuring.block import Block
-from jobs.evidence_retrieval.measuring.meaning import meaning
-from jobs.evidence_retrieval.measuring.results import ModelResults, Results
+from jobs.evidence_retrieval.artifacts.metric_rows import COLUMNS, cells
+from jobs.evidence_retrieval.artifacts.threshold_grid import threshold_grid
+from jobs.evidence_retrieval.measuring.results import Results
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.gate import gate_grid
-from runner.scorecard import Cell, Metric, Table
-
-COLUMNS = (
-    "metric",
-    "value",
-    "mean",
-    "std",
-    "lo",
-    "hi",
-    "n",
-    "n_defined",
-    "subset",
-    "definition",
-    "meaning",
-)
-NOT_FOR_SELECTION = "test queries: not for selection"
-
-
-def cells(metric: Metric, path: str | None = None) -> tuple[Cell, ...]:
-    """A metric as the end of a row; mean and std are over folds."""
-    name = metric.path if path is None else path
-    return (
-        name,
-        metric.value,
-        metric.mean,
-        metric.std,
-        metric.lo,
-        metric.hi,
-        metric.n,
-        metric.n_defined,
-        metric.subset,
-        metric.definition,
-        metric.meaning or meaning(name),
-    )
+from runner.scorecard import Cell, Table
 
 
 def short_tables(results: Results) -> Iterator[Table]:
@@ -54,7 +20,7 @@ def short_tables(results: Results) -> Iterator[Table]:
         _per_criterion(results),
         _ablation(results),
         _gamma_sweep(results),
-        _threshold_grid(results),
+        threshold_grid(results),
         _fold_thresholds(results),
         _folds(results),
         _fold_sizes(results),
@@ -150,67 +116,6 @@ def _gamma_sweep(results: Results) -> Table:
         ),
         caption="K by the mass rule, with this gamma in place of the deployed ones.",
     )
-
-
-def _threshold_grid(results: Results) -> Table:
-    return Table(
-        name="threshold_grid",
-        columns=("model", "tau_neg", "tau_pos", "deployed", "split", *COLUMNS),
-        rows=tuple(
-            row
-            for model, own in results.models.items()
-            for row in _grid_rows(model, own)
-        ),
-        caption="Pairs of thresholds over test queries: not for selection. The rows "
-        "marked as deployed are those that the states come from.",
-    )
-
-
-def _grid_rows(model: str, own: ModelResults) -> Iterator[tuple[Cell, ...]]:
-    block = own.block
-    gated = block.gated
-    if gated is None or not gated.is_probability or block.stated is None:
-        return
-    settings = block.settings
-    low, high = settings.grid_tau_neg, settings.grid_tau_pos
-    grid = gate_grid(gated.y, gated.p, low, high)
-    columns: Mapping[str, tuple[int, np.ndarray[tuple[int], np.dtype[np.float64]]]] = {
-        "neg_rate": (0, grid.neg_rate),
-        "screening_sensitivity": (0, grid.screening_sensitivity),
-        "screening_npv": (0, grid.screening_npv),
-        "pos_rate": (1, grid.pos_rate),
-        "alert_precision": (1, grid.alert_precision),
-        "alert_recall": (1, grid.alert_recall),
-    }
-    by_path = own.by_path()
-    for name in columns:
-        deployed = (_constant(block, "tau_neg"), _constant(block, "tau_pos"))
-        yield (model, *deployed, True, "test", *cells(by_path[name]))
-    for i, tau_neg in enumerate(low):
-        for j, tau_pos in enumerate(high):
-            if not grid.allowed[i, j]:
-                continue
-            for name, (axis, column) in columns.items():
-                value = float(column[(i, j)[axis]])
-                each = Metric(
-                    path=name,
-                    value=None if np.isnan(value) else value,
-                    n=len(gated.rows),
-                    subset="scored",
-                    definition=f"{name}@1(tau_neg={tau_neg}, tau_pos={tau_pos}, "
-                    "edge=lt)",
-                )
-                where = (model, tau_neg, tau_pos, False, NOT_FOR_SELECTION)
-                yield (*where, *cells(each))
-
-
-def _constant(block: Block, name: str) -> Cell:
-    """A threshold, if all queries have the same; else where to find it."""
-    column = getattr(block.prediction, name)
-    if column is None:
-        return "as the file says"
-    values = set(column[~np.isnan(column)].tolist())
-    return values.pop() if len(values) == 1 else "by fold"
 
 
 def _fold_thresholds(results: Results) -> Table:

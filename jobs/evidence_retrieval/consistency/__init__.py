@@ -1,5 +1,5 @@
 """Contradictory and impossible figures, in anybody's rows and in our own tables."""
 
-from jobs.evidence_retrieval.consistency.checking import check
+from jobs.evidence_retrieval.consistency.checking import OF_ROWS, check
 
-__all__ = ["check"]
+__all__ = ["OF_ROWS", "check"]

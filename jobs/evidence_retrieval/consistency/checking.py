@@ -27,6 +27,13 @@ BY_PREDICTION: tuple[Rule[View], ...] = (
 )
 
 
+OF_ROWS = (
+    *(rule.code for rule in truth.RULES),
+    *(rule.code for rule in BY_PREDICTION),
+)
+"""The code of every rule that rows must keep; figures and tables have further ones."""
+
+
 def check(
     sheet: Sheet,
     settings: Settings,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from jobs.evidence_retrieval.consistency.rule import Severity
+from jobs.evidence_retrieval.measuring.gate import SHOWN_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.metrics.checks import TOLERANCE, check_metrics
 from jobs.metrics.columns import Bools, Ints
@@ -35,19 +36,8 @@ LOST, SENSITIVITY = "screening_fn_per_1000", "screening_sensitivity"
 
 DECIDED = frozenset(
     [
-        "sensitivity",
-        "specificity",
-        "fpr",
-        "precision",
-        "npv",
-        "f1",
-        "mcc",
-        "balanced_accuracy",
-        "kappa",
-        "tp",
-        "fp",
-        "tn",
-        "fn",
+        *SHOWN_RATES,
+        *("tp", "fp", "tn", "fn"),
         SENSITIVITY,
         "screening_specificity",
         "screening_npv",

@@ -90,21 +90,24 @@ def _is_same(one: Cell, other: Cell) -> bool:
 
 
 def _nothing_deployed(table: Table) -> Iterator[Finding]:
-    """A table over several thresholds says which of them is in use."""
+    """A table over several thresholds says which of them is in use.
+
+    What is marked for the whole holds for its folds and criteria too.
+    """
     columns = [name for name in THRESHOLDS if name in table.columns]
     if not columns:
         return
     tried: dict[Identity, set[tuple[Cell, ...]]] = {}
     marked: set[Identity] = set()
     for row in _rows(table):
-        group = frozenset((name, row[name]) for name in GROUPS if name in row)
+        group = frozenset((name, row[name]) for name in GROUPS if row.get(name))
         tried.setdefault(group, set()).add(tuple(row[name] for name in columns))
         if row.get(DEPLOYED):
             marked.add(group)
     unmarked = [
         group
         for group, pairs in tried.items()
-        if len(pairs) > 1 and group not in marked
+        if len(pairs) > 1 and not any(own <= group for own in marked)
     ]
     if unmarked:
         most = max(len(tried[group]) for group in unmarked)

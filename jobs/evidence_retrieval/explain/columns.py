@@ -86,11 +86,6 @@ def number(value: float | None, decimals: int = 4) -> str:
     return f"{value:.{decimals}f}"
 
 
-def counted(n: int, noun: str, many: str = "") -> str:
-    """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
-    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
-
-
 def words(values: Iterable[object]) -> str:
     """Values one after the other, or `NONE` where there are none."""
     return " ".join(map(str, values)) or NONE

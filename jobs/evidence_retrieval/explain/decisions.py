@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     Column,
-    counted,
     hanging,
     number,
     one_line,
@@ -22,6 +22,7 @@ from jobs.evidence_retrieval.explain.columns import (
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predicting.grids import constants_of
 from jobs.evidence_retrieval.predicting.selection import MASS, rule_of
 from jobs.evidence_retrieval.queries import (
     SCORED,
@@ -29,7 +30,6 @@ from jobs.evidence_retrieval.queries import (
     UNKNOWN,
     FoldGate,
     Predictions,
-    Sheet,
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.dynamic_k import held_mass, mass_k
@@ -79,27 +79,33 @@ def outcome(predictions: Predictions, place: int) -> str:
     return status
 
 
-def fitting_lines(
-    dataset: Dataset, sheet: Sheet, model: str, query: Query
-) -> Iterator[str]:
-    """On how many posts the gates that judged the query were fitted, or why none."""
+def fitting_lines(dataset: Dataset, gates: Mapping[str, FoldGate]) -> Iterator[str]:
+    """What was fitted and chosen for the fold of a query, on how many posts.
+
+    Args:
+        dataset: whose gates, if any, were used instead.
+        gates: of the query's fold, by configuration.
+    """
     if dataset.gates:
         yield "  the gates are those of --apply-gate"
     told: dict[str, list[str]] = {}
-    for gate in sheet.gates:
-        if (gate.model, gate.fold) == (model, query.fold):
-            told.setdefault(_fitting(gate), []).append(one_line(gate.config))
+    for gate in gates.values():
+        for text in (*_fitting(gate), *_choice(gate)):
+            told.setdefault(text, []).append(one_line(gate.config))
     for text, configs in told.items():
         yield from hanging("  ", f"{', '.join(configs)}: {text}")
 
 
-def k_lines(own: Configured, query: Query, settings: Settings) -> Iterator[str]:
+def k_lines(
+    own: Configured, query: Query, settings: Settings, gates: Mapping[str, FoldGate]
+) -> Iterator[str]:
     """How many sentences each configuration shows, why so many, and which."""
     order = query.numbers
     for config, predictions in own:
         shown = shown_of(predictions, query.place) or ()
         label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
-        why = _why(config, predictions, query, settings)
+        gamma = constants_of(config, settings, gates.get(config.name)).gamma
+        why = _why(config, predictions, query, settings, gamma)
         yield from hanging(label, f"K {len(shown)}: {why}")
         if shown:
             yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
@@ -117,20 +123,39 @@ def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column
     return Column(title=title, cells=[number(value, 5) for value in own])
 
 
-def _fitting(gate: FoldGate) -> str:
+def _fitting(gate: FoldGate) -> Iterator[str]:
+    if not gate.has_gate:
+        return
     if "undefined" in gate.fitted:
         reason = str(gate.fitted["undefined"]).rstrip(".")
         fold = one_line(gate.fold)
-        return f"fold {fold} has no gate ({reason}); p is the model's own"
+        yield f"fold {fold} has no gate ({reason}); p is the model's own"
+        return
     fit, tune = (counted(gate.posts[part], "post") for part in ("fit", "tune"))
-    return (
+    yield (
         f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
         f"set on {tune}"
     )
 
 
+def _choice(gate: FoldGate) -> Iterator[str]:
+    """The constants that the fold's tuning posts chose from a grid."""
+    by = gate.fitted.get("chosen_by")
+    if by is None:
+        return
+    if gate.on_tune[by] is None:
+        yield f"fold {one_line(gate.fold)} has nothing to choose constants by"
+        return
+    named = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
+    yield f"fold {one_line(gate.fold)} chose {named} by {by}"
+
+
 def _why(
-    config: Config, predictions: Predictions, query: Query, settings: Settings
+    config: Config,
+    predictions: Predictions,
+    query: Query,
+    settings: Settings,
+    gamma: float | None,
 ) -> str:
     place = query.place
     if config.dynamic_k != MASS:
@@ -147,9 +172,10 @@ def _why(
         scale=settings.k_scale,
         temperature=settings.k_temperature,
     )
+    share = rule.gamma if gamma is None else gamma
     low, high = rule.bounds(len(held))
     named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
     return (
-        f"{rule.gamma:g} of the mass is in the first {mass_k(held, rule.gamma)}; at "
+        f"{share:g} of the mass is in the first {mass_k(held, share)}; at "
         f"least {low}, at most {high} of {len(held)} ({named})"
     )

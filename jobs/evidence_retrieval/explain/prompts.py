@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.evidence_retrieval import asking
+from jobs.counted import counted
+from jobs.evidence_retrieval.asking import request as asking
+from jobs.evidence_retrieval.asking.orders import LOCAL
+from jobs.evidence_retrieval.asking.plan import plan, wanted
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.explain.columns import counted
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.run import item
-from jobs.evidence_retrieval.orders import LOCAL
-from jobs.evidence_retrieval.plan import plan, wanted
 from jobs.quoted import quoted
 from runner.estimating.tokens import prompt_tokens
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
-    counted,
     cut,
     one_line,
     word,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from jobs.evidence_retrieval import asking
+from jobs.counted import counted
+from jobs.evidence_retrieval.asking import request as asking
+from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.columns import (
     WIDTH,
-    counted,
     cut,
     hanging,
     one_line,
     words,
 )
 from jobs.evidence_retrieval.explain.query import Query
-from jobs.evidence_retrieval.listing import listing
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,
     EndpointScores,
@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.parsing.values import (
     PostAssessment,
     PostVectors,
 )
-from jobs.evidence_retrieval.reading import STAGES
+from jobs.evidence_retrieval.reading import PARSERS
 from jobs.quoted import quoted
 from runner.reply import ParseFailure
 from runner.task import Answer, Task
@@ -35,8 +35,6 @@ HASH_LENGTH = 16
 
 Line: TypeAlias = tuple[str, str]
 """A label and what it is of."""
-
-_PARSERS = {stage.name: stage.parse for stage in STAGES}
 
 
 def reply_lines(
@@ -83,7 +81,7 @@ def _reading(dataset: Dataset, query: Query, answer: Answer) -> Iterator[Line]:
         yield "open", "not answered yet"
     else:
         task = answer.task
-        parsed = _PARSERS[task.stage](dataset, task, answer.reply)
+        parsed = PARSERS[task.stage](dataset, task, answer.reply)
         yield from _value(dataset, query, task, parsed)
 
 

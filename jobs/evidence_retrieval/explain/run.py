@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.selection import Selection
-from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.predicting.gathering import gather
 from jobs.evidence_retrieval.predicting.outputs import Outputs
-from jobs.evidence_retrieval.queries import Predictions, Sheet
+from jobs.evidence_retrieval.queries import FoldGate, Predictions
 from jobs.evidence_retrieval.reading import STAGES
+from jobs.evidence_retrieval.sheet import sheet_of
 from runner.job import Answers
 from runner.task import Answer, Task
 
@@ -53,8 +52,7 @@ class Run:
         self.dataset = dataset
         self.is_imported = answers.imported
         # gates are fitted on all posts, so that one query needs every answer
-        make = given_sheet if answers.imported else predict
-        self.sheet: Sheet = make(dataset, answers)
+        self.sheet = sheet_of(dataset, answers)
 
     def headline(self, model: str) -> Predictions:
         """What tables speak of."""
@@ -63,6 +61,14 @@ class Run:
             for each in self.sheet.predictions
             if (each.model, each.config) == (model, self.sheet.headline)
         )
+
+    def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
+        """What was fitted and chosen for a fold, by configuration."""
+        return {
+            gate.config: gate
+            for gate in self.sheet.gates
+            if (gate.model, gate.fold) == (model, fold)
+        }
 
     def configured(self, model: str) -> Sequence[tuple[Config, Predictions]]:
         """A model's predictions with their configurations, which no import has."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.explain.columns import (
     NONE,
     WIDTH,
     Column,
-    counted,
     cut,
     hanging,
     number,
@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.merging import Assessed, merged_order
 from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.predicting.pool import Pool
-from jobs.evidence_retrieval.predicting.steps import GRAPH, Step, Steps, path
+from jobs.evidence_retrieval.predicting.steps import GRAPH, Steps, path
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 
 NAME_WIDTH = 10
@@ -52,22 +52,28 @@ def before_any_run(dataset: Dataset, query: Query) -> Stages:
 
 
 def of_model(
-    dataset: Dataset, query: Query, outputs: Outputs, model: str, config: Config
+    dataset: Dataset,
+    query: Query,
+    outputs: Outputs,
+    config: Config,
+    predictions: Predictions,
 ) -> Stages:
     """What stored answers say of the sentences, then the steps of *config*."""
     if query.post is None:
         return Stages()
+    model = predictions.model
     pool = Pool(dataset, query.post, outputs.cosines.get(query.post_id))
     steps = Steps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
-    place = pool.keys.index(query.key)
-    found = [steps.at(chain) for chain in path(config)]
+    column = pool.keys.index(query.key)
+    # whether a stage said anything does not hang on the constants of a fold
+    known = [bool(steps.at(chain).known[column]) for chain in path(config)]
     return Stages(
         columns=(
             _lexical(pool, query),
-            *_answered(pool, steps, outputs, model, place),
-            *_steps(found, place),
+            *_answered(pool, steps, outputs, model, column),
+            *_steps(predictions, query),
         ),
-        notes=(*_stated(steps.assessed[place]), *_notes(found, place, config)),
+        notes=(*_stated(steps.assessed[column]), *_notes(known, config)),
     )
 
 
@@ -158,11 +164,11 @@ def _lexical(pool: Pool, query: Query) -> Column:
 
 
 def _answered(
-    pool: Pool, steps: Steps, outputs: Outputs, model: str, place: int
+    pool: Pool, steps: Steps, outputs: Outputs, model: str, column: int
 ) -> Iterator[Column]:
     """A column for each stage whose answer could be read."""
-    key = pool.keys[place]
-    assessed = steps.assessed[place]
+    key = pool.keys[column]
+    assessed = steps.assessed[column]
     if assessed is not None:
         cells = [number(100 * own, 0) for own in assessed.relevance.tolist()]
         yield Column(title="assess", cells=cells)
@@ -171,20 +177,24 @@ def _answered(
         merged = merged_order([orders[replicate] for replicate in sorted(orders)])
         yield Column(title="llm", cells=_places(merged))
     if pool.cosines is not None:
-        cells = [number(own, 3) for own in pool.cosines.query[:, place].tolist()]
+        cells = [number(own, 3) for own in pool.cosines.query[:, column].tolist()]
         yield Column(title="cosine", cells=cells)
     if key in outputs.endpoint:
         cells = [number(score, 3) for score in outputs.endpoint[key]]
         yield Column(title="endpoint", cells=cells)
 
 
-def _steps(found: Sequence[Step], place: int) -> Iterator[Column]:
+def _steps(predictions: Predictions, query: Query) -> Iterator[Column]:
     """Where each step put the sentences; the graph's own scores before its places."""
-    for title, step in zip(ORDINALS, found, strict=False):
-        if step.name == GRAPH:
-            cells = [number(score) for score in step.scores[:, place].tolist()]
-            yield Column(title="graph", cells=cells)
-        yield Column(title=title, cells=_places(step.orders[place]))
+    uids = query.numbers
+    for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
+        listed = lists[query.place]
+        if name == GRAPH:
+            along = predictions.scores[name][query.place].tolist()
+            scores = dict(zip(listed, along, strict=True))
+            yield Column(title="graph", cells=[number(scores[uid]) for uid in uids])
+        ranks = _ranks(listed)
+        yield Column(title=title, cells=[str(ranks[uid]) for uid in uids])
 
 
 def _places(order: Sequence[int]) -> list[str]:
@@ -203,11 +213,12 @@ def _stated(assessed: Assessed | None) -> Iterator[str]:
         yield f"assess: probability {number(assessed.probability)}, from {replies}"
 
 
-def _notes(found: Sequence[Step], place: int, config: Config) -> Iterator[str]:
+def _notes(known: Sequence[bool], config: Config) -> Iterator[str]:
     stages = ("+".join(config.first_stage), config.rerank, config.graph)
     named = [name for name in stages if name != "none"]
     told = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
     yield f"places under {one_line(config.name)}: {', '.join(told)}"
-    for title, step, name in zip(ORDINALS, found, named, strict=False):
-        if not step.known[place] and step.name != GRAPH:
+    # a graph spreads what it is given, and says nothing of its own
+    for title, is_known, name in zip(ORDINALS, known, named, strict=False):
+        if not is_known and name != config.graph:
             yield f"{title}: nothing of {name} could be used, so another order stands"

@@ -8,7 +8,7 @@ from jobs.evidence_retrieval.figures.shown import Model, Shown, numbers
 from jobs.evidence_retrieval.measuring.curves import Operating, Separation, separation
 from runner.figure import Axis, Band, Figure, Line, Mark, Panel, Points, Rule
 
-BY_FOLD = ", off the curve where folds have thresholds of their own"
+BY_FOLD = " (off the curve where folds have thresholds of their own)"
 """How a caption speaks of a point that no single threshold has."""
 
 
@@ -49,16 +49,12 @@ def _roc(found: _Found, shown: Shown) -> Figure:
     return Figure(
         name="roc",
         title="ROC: evidence or none",
-        caption="Share of the queries with evidence that are found, against the share "
-        "of the queries without that are called so, over every threshold. Bands: "
+        caption="Share of the queries with evidence that are found (up), against the "
+        "share of the queries without that raise a false alarm (right), over every "
+        "threshold; the nearer to the upper left, the better. Bands: "
         f"{shown.drawn}, at each false positive rate. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="false positive rate", lo=0, hi=1),
-                y=Axis(label="true positive rate (sensitivity)", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
+        panels=_square(
+            "false positive rate", "true positive rate (sensitivity)", marks
         ),
     )
 
@@ -89,18 +85,23 @@ def _precision_recall(found: _Found, shown: Shown) -> Figure:
     return Figure(
         name="precision-recall",
         title="Precision and recall: evidence or none",
-        caption="Share of the queries called so that have evidence, against the share "
-        "of the queries with evidence that are found, over every threshold. By chance "
+        caption="Share of the found queries that have evidence (up), against the share "
+        "of the queries with evidence that are found (right), over every threshold; "
+        "the nearer to the upper right, the better. By chance "
         f"precision is the share with evidence, not 0.5. {_marked(found)}{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="recall (sensitivity)", lo=0, hi=1),
-                y=Axis(label="precision", lo=0, hi=1),
-                marks=tuple(marks),
-                square=True,
-            ),
-        ),
+        panels=_square("recall (sensitivity)", "precision", marks),
     )
+
+
+def _square(x: str, y: str, marks: Sequence[Mark]) -> tuple[Panel]:
+    """The one panel of two rates."""
+    panel = Panel(
+        x=Axis(label=x, lo=0, hi=1),
+        y=Axis(label=y, lo=0, hi=1),
+        marks=tuple(marks),
+        square=True,
+    )
+    return (panel,)
 
 
 def _label(model: Model, path: str, name: str) -> str:
@@ -124,6 +125,6 @@ def _marked(found: _Found) -> str:
     if not names:
         return "No threshold was deployed."
     if len(found) == 1:
-        return f"Marked are the ways to decide{BY_FOLD}."
+        return f"Points are where thresholds were set{BY_FOLD}."
     words = dict.fromkeys(f"{_letter(each)} {each.name}" for each in names)
-    return f"Marked are the ways to decide{BY_FOLD}: {', '.join(words)}."
+    return f"Points are where thresholds were set{BY_FOLD}: {', '.join(words)}."

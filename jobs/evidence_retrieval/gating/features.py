@@ -70,7 +70,7 @@ def features(
     Args:
         probability: as the model stated it; NaN where it stated none.
         deviation: standard deviation of replicates; NaN where there is one.
-        shape: (`SHAPE`, queries) of the last stage's scores.
+        shape: (`SHAPE`, queries) of the scores of the last stage that measures.
         listed: sentences that the model listed; NaN where it said nothing.
         relevance: the largest relevance among them, 0 to 1; NaN likewise.
         pool: sentences of the post.

@@ -23,6 +23,7 @@ from jobs.evidence_retrieval.gating.classifier import (
 from jobs.evidence_retrieval.gating.thresholds import (
     Targets,
     Thresholds,
+    targets_of,
     thresholds,
 )
 from jobs.evidence_retrieval.pipeline import Calibration, Config
@@ -53,12 +54,7 @@ def spec_of(config: Config, settings: Settings) -> GateSpec | None:
         calibration=config.calibration,
         c_grid=settings.c_grid,
         calibrate_on=settings.calibrate_on,
-        targets=Targets(
-            sensitivity=settings.target_sensitivity,
-            precision=settings.target_alert_precision,
-            min_alerts=settings.min_alerts,
-            bound=settings.target_bound,
-        ),
+        targets=targets_of(settings),
         edge=settings.gate_edge,
     )
 

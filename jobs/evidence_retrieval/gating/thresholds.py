@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import assign, gate_metrics, threshold_grid, wilson
 from jobs.metrics.columns import Bools, Floats, quotient
 
@@ -23,6 +24,16 @@ class Targets:
     precision: float  #: of alerts; sets tau_pos
     min_alerts: int
     bound: Bound  #: whether the share itself or Wilson's lower end must reach it
+
+
+def targets_of(settings: Settings) -> Targets:
+    """What the settings ask of every gate."""
+    return Targets(
+        sensitivity=settings.target_sensitivity,
+        precision=settings.target_alert_precision,
+        min_alerts=settings.min_alerts,
+        bound=settings.target_bound,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

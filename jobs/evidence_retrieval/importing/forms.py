@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.importing.trec import (
     read_trec_run,
     trec_fields,
 )
-from jobs.evidence_retrieval.rows import csv_columns
+from jobs.evidence_retrieval.inputs.rows import csv_columns
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
 from runner.errors import DatasetError, UsageError

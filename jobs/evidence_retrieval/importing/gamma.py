@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import GAMMA_PREFIX, Given
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.evidence_retrieval.rows import csv_columns, read_csv
+from jobs.evidence_retrieval.inputs.rows import csv_columns, read_csv
 
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 

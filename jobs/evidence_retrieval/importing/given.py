@@ -114,11 +114,6 @@ def united(one: Said, other: Said) -> Said:
     return replace(one, **{**theirs, **mine, **both})
 
 
-def model_column(model: str) -> str:
-    """The probability column of a further model."""
-    return PROB_PREFIX + model
-
-
 _INFINITE = "inf"
 """JSON has no infinity; a threshold that nobody reaches is this text, read laxly."""
 

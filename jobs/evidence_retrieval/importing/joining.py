@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from jobs.evidence_retrieval.criteria import natural_order
 from jobs.evidence_retrieval.importing.given import united
 from jobs.evidence_retrieval.importing.source import Part, Source
+from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
 

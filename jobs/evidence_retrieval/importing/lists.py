@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.evidence_retrieval.rows import csv_columns, read_csv
+from jobs.evidence_retrieval.inputs.rows import csv_columns, read_csv
 
 LIST_SUFFIX = "_topk"
 """Of the columns that hold a ranking; what stands before it is the list's name."""

@@ -15,8 +15,8 @@ from jobs.evidence_retrieval.importing.given import (
     Truth,
 )
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.evidence_retrieval.row import Row
-from jobs.evidence_retrieval.rows import csv_columns, read_csv
+from jobs.evidence_retrieval.inputs.row import Row
+from jobs.evidence_retrieval.inputs.rows import csv_columns, read_csv
 from jobs.metrics.gate import STATES
 from runner.errors import DatasetError
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.criteria import natural_order
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.importing.columns import Columns, ints
 from jobs.evidence_retrieval.importing.given import (
@@ -22,6 +21,8 @@ from jobs.evidence_retrieval.importing.given import (
     decode_truth,
     read_given,
 )
+from jobs.evidence_retrieval.importing.leaks import given_leaks
+from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.evidence_retrieval.queries import (
     Queries,
     Sheet,
@@ -55,6 +56,7 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
         queries=queries,
         predictions=predictions,
         headline=CONFIG,
+        leak_checks=given_leaks(dataset, queries, predictions),
         models=answers.models,
         findings=(*of_files, *noticed.findings()),
         sizes={

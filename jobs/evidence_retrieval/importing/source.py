@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.evidence_retrieval.importing.given import Given, Truth
-from jobs.evidence_retrieval.judgements import owner_by_prefix
-from jobs.evidence_retrieval.posts import read_posts
-from jobs.evidence_retrieval.row import Row
+from jobs.evidence_retrieval.inputs.judgements import owner_by_prefix
+from jobs.evidence_retrieval.inputs.posts import read_posts
+from jobs.evidence_retrieval.inputs.row import Row
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
 from runner.errors import DatasetError

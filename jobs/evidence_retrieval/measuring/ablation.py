@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.evidence_retrieval.measuring.block import Block
-from jobs.evidence_retrieval.measuring.comparing import Gap, finished, gap
+from jobs.evidence_retrieval.measuring.comparing import (
+    Gap,
+    finished,
+    gap,
+    with_delong,
+)
 from jobs.evidence_retrieval.measuring.drawing import Draws
 from jobs.evidence_retrieval.measuring.folds import by_fold, with_folds
 from jobs.evidence_retrieval.measuring.measure import Measure
@@ -47,7 +52,7 @@ def steps(blocks: Sequence[Block], draws: Draws) -> tuple[Step, ...]:
     made: list[tuple[Block, str, Metric]] = []
     gaps: dict[int, Gap] = {}
     before: Mapping[str, Measure] = {}
-    for block in blocks:
+    for earlier, block in zip([None, *blocks], blocks, strict=False):
         shown = _shown(block)
         metrics = draws.metrics([m for m in shown.values() if m is not None])
         metrics = with_folds(metrics, by_fold(block), block.settings.ddof)
@@ -55,8 +60,11 @@ def steps(blocks: Sequence[Block], draws: Draws) -> tuple[Step, ...]:
         for stem, measure in shown.items():
             row = _undefined(stem) if measure is None else by_path[measure.path]
             previous = before.get(stem)
-            if measure is not None and previous is not None:
-                gaps[len(made)] = _gap(block, measure, previous, stem)
+            if earlier and measure is not None and previous is not None:
+                found = _gap(block, measure, previous, stem)
+                if stem == "auroc":
+                    found = with_delong(found, block, earlier)
+                gaps[len(made)] = found
             made.append((block, stem, row))
         before = {stem: m for stem, m in shown.items() if m is not None}
     tested = dict(zip(gaps, finished(list(gaps.values()), draws), strict=True))

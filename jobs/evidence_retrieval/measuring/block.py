@@ -164,14 +164,10 @@ def _stated(
     judged: Bools,
 ) -> Stated | None:
     low, high = prediction.tau_neg, prediction.tau_pos
-    can_recompute = (
-        gated is not None
-        and gated.is_probability
-        and low is not None
-        and high is not None
-    )
-    if can_recompute and (settings.states == "recomputed" or prediction.state is None):
-        return _recomputed(gated, low, high, settings)
+    if settings.states == "recomputed" or prediction.state is None:
+        has_p = gated and gated.is_probability
+        if gated and has_p and low is not None and high is not None:
+            return recomputed(gated, low, high, settings)
     if prediction.state is None:
         return None
     rows = np.flatnonzero(judged & (prediction.state != UNKNOWN))
@@ -180,11 +176,8 @@ def _stated(
     )
 
 
-def _recomputed(
-    gated: Gated | None, low: Floats | None, high: Floats | None, settings: Settings
-) -> Stated | None:
-    if gated is None or low is None or high is None:
-        return None
+def recomputed(gated: Gated, low: Floats, high: Floats, settings: Settings) -> Stated:
+    """The states that follow from p and each query's thresholds, where it has any."""
     own = gated.within(~np.isnan(low) & ~np.isnan(high))
     state = assign(own.p, low[own.rows], high[own.rows], edge=settings.gate_edge)
     return Stated(

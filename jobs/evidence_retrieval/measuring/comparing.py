@@ -203,14 +203,17 @@ def _gate_gaps(sides: tuple[str, str], left: Block, right: Block) -> Iterator[Ga
         if path in made[0] and path in made[1]:
             both = made[0][path], made[1][path]
             found = dropped(gap(sides, *both, left.queries, "models, gate measures"))
-            yield _with_delong(found, one, other) if path == "auroc" else found
+            yield with_delong(found, one, other) if path == "auroc" else found
     a, b = one.gated, other.gated
     if a and b and a.is_probability and b.is_probability:
         yield dropped(_accuracy(sides, a, b, left.settings))
 
 
-def _with_delong(found: Gap, left: Block, right: Block) -> Gap:
+def with_delong(found: Gap, left: Block, right: Block) -> Gap:
+    """A difference of areas with DeLong's test, where both are over the same rows."""
     if left.gated is None or right.gated is None:
+        return found
+    if not np.array_equal(left.gated.rows, right.gated.rows):
         return found
     test = delong_paired(left.gated.y, left.gated.p, right.gated.p)
     return replace(

@@ -11,6 +11,7 @@ import numpy as np
 from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.drawing import Draws, metric
 from jobs.evidence_retrieval.measuring.measure import Measure
+from jobs.evidence_retrieval.measuring.reading import ranking
 from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.metrics.aggregate import aggregate
 from runner.scorecard import Metric
@@ -28,6 +29,9 @@ SHOWN = (
     "mrr",
     "evidence_recall@K",
 )
+OF_EARLIER_LISTS = ("recall@10", "ndcg@10", "mrr")
+"""What is shown of the lists before the final one, under their names."""
+
 WITH_INTERVAL = ("auroc", "ndcg@10", "mrr", "evidence_recall@K")
 
 BOOTSTRAP = "percentile bootstrap"
@@ -73,6 +77,11 @@ def _shown(block: Block) -> Iterator[Measure]:
         if path in made:
             is_drawn = path in WITH_INTERVAL
             yield made[path] if is_drawn else replace(made[path], sampled=None)
+    for name, own in block.lists.items():
+        if own is not block.final:
+            for each in ranking(own):
+                if each.path in OF_EARLIER_LISTS:
+                    yield replace(each, path=f"{name}.{each.path}", sampled=None)
 
 
 def _flagged(each: Metric, criterion: str, is_few: bool) -> Metric:

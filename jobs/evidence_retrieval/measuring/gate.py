@@ -215,9 +215,7 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
         value=ece(y, p, bins, closed=closed, drop_one=is_left),
         n=n,
         definition=f"ece@1({edges})",
-        sampled=Redrawn(partial(_redrawn_ece, gated, bins))
-        if n and not is_left
-        else None,
+        sampled=Redrawn(partial(_redrawn_ece, gated, settings)) if n else None,
     )
     yield measure("mce", mce(y, p, bins, closed=closed), f"mce@1({edges})")
     yield Measure(
@@ -256,5 +254,13 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     yield measure("excess_aurc", excess, f"excess_aurc@1({how})")
 
 
-def _redrawn_ece(gated: Gated, bins: int, cluster: Clusters) -> ValueOf:
-    return ece_of(gated.y, gated.p, cluster[gated.rows], bins)
+def _redrawn_ece(gated: Gated, settings: Settings, cluster: Clusters) -> ValueOf:
+    closed = closed_edge(settings)
+    return ece_of(
+        gated.y,
+        gated.p,
+        cluster[gated.rows],
+        settings.ece_bins,
+        closed=closed,
+        drop_one=closed == "left",
+    )

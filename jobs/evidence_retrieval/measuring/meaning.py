@@ -9,9 +9,11 @@ from jobs.evidence_retrieval.settings import Settings
 from runner.scorecard import Metric, Target
 
 MEANINGS: Mapping[str, str] = {
+    "queries": "A query is one post read for one criterion.",
+    "positives": "Queries that have evidence according to the gold.",
     "auroc": "How often a query with evidence scores above one without; chance is 0.5.",
-    "auprc": "How pure the top of the list of queries is; chance is the share with "
-    "evidence.",
+    "auprc": "The share with evidence among the most probable queries, averaged over "
+    "how many are taken; chance is the share with evidence.",
     "ece": "How far stated probabilities are from what happens, on average.",
     "brier": "The squared distance of probabilities from the truth; lower is better.",
     "log_loss": "How surprised the probabilities are by the truth; lower is better.",
@@ -21,33 +23,41 @@ MEANINGS: Mapping[str, str] = {
     "precision": "The share of the first listed sentences that are evidence.",
     "hit": "How often at least one evidence sentence is among the first listed.",
     "map": "How early all evidence sentences come, averaged over them.",
-    "ndcg": "How near the list is to one with all evidence first.",
+    "ndcg": "How near the list is to one with all evidence first, which has 1.",
     "mrr": "How early the first evidence sentence comes: 1 first, 0.5 second, ...",
     "pool_recall": "The share of evidence sentences that are anywhere in the list.",
     "evidence_recall": "The share of evidence sentences that a reader is shown.",
     "evidence_precision": "The share of shown sentences that are evidence.",
-    "k.mean": "Sentences shown for a query, on average.",
+    "k.mean": "Sentences shown for a query (K), on average.",
     "sentences_extracted": "All sentences that somebody has to read.",
-    "screening_sensitivity": "The share of queries with evidence that are not skipped.",
+    "screening_sensitivity": "The share of queries with evidence that are not "
+    "skipped (NEG).",
     "screening_fn_per_1000": "Queries with evidence that are skipped, in 1000 queries.",
     "screening_fn_per_1000_positive": "Queries with evidence that are skipped, in 1000 "
     "with evidence.",
     "screening_npv": "How often a skipped query indeed has no evidence.",
-    "alert_precision": "How often an alert is right.",
+    "alert_precision": "How often an alert (POS) is right.",
     "alert_recall": "The share of queries with evidence that raise an alert.",
     "alerts_per_1000": "Alerts in 1000 queries.",
-    "neg_rate": "The share of queries that nobody has to read.",
-    "uncertain_rate": "The share of queries that are read with care.",
+    "neg_rate": "The share of queries that nobody has to read (NEG).",
+    "uncertain_rate": "The share of queries that are read with care (UNCERTAIN).",
     "pos_rate": "The share of queries that raise an alert.",
     "exact_match": "The share of posts with every criterion right.",
     "hamming_score": "The share of right decisions about criteria.",
-    "sensitivity": "The share of queries with evidence that are called so.",
+    "at.sensitivity": "The share of queries with evidence that are called so.",
+    "at.precision": "The share of queries called so that have evidence.",
 }
-"""By the path's name, without prefix and cut-off."""
+"""By the path's name, without prefix and cut-off.
+
+Those of a way to decide (`at_tau`, `at_screening`, `at_alert`) stand under `at.`: their
+precision is about queries, that of a list about sentences.
+"""
 
 
 HEADLINES = frozenset(
     [
+        "queries",
+        "positives",
         "auroc",
         "auprc",
         "ece",
@@ -78,8 +88,9 @@ def meaning(path: str) -> str:
     """One line for a metric; empty for what is a detail."""
     if path in MEANINGS:
         return MEANINGS[path]
-    _, _, name = path.partition("@")[0].rpartition(".")
-    return "" if "~" in path else MEANINGS.get(name, "")
+    head, _, name = path.partition("@")[0].rpartition(".")
+    way = "at." if head.rpartition(".")[2].startswith("at_") else ""
+    return "" if "~" in path else MEANINGS.get(way + name, "")
 
 
 def targets(settings: Settings) -> dict[str, Target]:

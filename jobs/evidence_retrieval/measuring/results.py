@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from jobs.evidence_retrieval.measuring.ablation import Step, steps
-from jobs.evidence_retrieval.measuring.block import Block, Gated, block_of
+from jobs.evidence_retrieval.measuring.block import Block, block_of
 from jobs.evidence_retrieval.measuring.comparing import (
     Gap,
     between_lists,
@@ -24,7 +22,6 @@ from jobs.evidence_retrieval.measuring.folds import (
     fold_metrics,
     with_folds,
 )
-from jobs.evidence_retrieval.measuring.gate import separation
 from jobs.evidence_retrieval.measuring.meaning import explained
 from jobs.evidence_retrieval.measuring.measure import Measure, count
 from jobs.evidence_retrieval.measuring.posts import by_post
@@ -35,6 +32,7 @@ from jobs.evidence_retrieval.measuring.reading import (
 )
 from jobs.evidence_retrieval.measuring.sections import measures, not_available
 from jobs.evidence_retrieval.measuring.sweep import sweep
+from jobs.evidence_retrieval.measuring.unscored import unscored
 from jobs.evidence_retrieval.queries import SCORED, Sheet
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.aggregate import ratio
@@ -168,7 +166,7 @@ def coverage(block: Block) -> Iterator[Measure]:
 
 
 def _details(block: Block) -> Iterator[Measure]:
-    yield from _unscored(block)
+    yield from unscored(block)
     yield from by_post(block)
     if block.final is not None:
         yield from spreads(block.final)
@@ -177,28 +175,6 @@ def _details(block: Block) -> Iterator[Measure]:
         for name, own in block.lists.items():
             for each in over_all_queries(own, judged):
                 yield replace(each, path=f"all_queries.{name}.{each.path}")
-
-
-def _unscored(block: Block) -> Iterator[Measure]:
-    """The areas if unscored queries were all read, or all skipped."""
-    gated, column = block.gated, block.prediction.prob
-    if gated is None or column is None:
-        return
-    rest = np.flatnonzero(block.judged & np.isnan(column))
-    if not len(rest):
-        return
-    for p, name in ((1.0, "unscored_as_1"), (0.0, "unscored_as_0")):
-        filled = Gated(
-            rows=np.concatenate([gated.rows, rest]),
-            y=np.concatenate([gated.y, block.queries.y[rest] == 1]),
-            p=np.concatenate([gated.p, np.full(len(rest), p)]),
-            is_probability=True,
-        )
-        for each in separation(filled, block.settings):
-            if each.path in {"auroc", "auprc"}:
-                yield replace(
-                    each, path=f"{each.path}~{name}", sampled=None, note="secondary"
-                )
 
 
 def _by_list(block: Block, whole: Iterable[Metric], draws: Draws) -> Iterator[Metric]:

@@ -8,7 +8,7 @@ the test posts of k.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.columns import StepColumns
 from jobs.evidence_retrieval.predicting.gated import Gated
-from jobs.evidence_retrieval.predicting.grids import CONSTANTS, Constants
+from jobs.evidence_retrieval.predicting.grids import Constants, standing
 from jobs.evidence_retrieval.predicting.selection import selection
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
@@ -43,6 +43,20 @@ class Grid:
     settings: Settings
     candidates: Sequence[Candidate]  #: the first wins ties
 
+    @property
+    def standing(self) -> Constants:
+        """What holds where nothing can be chosen."""
+        return standing([own.constants for own in self.candidates])
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of the constants that differ between candidates."""
+        values = {
+            each.name: {getattr(own.constants, each.name) for own in self.candidates}
+            for each in fields(Constants)
+        }
+        return tuple(name for name, own in values.items() if len(own) > 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldChoice:
@@ -65,7 +79,7 @@ def choices(grid: Grid, queries: Queries, folds: Folds) -> Iterator[FoldChoice]:
 
 def choose(grid: Grid, queries: Queries, own: Split) -> FoldChoice:
     """The choice of one fold; reads the gold of its tuning posts only."""
-    best = FoldChoice(split=own, constants=CONSTANTS, value=None)
+    best = FoldChoice(split=own, constants=grid.standing, value=None)
     tune = frozenset(own.tune)
     inside = np.array([post in tune for post in queries.posts])[queries.post]
     rows = np.flatnonzero(inside & (queries.y == 1))

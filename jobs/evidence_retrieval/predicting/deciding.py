@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ from jobs.evidence_retrieval.predicting.choosing import (
 )
 from jobs.evidence_retrieval.predicting.columns import ModelColumns
 from jobs.evidence_retrieval.predicting.gated import Gated, Gates
-from jobs.evidence_retrieval.predicting.grids import CONSTANTS, Constants, offered
+from jobs.evidence_retrieval.predicting.grids import Constants, offered
 from jobs.evidence_retrieval.predicting.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predicting.predictions import predictions
 from jobs.evidence_retrieval.predicting.steps import path
-from jobs.evidence_retrieval.queries import FoldGate, Predictions, Queries
+from jobs.evidence_retrieval.queries import FoldGate, Predictions, Queries, Tuned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,31 +79,24 @@ def decide(
         gates: of the whole scoring.
     """
     settings = dataset.settings
-    constants = offered(config, settings)
-    standing = constants[0] if len(constants) == 1 else CONSTANTS
-    grid, chosen = None, tuple[FoldChoice, ...]()
-    if len(constants) > 1:
-        grid = Grid(
-            config=config,
-            settings=settings,
-            candidates=[
-                Candidate(
-                    constants=own,
-                    last=columns.steps[path(config, own)[-1]],
-                    gated=gates.of(model, columns, config, own),
-                )
-                for own in constants
-            ],
+    candidates = [
+        Candidate(
+            constants=own,
+            last=columns.steps[path(config, own)[-1]],
+            gated=gates.of(model, columns, config, own),
         )
-        chosen = tuple(choices(grid, queries, gates.folds))
-    of_fold: dict[str | None, Constants] = {
-        choice.split.fold: choice.constants for choice in chosen
-    }
+        for own in offered(config, settings)
+    ]
+    offer = Grid(config=config, settings=settings, candidates=candidates)
+    grid, chosen = None, tuple[FoldChoice, ...]()
+    if len(candidates) > 1:
+        grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
+    of_fold = {choice.split.fold: choice.constants for choice in chosen}
     # the last one is that of posts without a fold, which is -1
-    each = [of_fold.get(name, standing) for name in (*queries.folds, None)]
-    used = tuple(dict.fromkeys(each[place] for place in queries.fold.tolist()))
-    used = used or (standing,)
-    place_of = {own: place for place, own in enumerate(used)}
+    held = offer.standing
+    each = [*(of_fold.get(name, held) for name in queries.folds), held]
+    of_query = [each[place] for place in queries.fold.tolist()]
+    used = tuple(dict.fromkeys(of_query)) or (held,)
     gated = {own: gates.of(model, columns, config, own) for own in used}
     parts = [
         predictions(
@@ -118,10 +111,10 @@ def decide(
         )
         for own in used
     ]
-    which = np.array([place_of.get(own, 0) for own in each], dtype=np.int64)
+    which = np.array([used.index(own) for own in of_query], dtype=np.int64)
     return Decided(
         config=config,
-        predictions=by_fold(parts, which[queries.fold]),
+        predictions=by_fold(parts, which),
         gates={own: gate for own, gate in gated.items() if gate is not None},
         grid=grid,
         chosen=chosen,
@@ -135,13 +128,7 @@ def fold_gates(decided: Decided) -> Iterator[FoldGate]:
         for own in fitted.values():
             yield _record(decided, own.split, own)
         return
-    by = decided.grid.settings.grid_metric
-    offered_values = [asdict(own.constants) for own in decided.grid.candidates]
-    varied = [
-        name
-        for name in offered_values[0]
-        if len({own[name] for own in offered_values}) > 1
-    ]
+    by, varied = decided.grid.settings.grid_metric, decided.grid.varied
     for choice in decided.chosen:
         record = _record(decided, choice.split, fitted.get(choice.split.fold))
         constants = {name: getattr(choice.constants, name) for name in varied}
@@ -173,4 +160,7 @@ def _record(decided: Decided, split: Split, result: FoldResult | None) -> FoldGa
         on_tune={} if result is None else result.on_tune,
         fitted=fitted,
         has_gate=result is not None,
+        tuned=None
+        if result is None or gate is None
+        else Tuned(y=tuple(result.tune_y.tolist()), p=tuple(result.tune_p.tolist())),
     )

@@ -29,7 +29,7 @@ from jobs.evidence_retrieval.predicting.columns import ModelColumns
 from jobs.evidence_retrieval.predicting.grids import Constants
 from jobs.evidence_retrieval.predicting.questions import folds_of
 from jobs.evidence_retrieval.predicting.rows import GateRows, gate_rows
-from jobs.evidence_retrieval.predicting.steps import path
+from jobs.evidence_retrieval.predicting.steps import path, telling
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.metrics.columns import Ints
 
@@ -80,7 +80,7 @@ class Gates:
         spec = spec_of(config, self._dataset.settings)
         if spec is None:
             return None
-        chain = path(config, constants)[-1]
+        chain = telling(path(config, constants))
         # a stored gate belongs to one configuration by its name
         named = config.name if self._dataset.gates else ""
         key = (model, chain, spec, config.is_fitted, named)

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.asking import assessed
+from jobs.evidence_retrieval.asking.listing import final_order
+from jobs.evidence_retrieval.asking.plan import plan
+from jobs.evidence_retrieval.asking.request import assessed
 from jobs.evidence_retrieval.dataset import Dataset, query_key
-from jobs.evidence_retrieval.listing import final_order
 from jobs.evidence_retrieval.parsing.values import (
     Assessment,
     EndpointScores,
@@ -22,21 +23,45 @@ from jobs.evidence_retrieval.parsing.values import (
     PostAssessment,
     PostVectors,
 )
-from jobs.evidence_retrieval.plan import plan
 from jobs.evidence_retrieval.predicting.outputs import (
     Cosines,
     Outputs,
     SubjectOutputs,
 )
-from jobs.evidence_retrieval.reading import STAGES
+from jobs.evidence_retrieval.reading import PARSERS, STAGES
 from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
 from runner.job import Answers
 from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.task import Answer, Task
 
-_PARSERS = {stage.name: stage.parse for stage in STAGES}
 _ROLES = {stage.name: stage.role for stage in STAGES}
+
+
+class Planned:
+    """Which first-stage answers the present plan asks for; each is taken once."""
+
+    def __init__(self, dataset: Dataset, answers: Answers) -> None:
+        subjects = len(answers.models)
+        self._left = Counter(
+            {
+                (spec.stage, spec.key): answers.replicates
+                * (subjects if _ROLES[spec.stage] == "subject" else 1)
+                for spec in plan(dataset)
+            }
+        )
+
+    def takes(self, head: Task) -> bool:
+        """Whether a first-stage task belongs to the plan; else its family is stale."""
+        is_asked = self._left[head.stage, head.key] > 0
+        if is_asked:
+            self._left[head.stage, head.key] -= 1
+        return is_asked
+
+    @property
+    def left(self) -> int:
+        """How many of its answers were not met so far."""
+        return sum(self._left.values())
 
 
 def gather(dataset: Dataset, answers: Answers) -> Outputs:
@@ -55,17 +80,15 @@ class _Gathering:
         self._subjects = {model: SubjectOutputs() for model in answers.models}
         self._cosines: dict[str, Cosines] = {}
         self._endpoint: dict[str, tuple[float | None, ...]] = {}
-        self._expected = _expected(dataset, answers)
+        self._planned = Planned(dataset, answers)
         self._open = 0
         self._stale = 0
 
     def add(self, family: tuple[Answer, ...]) -> None:
         """Take in a first-stage answer with what descends from it."""
-        head = family[0].task
-        if self._expected[head.stage, head.key] <= 0:
+        if not self._planned.takes(family[0].task):
             self._stale += sum(answer.reply is not None for answer in family)
             return
-        self._expected[head.stage, head.key] -= 1
         windows: dict[tuple[str, str, int], list[Answer]] = {}
         for answer in family:
             self._open += answer.is_open
@@ -90,14 +113,14 @@ class _Gathering:
             subjects=self._subjects,
             cosines=self._cosines,
             endpoint=self._endpoint,
-            missing=self._open + sum(self._expected.values()),
+            missing=self._open + self._planned.left,
             stale=self._stale,
         )
 
     def _parsed(self, answer: Answer) -> object:
         if answer.reply is None:
             return None
-        return _PARSERS[answer.task.stage](self._dataset, answer.task, answer.reply)
+        return PARSERS[answer.task.stage](self._dataset, answer.task, answer.reply)
 
     def _take_shared(self, read: Answer) -> None:
         """Vectors and scores, which serve every subject.
@@ -175,15 +198,3 @@ def _assessments(
                 yield query_key(key, criterion), value
         case _:
             return
-
-
-def _expected(dataset: Dataset, answers: Answers) -> Counter[tuple[str, str]]:
-    """How many first-stage answers the plan asks for, by stage and key."""
-    subjects = len(answers.models)
-    return Counter(
-        {
-            (spec.stage, spec.key): answers.replicates
-            * (subjects if _ROLES[spec.stage] == "subject" else 1)
-            for spec in plan(dataset)
-        }
-    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import product
 
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.selection import MASS
+from jobs.evidence_retrieval.queries import FoldGate
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.fusion import RRF
 from jobs.evidence_retrieval.stages.graph import DAMPING
@@ -22,7 +24,7 @@ class Constants:
 
 
 CONSTANTS = Constants()
-"""Those that hold where no grid is set, or where nothing can be chosen by."""
+"""Those that hold where no grid is set."""
 
 
 def offered(config: Config, settings: Settings) -> tuple[Constants, ...]:
@@ -44,7 +46,29 @@ def offered(config: Config, settings: Settings) -> tuple[Constants, ...]:
     )
 
 
+def standing(grid: Sequence[Constants]) -> Constants:
+    """What holds where nothing can be chosen: the standard, and what has one value."""
+    alone = {}
+    for each in fields(Constants):
+        values = {getattr(own, each.name) for own in grid}
+        if len(values) == 1:
+            alone[each.name] = values.pop()
+    return replace(CONSTANTS, **alone)
+
+
 def needed(config: Config, settings: Settings) -> tuple[Constants, ...]:
-    """What rankings must be made with: a fold that cannot choose takes the standard."""
+    """What rankings must be made with, for folds that can choose and others."""
     grid = offered(config, settings)
-    return grid if len(grid) == 1 else tuple(dict.fromkeys((*grid, CONSTANTS)))
+    return tuple(dict.fromkeys((*grid, standing(grid))))
+
+
+def constants_of(
+    config: Config, settings: Settings, gate: FoldGate | None
+) -> Constants:
+    """What the queries of a fold went by, from the record of it, if there is one."""
+    holding = standing(offered(config, settings))
+    return (
+        holding
+        if gate is None
+        else replace(holding, **gate.fitted.get("constants", {}))
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.deep_checks import deep_checks
 from jobs.evidence_retrieval.gating.nested import Folds
@@ -12,39 +13,103 @@ from jobs.evidence_retrieval.leakage import (
     foreign_candidates,
     gold_features,
     gold_in_instructions,
+    looked,
     shared_posts,
     thresholds_from_test,
 )
 from jobs.evidence_retrieval.predicting.choice_checks import choice_checks
 from jobs.evidence_retrieval.predicting.deciding import Decided
-from jobs.evidence_retrieval.prompts import INSTRUCTIONS
-from jobs.evidence_retrieval.queries import Queries
+from jobs.evidence_retrieval.predicting.gated import Gated
+from jobs.evidence_retrieval.queries import LeakCheck, Queries
 from runner.scorecard import Finding
+
+NO_GOLD = "there is no gold"
+NO_FOLDS = "there are no folds"
+NO_GATE = "no gate was fitted"
+ON_REQUEST = "needs --deep-checks"
 
 
 def leaks(
     dataset: Dataset, queries: Queries, decided: Sequence[Decided], folds: Folds
-) -> Iterator[Finding]:
+) -> tuple[LeakCheck, ...]:
     """What the cheap checks find, and the expensive ones where the settings ask."""
-    yield from duplicate_texts(dataset.posts, folds.of)
-    yield from gold_in_instructions(dataset, INSTRUCTIONS)
-    yield from foreign_candidates(
-        dataset, queries, (each.predictions for each in decided)
+    fitted = tuple(_fitted(decided))
+    is_deep = dataset.settings.deep_checks
+    without_gold = "" if dataset.gold else NO_GOLD
+    without_gate = "" if fitted else NO_GATE
+    return (
+        looked(
+            "duplicate post texts across folds",
+            duplicate_texts(dataset.posts, folds.of),
+            not_checked="" if folds.of else NO_FOLDS,
+        ),
+        looked(
+            "gold sentences in the instructions of prompts",
+            gold_in_instructions(dataset, INSTRUCTIONS),
+            not_checked=without_gold,
+        ),
+        looked(
+            "candidates of another post",
+            foreign_candidates(
+                dataset.posts, queries, (each.predictions for each in decided)
+            ),
+        ),
+        looked(
+            "posts shared by the test, tuning and fitting parts",
+            (
+                found
+                for where, own in fitted
+                for found in shared_posts(where, [f.split for f in own.result.folds])
+            ),
+            not_checked=without_gate,
+        ),
+        looked(
+            "features that are the gold",
+            (
+                found
+                for where, own in fitted
+                for found in gold_features(where, own.of.rows, own.y)
+            ),
+            not_checked=without_gate,
+        ),
+        looked(
+            "thresholds chosen on test posts",
+            (
+                found
+                for where, own in fitted
+                for found in thresholds_from_test(
+                    where, own.spec, own.of.rows, own.y, own.result
+                )
+            ),
+            not_checked=without_gate,
+        ),
+        looked(
+            "predictions under scrambled, removed and shuffled gold",
+            _deep(queries, decided, fitted, folds),
+            not_checked=without_gold or ("" if is_deep else ON_REQUEST),
+        ),
     )
-    checked = set()
+
+
+def _fitted(decided: Sequence[Decided]) -> Iterator[tuple[str, Gated]]:
+    """Each gate that was fitted, once: configurations that share it share its leaks."""
+    seen = set()
     for each in decided:
-        where = each.where
         for own in each.gates.values():
-            # configurations that share a gate share what is wrong with it
-            if not own.result.folds or id(own) in checked:
-                continue
-            checked.add(id(own))
-            rows = own.of.rows
-            yield from shared_posts(where, [fold.split for fold in own.result.folds])
-            yield from gold_features(where, rows, own.y)
-            yield from thresholds_from_test(where, own.spec, rows, own.y, own.result)
-            if dataset.settings.deep_checks:
-                yield from deep_checks(where, own.spec, rows, own.y, folds)
-        if each.grid is not None and dataset.settings.deep_checks:
+            if own.result.folds and id(own) not in seen:
+                seen.add(id(own))
+                yield each.where, own
+
+
+def _deep(
+    queries: Queries,
+    decided: Sequence[Decided],
+    fitted: Sequence[tuple[str, Gated]],
+    folds: Folds,
+) -> Iterator[Finding]:
+    for where, own in fitted:
+        yield from deep_checks(where, own.spec, own.of.rows, own.y, folds)
+    for each in decided:
+        if each.grid is not None:
             splits = [choice.split for choice in each.chosen]
-            yield from choice_checks(where, each.grid, queries, splits)
+            yield from choice_checks(each.where, each.grid, queries, splits)

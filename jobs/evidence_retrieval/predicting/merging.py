@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.evidence_retrieval.orders import by_relevance
+from jobs.evidence_retrieval.asking.orders import by_relevance
 from jobs.evidence_retrieval.parsing.values import Assessment
 from jobs.evidence_retrieval.stages.fusion import reciprocal_ranks
 from jobs.evidence_retrieval.stages.ordering import DECIMALS, ranked

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jobs.evidence_retrieval import orders
+from jobs.evidence_retrieval.asking import orders
 from jobs.evidence_retrieval.dataset import Dataset, Post, query_key
 from jobs.evidence_retrieval.predicting.outputs import Cosines
 from jobs.evidence_retrieval.stages.graph import edges

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jobs.evidence_retrieval.criteria import natural_order
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.folds import assign_folds
+from jobs.evidence_retrieval.inputs.criteria import natural_order
+from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.metrics.columns import Ints
 

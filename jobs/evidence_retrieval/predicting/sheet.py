@@ -64,7 +64,7 @@ def predict(dataset: Dataset, answers: Answers) -> Sheet:
         models=answers.models,
         gates=tuple(gate for each in decided for gate in fold_gates(each)),
         final_gates=_final(dataset, decided),
-        leakage=tuple(leaks(dataset, asked, decided, gates.folds)),
+        leak_checks=leaks(dataset, asked, decided, gates.folds),
         findings=tuple(_noticed(dataset, asked, decided)),
         missing=outputs.missing,
         stale=outputs.stale,

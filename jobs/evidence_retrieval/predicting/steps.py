@@ -48,6 +48,19 @@ def path(config: Config, constants: Constants = CONSTANTS) -> tuple[Chain, ...]:
     return tuple(steps)
 
 
+def telling(chains: Sequence[Chain]) -> Chain:
+    """The last step whose scores say whether there is evidence, not only where.
+
+    A graph's scores are shares of the pool and those of a model's ranking go by place:
+    the best of a pool of one has all there is, whatever it says. So a gate that went by
+    them would learn how long posts are.
+    """
+    *_, last = (
+        chain for chain in chains if chain.graph == "none" and chain.rerank != "llm"
+    )
+    return last
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """All queries of one post after one step; columns are criteria."""

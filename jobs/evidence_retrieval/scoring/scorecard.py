@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from jobs.evidence_retrieval.artifacts.checks import checks_table
 from jobs.evidence_retrieval.artifacts.documents import documents
 from jobs.evidence_retrieval.artifacts.long import LongFiles
 from jobs.evidence_retrieval.artifacts.naming import Places
@@ -16,11 +20,25 @@ from jobs.evidence_retrieval.scoring.against import checked
 from jobs.evidence_retrieval.scoring.comparable import comparable
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
-from runner.scorecard import Artifact, Scorecard
+from runner.scorecard import Artifact, Detail, Scorecard, Verdict
 
 
-def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
-    """All metrics, tables and artifacts of a sheet; pure."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: LongFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
+
+
+def score(
+    dataset: Dataset, sheet: Sheet, verdicts: Iterable[Verdict] = ()
+) -> Scorecard:
+    """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
     settings = dataset.settings
     results = measured(sheet, settings)
     models = {model: results.metrics(model) for model in results.models}
@@ -39,7 +57,7 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
-        tables=(*tables, *long_files.tables()),
+        tables=(*tables, checks_table(sheet, contradictions), *long_files.tables()),
         findings=findings,
         artifacts=(
             *documents(sheet, (*sheet.findings, *contradictions), places),
@@ -53,7 +71,7 @@ def score(dataset: Dataset, sheet: Sheet) -> Scorecard:
             *long_files.artifacts(),
         ),
         figures=Gallery(results),
-        details=long_files,
+        details=_Details(files=long_files, verdicts=verdicts),
         not_available=_not_available(results),
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.counted import counted
 from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
@@ -12,7 +13,7 @@ from runner.scorecard import Finding, Metric
 from store.printable import printable
 
 LINE_CHARS = 240
-UNDEFINED = "n/a"
+UNDEFINED, NOTHING = "n/a", "-"
 
 ROWS: Mapping[str, str] = {
     "auroc": "AUROC",
@@ -26,8 +27,8 @@ ROWS: Mapping[str, str] = {
     "evidence_precision": "evidence precision",
     "k.mean": "mean K",
     "screening_sensitivity": "screening sensitivity",
-    "screening_fn_per_1000": "missed per 1000 queries",
-    "screening_fn_per_1000_positive": "missed per 1000 with evidence",
+    "screening_fn_per_1000": "missed/1000 queries",
+    "screening_fn_per_1000_positive": "missed/1000 positives",
     "alert_precision": "alert precision",
 }
 """The metrics of the table, and what they are called there.
@@ -48,10 +49,16 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
     lines: list[str] = []
     for model, own in results.models.items():
         lines += [*_model(results, model, own), ""]
-    lines += [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
+    lines += _gaps(results)
     lines.append(_counts(results, findings))
-    lines += [f"{f.where}: {f.message}" for f in findings if f.severity != "info"]
+    lines += [_finding(each) for each in findings if each.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"
 
 
 def _model(results: Results, model: str, own: ModelResults) -> Iterator[str]:
@@ -61,7 +68,7 @@ def _model(results: Results, model: str, own: ModelResults) -> Iterator[str]:
         profile += f", changed: {', '.join(settings.profile_changes)}"
     config = own.block.prediction.config
     yield f"evidence-retrieval  model {model}  config {config}  profile {profile}"
-    yield _sizes(own, known)
+    yield from _sizes(own, known)
     yield from _table(own, known, level=settings.level)
     if "states.n" in known:
         shown = (f"{name} {known[f'states.{name}'].value:,}" for name in STATES)
@@ -69,17 +76,17 @@ def _model(results: Results, model: str, own: ModelResults) -> Iterator[str]:
     yield from (f"not available: {each}" for each in own.not_available)
 
 
-def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> str:
+def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
     queries, block = own.block.queries, own.block
     judged = int(block.judged.sum())
     positive = int((queries.y == 1).sum())
     share = f" ({positive / judged:.2%})" if judged else ""
-    parts = [
-        f"{len(queries):,} queries",
-        f"{len(queries.posts):,} posts",
-        f"{len(queries.criteria):,} criteria",
-        f"{positive:,} positive{share}",
-    ]
+    yield (
+        f"{counted(len(queries), 'query', 'queries')}  "
+        f"{counted(len(queries.posts), 'post')}  "
+        f"{counted(len(queries.criteria), 'criterion', 'criteria')}  "
+        f"{positive:,} positive{share}"
+    )
     counts = [
         f"{name} {block.statuses.get(name, 0):,}"
         for name in (SCORED, UNSCORED, SKIPPED)
@@ -89,15 +96,16 @@ def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> str:
     coverage = known["coverage"].value
     if coverage is not None and coverage < 1:
         counts.append(f"coverage {coverage:.2%}")
-    return f"{'  '.join(parts)}   {'  '.join(counts)}"
+    yield "  ".join(counts)
 
 
 def _table(
     own: ModelResults, known: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
     folds = len(own.folds)
-    spread = f"mean +- std ({folds} folds)" if folds else ""
-    head = ["", "value", spread, f"{100 * level:g}% CI (posts)", "subset", ""]
+    spread = f"mean +- std ({counted(folds, 'fold')})"
+    head = ["metric", "value", spread, f"{100 * level:g}% CI (posts)", "subset"]
+    head.append("target")
     rows = [head]
     rule = own.block.chosen.rule if own.block.chosen else ""
     has_gate = own.block.gated is None or own.block.gated.is_probability
@@ -106,16 +114,29 @@ def _table(
         how = "" if has_gate or path not in GATE else " (largest score)"
         if f"{path}{at}" in known:
             rows.append(_row(f"{label}{at}{how}", known[f"{path}{at}"]))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{c:<{width}}" for c, width in zip(row, widths, strict=True) if width)
+    yield from _lined_up(rows)
+
+
+def _lined_up(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table without its empty columns.
+
+    A cell is never blank: where a terminal is too narrow, a table is parted at its
+    columns, which are found by their beginnings in each row.
+    """
+    columns = [
+        [cell or NOTHING for cell in column]
+        for column in zip(*rows, strict=True)
+        if any(column[1:])
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    for row in zip(*columns, strict=True):
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         yield "  ".join(cells).rstrip()
 
 
 def _row(label: str, metric: Metric) -> list[str]:
     n = metric.n if metric.n_defined is None else metric.n_defined
     subset = SUBSETS.get(metric.subset, metric.subset)
-    target = "" if metric.target is None else f"target {metric.target}"
     is_folds = metric.mean is not None
     return [
         label,
@@ -125,7 +146,7 @@ def _row(label: str, metric: Metric) -> list[str]:
         if metric.lo is None or metric.hi is None
         else f"[{_fixed(metric.lo)}, {_fixed(metric.hi)}]",
         f"{subset} {n:,}",
-        f"{target}  {metric.verdict or UNDEFINED}" if target else "",
+        f"{metric.target} {metric.verdict or UNDEFINED}" if metric.target else "",
     ]
 
 
@@ -133,28 +154,50 @@ def _fixed(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:.4f}"
 
 
-def _gap(gap: Gap) -> str:
-    value = UNDEFINED if gap.value is None else f"{gap.value:+.4f}"
+def _gaps(results: Results) -> Iterator[str]:
+    """Differences between lists and models; the name of an only model is left out."""
+    rows = [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
+    if not rows:
+        return
+    if len(results.models) == 1:
+        (model,) = results.models
+        for row in rows:
+            row[:2] = (name.removeprefix(f"{model}: ") for name in row[:2])
+    interval = f"{100 * results.settings.level:g}% CI (posts)"
+    head = ["of", "minus", "metric", "difference", interval, "queries", "p (Holm)"]
+    yield from _lined_up([head, *rows])
+    yield ""
+
+
+def _gap(gap: Gap) -> list[str]:
     ends = gap.interval
-    shown = (
+    dropped = gap.left_only + gap.right_only
+    return [
+        gap.left,
+        gap.right,
+        gap.metric,
+        UNDEFINED if gap.value is None else f"{gap.value:+.4f}",
         ""
         if ends is None or ends.lo is None or ends.hi is None
-        else f" [{ends.lo:.4f}, {ends.hi:.4f}]"
-    )
-    p = UNDEFINED if gap.p_holm is None else f"{gap.p_holm:.2g}"
-    dropped = gap.left_only + gap.right_only
-    left_out = f" ({dropped:,} dropped)" if dropped else ""
-    return (
-        f"{gap.left} - {gap.right}   {gap.metric} {value}{shown}   "
-        f"{gap.n:,} queries{left_out}, p (Holm) {p}"
-    )
+        else f"[{ends.lo:.4f}, {ends.hi:.4f}]",
+        f"{gap.n:,} ({dropped:,} dropped)" if dropped else f"{gap.n:,}",
+        UNDEFINED if gap.p_holm is None else f"{gap.p_holm:.2g}",
+    ]
 
 
 def _counts(results: Results, findings: Sequence[Finding]) -> str:
+    """How much was found, and whether leaks were looked for at all."""
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = sum(finding.severity == "warn" for finding in findings)
-    leaks = sum(f.severity == "error" for f in results.sheet.leakage)
+    sheet = results.sheet
+    leaks = sum(finding.severity == "error" for finding in sheet.leakage)
+    done = sum(not own.not_checked for own in sheet.leak_checks)
+    every = len(sheet.leak_checks)
+    leakage = f"{leaks} in {done} of {every} checks" if done else "not checked"
     sizes = "".join(
-        f"  {name} {number:,}" for name, number in results.sheet.sizes.items() if number
+        f"  {name} {number:,}" for name, number in sheet.sizes.items() if number
     )
-    return f"findings  {errors} errors  {warnings} warnings    leakage  {leaks}{sizes}"
+    return (
+        f"findings  {counted(errors, 'error')}  {counted(warnings, 'warning')}    "
+        f"leakage  {leakage}{sizes}"
+    )

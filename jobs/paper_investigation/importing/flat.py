@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from jobs.json_lines import BOM
 from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import read_bench
 from jobs.paper_investigation.importing.source import Source, pipeline_of, reply_text
 from jobs.paper_investigation.questions import read_questions
-from jobs.paper_investigation.rows import BOM, Row
+from jobs.paper_investigation.rows import Row
 from jobs.paper_investigation.settings import Settings
 from runner.errors import UsageError
 from runner.job import ImportedAnswer

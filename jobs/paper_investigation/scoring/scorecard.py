@@ -76,7 +76,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         worth_explaining=_worst_paper(counted),
         tables=tuple(tables),
         findings=noticed,
-        figures=tuple(figures(counted, by_path)),
+        figures=tuple(figures(counted, by_path, pairs)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),
         details=Details(
             dataset=dataset, answers=answers, mode=counted.mode, sources=sources

@@ -6,7 +6,7 @@ paper does not report. A model that names a p-value there has invented it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +17,10 @@ STUDY = "study_param"
 """Where the paths of these metrics begin."""
 
 NOT_FOUND = "not found"
+OTHERWISE = "otherwise"
+SIGNIFICANCES = ("yes", "no", "not stated", NOT_FOUND, OTHERWISE)
+"""What can be expected and answered; the last for every other text, or none."""
+
 MODIFIED = "modified_"
 """The beginning of the question types that ask about something swapped in."""
 
@@ -39,6 +43,8 @@ class Study:
     def __init__(self) -> None:
         self.types: dict[str, Fields] = defaultdict(Fields)
         self.all = Fields()
+        self.significances: Counter[tuple[str, str]] = Counter()
+        """Answers by the expected and the stated significance."""
 
     def add(self, paper: MarkedPaper) -> None:
         """Count the study-parameter answers of one paper in one replicate."""
@@ -46,14 +52,17 @@ class Study:
             question, judgement = marked.item.question, marked.judgement
             if question.is_mcq or judgement is None:
                 continue
+            pair = (question.expected_significance, judgement.significance or "")
+            expected, stated = map(_significance, pair)
+            self.significances[expected, stated] += 1
             for fields in (self.types[question.question_type], self.all):
                 fields.answered += 1
                 fields.p_value += judgement.p_value_right
                 fields.significance += judgement.significance_right
                 fields.both += judgement.right
                 fields.read += not judgement.failed
-                stated = (judgement.p_value or "").strip().lower()
-                fields.not_found += stated == NOT_FOUND
+                p_value = (judgement.p_value or "").strip().lower()
+                fields.not_found += p_value == NOT_FOUND
 
     def measures(self) -> Iterator[Measure]:
         """Accuracy by field, over all and by question type, and invented p-values."""
@@ -77,6 +86,11 @@ class Study:
                     fields.read,
                     "p-value other than 'not found' / readable answers",
                 )
+
+
+def _significance(text: str) -> str:
+    plain = text.strip().lower()
+    return plain if plain in SIGNIFICANCES else OTHERWISE
 
 
 def _by_field(path: str, fields: Fields) -> Iterator[Measure]:

@@ -142,7 +142,7 @@ def test_the_same_bytes_twice_whatever_the_hash_seed(runs: Path) -> None:
         siftlog(
             "compare", "recorded", "--json", cwd=runs, env={"PYTHONHASHSEED": seed}
         ).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }
     assert len(told) == 1
 

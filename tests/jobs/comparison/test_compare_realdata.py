@@ -12,6 +12,7 @@ from jobs.comparison.matching import Drawing, Match, matches
 from jobs.metrics import evaluate, hits
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import side
+from tests.jobs.evidence_retrieval.known_numbers import GAPS
 
 pytestmark = pytest.mark.realdata
 
@@ -47,30 +48,11 @@ def compared(realdata: Path, name: str) -> Match:
     return match
 
 
-KNOWN = {
-    "ndcg@10": (
-        0.00956596465843702,
-        (-0.03307150986572003, 0.05370290085875028),
-        0.6655334466553344,
-    ),
-    "recall@10": (
-        -0.015238095238095238,
-        (-0.04413928012519574, 0.011111111111111072),
-        0.328125,
-    ),
-    "mrr": (
-        0.01693020351638748,
-        (-0.04043762285521205, 0.07530853892109828),
-        0.5695430456954305,
-    ),
-    "hit@10": (-0.007142857142857143, None, 1.0),
-}
-
-
-def test_reranked_minus_retriever(realdata: Path) -> None:
-    match = compared(realdata, "bge_m3_rrf_top20")
+@pytest.mark.parametrize("run", GAPS)
+def test_reranked_minus_retriever(realdata: Path, run: str) -> None:
+    match = compared(realdata, run)
     found = {each.path: each for each in match.compared}
-    for path, (difference, ends, p) in KNOWN.items():
+    for path, (difference, ends, p) in GAPS[run].items():
         gap, own = found[path].gap, found[path].p_values.own
         assert gap.value == pytest.approx(difference, abs=1e-12)
         assert own is not None
@@ -80,14 +62,3 @@ def test_reranked_minus_retriever(realdata: Path) -> None:
         assert found[path].gap.verdict == "undecided"
     assert [each.p_holm for each in match.compared] == [1.0] * 5
     assert {each.overlap.n for each in match.compared} == {140}
-
-
-def test_the_other_recorded_run(realdata: Path) -> None:
-    match = compared(realdata, "baseline_default_val")
-    (ndcg,) = [each for each in match.compared if each.path == "ndcg@10"]
-    assert ndcg.gap.value == pytest.approx(0.0036869960247506058, abs=1e-12)
-    assert (ndcg.gap.interval.lo, ndcg.gap.interval.hi) == pytest.approx(
-        (-0.037674015310638284, 0.04631366547329843), rel=1e-10
-    )
-    assert ndcg.p_values.own is not None
-    assert ndcg.p_values.own.p == pytest.approx(0.869013098690131, rel=1e-11)

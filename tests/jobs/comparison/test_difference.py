@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.comparison.difference import Gap, gap, p_values
@@ -50,7 +50,6 @@ def drawn(paired: Paired) -> Gap:
 
 
 @given(SAME_KIND)
-@settings(deadline=None)
 def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
     paired = pair(two[0], two[0])
     found = drawn(paired)
@@ -64,7 +63,6 @@ def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
 
 
 @given(SAME_KIND)
-@settings(deadline=None)
 def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
     there, back = pair(*two), pair(*two[::-1])
     one, other = drawn(there), drawn(back)
@@ -78,7 +76,6 @@ def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
 
 
 @given(SAME_KIND)
-@settings(deadline=None)
 def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
     a, b = two
     common = set(a.items) & set(b.items)
@@ -103,7 +100,6 @@ def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
 
 
 @given(SAME_KIND)
-@settings(deadline=None)
 def test_no_side_is_higher_unless_the_whole_interval_is(two: Two) -> None:
     found = drawn(pair(*two))
     lo, hi = found.interval.lo, found.interval.hi

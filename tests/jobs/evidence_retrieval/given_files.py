@@ -11,7 +11,7 @@ from typing import Any
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.importing.forms import importer
 from jobs.evidence_retrieval.importing.sheet import given_sheet
-from jobs.evidence_retrieval.load import load
+from jobs.evidence_retrieval.inputs.load import load
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers

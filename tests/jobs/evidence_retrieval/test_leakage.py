@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Gold
-from jobs.evidence_retrieval.folds import assign_folds
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
 from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
+from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.evidence_retrieval.leakage import (
     duplicate_texts,
     foreign_candidates,
@@ -24,7 +25,6 @@ from jobs.evidence_retrieval.leakage import (
 )
 from jobs.evidence_retrieval.pipeline import STANDARD
 from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Ints
@@ -135,10 +135,10 @@ def test_a_candidate_of_another_post_is_caught() -> None:
     world = dataset(posts=20, configs=STANDARD[:1])
     sheet = predict(world, answers(world))
     (honest,) = sheet.predictions
-    assert not [*foreign_candidates(world, sheet.queries, [honest])]
+    assert not [*foreign_candidates(world.posts, sheet.queries, [honest])]
     lists = [("p001_0",), *honest.lists["retriever"][1:]]
     planted: Predictions = replace(honest, lists={"retriever": lists})
-    (found,) = foreign_candidates(world, sheet.queries, [planted])
+    (found,) = foreign_candidates(world.posts, sheet.queries, [planted])
     assert (found.code, found.n) == ("foreign_candidate", 1)
     assert found.example == "p000/A.1: p001_0"
 

@@ -129,6 +129,12 @@ def test_large_scores_do_not_overflow() -> None:
     assert mass_k(held_mass([0.1] * 7), 1.0) == 7
 
 
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
+def test_a_gamma_of_one_takes_all_whatever_the_rounding(scores: list[float]) -> None:
+    # the shares are rounded one by one, so that their sum may stay below 1 or pass it
+    assert mass_k(held_mass(scores, scale="raw"), 1.0) == len(scores)
+
+
 @given(st.lists(st.floats(-5, 5), max_size=30), st.floats(0, 1), st.floats(0, 1))
 def test_more_mass_never_needs_fewer(
     scores: list[float], one: float, other: float

@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
+from jobs.evidence_retrieval.job import job
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.plan import follow_up, plan
-from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.reply import AnyReply, Ranked, Ranking, Reply, Vectors
-from runner.task import Answer, Task, TaskSpec
+from runner.task import Task
 
 WORDS = [
     *("river", "stone", "lamp", "bread", "window", "coat"),
@@ -154,53 +153,6 @@ def answers(
     replicates: int = 1,
 ) -> MemoryAnswers:
     """A whole run's answers, follow-ups of follow-ups included."""
-    run = _Run(world=world, say=say or Sayings(world=world), models=models)
-    families = []
-    for spec in plan(world):
-        asked = models if _role(spec) == "subject" else (f"the-{_role(spec)}",)
-        for model in asked:
-            families += [
-                tuple(run.family(spec, model, replicate))
-                for replicate in range(1, replicates + 1)
-            ]
-    return MemoryAnswers(held=tuple(families), models=models, replicates=replicates)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Run:
-    world: Dataset
-    say: Say
-    models: tuple[str, ...]
-    number: int = 0
-
-    def family(self, spec: TaskSpec, model: str, replicate: int) -> Iterator[Answer]:
-        answer = self._answer(spec, model, replicate)
-        yield answer
-        if answer.reply is None:
-            return
-        for later in follow_up(self.world, (answer,)):
-            crosses = _role(later) == "subject" != _role(spec)
-            for own in self.models if crosses else (model,):
-                yield from self.family(later, own, replicate)
-
-    def _answer(self, spec: TaskSpec, model: str, replicate: int) -> Answer:
-        self.number += 1
-        task = Task(
-            number=self.number,
-            stage=spec.stage,
-            key=spec.key,
-            model=model,
-            replicate=replicate,
-            context=spec.context,
-        )
-        if spec.skip is not None:
-            return Answer(task=task, skip=spec.skip)
-        reply = self.say(task)
-        if reply is None:
-            return Answer(task=task, error="ServerError")
-        parse = {stage.name: stage.parse for stage in STAGES}[spec.stage]
-        return Answer(task=task, reply=reply, parsed=parse(self.world, task, reply))
-
-
-def _role(spec: TaskSpec) -> str:
-    return {stage.name: stage.role for stage in STAGES}[spec.stage]
+    return MemoryAnswers.of_run(
+        job, world, say or Sayings(world=world), models, replicates
+    )

@@ -165,7 +165,7 @@ def test_many_statistics_get_the_intervals_they_would_get_alone() -> None:
     assert resamples.intervals([]) == ()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_the_order_in_which_clusters_are_given_changes_no_digit(
     rng: random.Random,

@@ -265,6 +265,16 @@ def test_weights_of_one_give_the_point_itself() -> None:
     assert ece_of(y, p, cluster)(ones)[0] == pytest.approx(ca.ece(y, p), abs=1e-15)
 
 
+@pytest.mark.parametrize("drop_one", [False, True])
+def test_calibration_errors_with_left_edges_can_be_drawn_too(drop_one: bool) -> None:
+    y, p = [1, 0, 1, 0, 1, 0], [1.0, 0.8, 0.5, 0.45, 0.1, 1.0]
+    cluster, ones = np.array([0, 0, 1, 1, 2, 2]), np.ones((1, 3), dtype=np.uint8)
+    drawn = ece_of(y, p, cluster, closed="left", drop_one=drop_one)(ones)[0]
+    expected = ca.ece(y, p, closed="left", drop_one=drop_one)
+    assert drawn == pytest.approx(expected, abs=1e-15)
+    assert drawn != pytest.approx(ca.ece(y, p), abs=1e-3)
+
+
 def test_a_replicate_is_the_statistic_of_the_rows_it_repeats() -> None:
     y, p = [1, 0, 1, 0, 1, 0], [0.9, 0.8, 0.8, 0.3, 0.1, 0.9]
     groups = ["a", "a", "b", "c", "c", "b"]

@@ -75,6 +75,20 @@ def test_models_with_one_slug_get_names_apart() -> None:
     assert named == slugs(["c", "a_b", "a/b"])
 
 
+def test_names_that_differ_in_case_alone_are_no_file_twice() -> None:
+    named = slugs(["lab/M", "lab/m"])
+    assert len({name.lower() for name in named.values()}) == 2
+
+
+@pytest.mark.parametrize(
+    "model", ["figures", "Figures", "metrics.csv", "scorecard.json", "report.html", ""]
+)
+def test_a_model_called_like_a_file_of_a_scoring_is_not_in_its_way(model: str) -> None:
+    (named,) = slugs([model]).values()
+    assert named.startswith(model or "_")
+    assert named[len(model) :].lstrip("_").startswith("-")
+
+
 def test_replicates_above_the_first_are_marked_before_the_suffix() -> None:
     assert file_name("m", 1, "x_summary.txt") == "m_x_summary.txt"
     assert file_name("m", 2, "x_summary.txt") == "m_x_summary_r2.txt"

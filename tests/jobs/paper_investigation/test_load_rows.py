@@ -29,7 +29,7 @@ def read(path: Path) -> list[Row]:
     return list(read_rows(path, "strict", Noticed()))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(objects=OBJECTS, bom=st.booleans(), ends=st.sampled_from(["\n", "\r\n"]))
 def test_any_objects_come_back_whatever_the_line_ends_and_blank_lines(
     tmp_path: Path, objects: list[dict[str, object]], bom: bool, ends: str

@@ -8,9 +8,10 @@ import pytest
 
 from jobs.paper_investigation import job
 from jobs.paper_investigation.scoring.pictures import MOST_MODELS
+from jobs.paper_investigation.tallies.study import SIGNIFICANCES
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
-from runner.figure import Bars, Figure, Histogram, Points, Stack
+from runner.figure import Bars, Figure, Heat, Histogram, Points, Rule, Stack
 from runner.scorecard import Metric, Scorecard
 from runner.task import Task
 
@@ -100,12 +101,52 @@ def test_the_parts_of_a_bar_are_all_questions_that_were_asked() -> None:
     }
 
 
+def test_no_paper_lies_above_the_ceiling_of_its_recall() -> None:
+    (panel, _) = figure(scored(), "score-by-recall").panels
+    (_, mark) = panel.marks
+    assert isinstance(mark, Points)
+    assert set(zip(mark.x, mark.y, strict=True)) == {(1.0, 0.5), (0.0, 0.0)}
+
+
+def test_the_forest_is_of_the_differences_that_the_table_has() -> None:
+    poor = {**REPLIES, "PMC1": '["rs1"]'}
+    card = scored(lambda task: (poor if task.model == "k" else REPLIES)[task.key])
+    panels = {panel.title: panel for panel in figure(card, "differences").panels}
+    panel = panels["variant recall"]
+    (rule, mark) = panel.marks
+    assert isinstance(rule, Rule)
+    assert isinstance(mark, Points)
+    assert (rule.way, rule.at) == ("vertical", 0.0)
+    assert panel.y.names == ("m - k\nn = 2",)
+    (table,) = (each for each in card.tables if each.name == "pairs")
+    (row,) = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    assert mark.x == (0.25,) == (row["avg_variant_recall_difference"],)
+    assert mark.lo == (row["avg_variant_recall_lo"],)
+    assert "differences" not in {each.name for each in scored(models=("m",)).figures}
+
+
+def test_the_classes_end_with_all_of_them() -> None:
+    (panel,) = figure(scored(), "classes").panels
+    assert panel.y.names == ("rsID\nn = 3", "all\nn = 3")
+
+
+def test_significances_stand_where_expected_meets_answered() -> None:
+    odd = {**REPLIES, "PMC1/study_param:1": '{"p_value": "1", "significance": "hm"}'}
+    (panel, _) = figure(scored(lambda task: odd[task.key]), "significance").panels
+    (mark,) = panel.marks
+    assert isinstance(mark, Heat)
+    assert mark.rows[SIGNIFICANCES.index("yes")] == (0, 0, 0, 0, 1)
+    assert sum(sum(row) for row in mark.rows if row) == 1
+
+
 def test_nothing_is_drawn_of_what_was_not_asked() -> None:
     extracted = scored(mode="extract")
-    assert [each.name for each in extracted.figures] == ["averages", "papers"]
+    assert [each.name for each in extracted.figures] == [
+        *("averages", "papers", "differences", "classes")
+    ]
     asked = scored(mode="questions")
     assert [each.name for each in asked.figures] == [
-        *("pipelines", "outcomes", "study-fields")
+        *("pipelines", "outcomes", "study-fields", "significance")
     ]
 
 

@@ -16,7 +16,6 @@ from runner.figure import (
     Heat,
     Histogram,
     Line,
-    Note,
     Panel,
     Points,
     Rule,
@@ -61,7 +60,6 @@ FIGURES = (
                         x=(0.5,), y=(0.7,), notes=("tau",), series=1, label="chosen"
                     ),
                     Rule(way="diagonal", label="chance"),
-                    Note(x=0.6, y=0.1, text="n = 10"),
                 ),
             ),
         ),
@@ -91,7 +89,7 @@ FIGURES = (
             ),
             Panel(
                 x=Axis(label="K"),
-                y=Axis(label="count", scale="log"),
+                y=Axis(label="count"),
                 marks=(Histogram(edges=(0, 1, 5), counts=(9, 1)),),
             ),
             Panel(

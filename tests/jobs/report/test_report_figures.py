@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 from jobs.report.figures import write
 from jobs.report.lettering import LABEL, label, words
-from runner.figure import Axis, Figure, Line, Panel
+from runner.figure import Axis, Figure, Histogram, Line, Panel, Points
 from tests.jobs.report.reported import FIGURES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -148,3 +148,13 @@ def test_a_figure_whose_name_is_no_file_name_is_refused(name: str) -> None:
 def test_a_figure_without_a_panel_is_refused() -> None:
     with pytest.raises(ValueError, match="no panel"):
         Figure(name="f", title="", caption="", panels=())
+
+
+def test_an_axis_that_ends_where_it_begins_is_drawn_with_room(tmp_path: Path) -> None:
+    counted = Axis(label="papers", lo=0, hi=0)
+    place = Axis(lo=1, hi=1)
+    empty = Panel(marks=(Histogram(edges=(0, 1), counts=(0,)),), x=Axis(), y=counted)
+    noted = Panel(marks=(Points(x=(1,), y=(0,), notes=("here",)),), x=place, y=counted)
+    figure = Figure(name="f", title="f", caption="f", panels=(empty, noted))
+    write([figure], tmp_path)
+    assert len(_files(tmp_path)) == 2

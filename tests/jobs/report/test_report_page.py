@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jobs.report.markup import element
 from jobs.report.sections import notices
-from runner.figure import Axis, Figure, Note, Panel
+from runner.figure import Axis, Figure, Panel, Points
 from runner.scorecard import Finding, Metric, Scorecard, Table
 from tests.jobs.report.reported import CARD, COURSE, REPORTED, Page, written
 
@@ -97,7 +97,9 @@ def test_hostile_text_stays_text_wherever_it_stands(tmp_path: Path) -> None:
                         title=HOSTILE,
                         x=Axis(label=HOSTILE, names=(HOSTILE,)),
                         y=Axis(label=HOSTILE),
-                        marks=(Note(x=0, y=0, text=HOSTILE),),
+                        marks=(
+                            Points(x=(0,), y=(0,), notes=(HOSTILE,), label=HOSTILE),
+                        ),
                     ),
                 ),
             ),

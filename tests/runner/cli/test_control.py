@@ -60,8 +60,9 @@ class Live:
 
 @contextmanager
 def _live(
-    cwd: Path, *words: object, papers: int = 40, latency_ms: int = 150
+    cwd: Path, *words: object, papers: int = 160, latency_ms: int = 150
 ) -> Iterator[Live]:
+    """A run long enough to be still alive when a slow machine has said its verbs."""
     corpus = write_corpus(cwd / "corpus", papers)
     with simulated("--latency-ms", latency_ms, "--job", JOB, cwd=cwd) as url:
         engine = (f"--base-url={url}", "--concurrency=8", "--run-id=r", *words)
@@ -78,7 +79,7 @@ def _live(
 def test_a_pause_from_a_second_process_stops_the_run_and_a_resume_lifts_it(
     tmp_path: Path,
 ) -> None:
-    with _live(tmp_path, "--model=x") as live:
+    with _live(tmp_path, "--model=x", papers=60) as live:
         dry = live.say("pause", "r", "--dry-run")
         assert dry["tasks"] > 0
         said = live.say("pause", "r")
@@ -154,7 +155,7 @@ def test_limits_are_shown_and_set_and_hold_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_retry_is_taken_up_by_the_live_run(tmp_path: Path) -> None:
-    with _live(tmp_path, "--model=x") as live:
+    with _live(tmp_path, "--model=x", papers=60) as live:
         dry = live.say("retry", "r", "--filter", "state:completed", "--dry-run")
         assert dry["tasks"] >= 20
         said = live.say("retry", "r", "--filter", "state:completed stage:extract")

@@ -244,7 +244,7 @@ class Noting(ToyJob):
         return iter(())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(0, 200))
 def test_no_item_is_tried_twice_and_no_more_than_asked(size: int, more: int) -> None:
     job = Noting()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.limits.limiter import Endpoint, Limiter, Limits
@@ -39,7 +39,6 @@ def _busiest_minute(sent: list[tuple[float, int]]) -> tuple[int, int]:
     return most, most_tokens
 
 
-@settings(deadline=None)
 @given(rpm=st.integers(1, 600), lateness=st.sampled_from([0.0, 0.003, 0.2]))
 def test_no_minute_holds_more_requests_than_allowed(rpm: int, lateness: float) -> None:
     limiter = Limiter(Limits(concurrency=9, rpm=rpm), Endpoint("x"))
@@ -47,7 +46,6 @@ def test_no_minute_holds_more_requests_than_allowed(rpm: int, lateness: float) -
     assert _busiest_minute(sent)[0] <= rpm
 
 
-@settings(deadline=None)
 @given(
     tpm=st.integers(1_200, 100_000),
     shares=st.lists(st.floats(0.001, 0.08), min_size=30, max_size=120),

@@ -63,7 +63,7 @@ def test_a_pause_that_the_endpoint_asked_for_is_part_of_the_hold() -> None:
     assert pace.ready_at(1.2) == 31.1
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rate=st.floats(10, 200), depth_s=st.sampled_from([0.5, 1.0, 10.0, 60.0]))
 def test_the_allowed_rate_is_found_whatever_the_size_of_the_bucket(
     rate: float, depth_s: float

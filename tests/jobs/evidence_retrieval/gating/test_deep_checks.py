@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.folds import assign_folds
 from jobs.evidence_retrieval.gating.deep_checks import deep_checks
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
 from jobs.evidence_retrieval.gating.nested import (
@@ -19,6 +18,7 @@ from jobs.evidence_retrieval.gating.nested import (
 )
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets
+from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.metrics.columns import Ints
 
 SPEC = GateSpec(

@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.gating.classifier import Classifier
 from jobs.evidence_retrieval.gating.gate import FittedGate
 from jobs.evidence_retrieval.gating.stored import StoredGate, decode, encode
 from jobs.evidence_retrieval.gating.thresholds import Thresholds
-from jobs.evidence_retrieval.load import inputs, load
+from jobs.evidence_retrieval.inputs.load import inputs, load
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import Platt
 from runner.errors import DatasetError

@@ -337,3 +337,15 @@ def test_a_stored_gate_of_another_model_is_an_error_finding() -> None:
     sheet = predict(replace(world, gates=gates), answers(world))
     assert codes(sheet) == ["gate_undefined"]
     assert sheet.findings[0].severity == "error"
+
+
+def test_a_graph_moves_sentences_and_no_probability() -> None:
+    """Its scores are shares of the pool: a pool of one has all there is."""
+    with_graph = replace(STANDARD[-1], name="with", graph="ppr")
+    without = replace(STANDARD[-1], name="without", graph="none")
+    world = dataset(posts=30, configs=(with_graph, without))
+    one, other = predict(world, answers(world)).predictions
+    assert one.prob_raw is not None
+    assert other.prob_raw is not None
+    assert one.prob_raw.tobytes() == other.prob_raw.tobytes()
+    assert one.lists["graph"] != other.lists[other.final]

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.predicting.outputs import (
     SubjectOutputs,
 )
 from jobs.evidence_retrieval.predicting.pool import Pool
-from jobs.evidence_retrieval.predicting.steps import Step, Steps, path
+from jobs.evidence_retrieval.predicting.steps import Step, Steps, path, telling
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.graph import spread, start
 from jobs.evidence_retrieval.stages.likeness import lexical_likeness
@@ -139,8 +139,8 @@ def test_empty_small_and_wordless_pools_go_through_every_stage(
         config = Config(
             name="c",
             first_stage=(source,),
-            rerank=rerank,  # type: ignore[arg-type] - of the Literal
-            graph=graph,  # type: ignore[arg-type] - of the Literal
+            rerank=rerank,  # type: ignore[arg-type]  # of the Literal
+            graph=graph,  # type: ignore[arg-type]  # of the Literal
         )
         step = last(of, config)
         assert step.orders == (tuple(range(len(texts))),) * 2
@@ -156,3 +156,20 @@ def test_a_removed_stage_leaves_nothing_behind() -> None:
     first = last(beside, Config(name="first stage", top=24))
     assert first.orders == alone.orders
     assert first.scores.tobytes() == alone.scores.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("config", "last"),
+    [
+        (Config(name="c", rerank="assess", graph="ppr"), "assess"),
+        (Config(name="c", rerank="endpoint", graph="label_propagation"), "endpoint"),
+        (Config(name="c", rerank="llm", graph="ppr"), "none"),
+        (Config(name="c", rerank="llm"), "none"),
+        (Config(name="c", graph="ppr"), "none"),
+    ],
+)
+def test_a_gate_goes_by_scores_that_say_whether_and_not_only_where(
+    config: Config, last: str
+) -> None:
+    found = telling(path(config))
+    assert (found.rerank, found.graph) == (last, "none")

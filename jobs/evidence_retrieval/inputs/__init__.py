@@ -1,0 +1,1 @@
+"""Reads what people bring: posts, criteria, gold, folds, configurations."""

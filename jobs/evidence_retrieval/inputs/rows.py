@@ -1,0 +1,220 @@
+"""Rows of CSV and JSONL files, one at a time.
+
+UTF-8, with or without a byte order mark; `.gz` by the name's end; LF or CRLF; lines
+without anything are skipped. CSV is RFC 4180 with a header, columns in any order. A
+column that nobody asked for is noted, not refused. Every complaint is a `DatasetError`
+of one sentence that names file, line and column and says what to do.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
+
+import msgspec
+
+from jobs.counted import counted
+from jobs.evidence_retrieval.inputs.row import Row
+from jobs.json_lines import BOM, object_of
+from jobs.noticed import Noticed
+from runner.errors import DatasetError
+
+Record: TypeAlias = tuple[int, list[str]]
+"""The line that it begins on, and its fields."""
+
+FIELD_CHARS = 1 << 24
+"""Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
+
+
+def read_csv(
+    path: Path,
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    noticed: Noticed,
+    allow_ragged: bool = False,
+    aliases: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """The records of a CSV file, in file order; only one is held at a time.
+
+    Args:
+        path: the file.
+        needed: columns that must be there.
+        optional: columns that may be there.
+        noticed: learns of other columns and of short rows.
+        allow_ragged: read missing trailing fields as missing cells.
+        aliases: other spellings of columns, each with the name used here.
+
+    Raises:
+        DatasetError: the file is not to be read, or its header or a row is off.
+    """
+    csv.field_size_limit(FIELD_CHARS)
+    records = _records(path)
+    header, columns = _header(path, records, aliases or {})
+    for name in needed:
+        if name not in columns:
+            raise DatasetError(
+                f"{path.name} line {header}: no column {name} among "
+                f"{', '.join(columns)} (name it in the header; commas part columns)."
+            )
+    wanted = {*needed, *optional}
+    _note_unknown(path, [name for name in columns if name not in wanted], noticed)
+    kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
+    width = len(columns)
+    for line, cells in records:
+        if len(cells) > width or (len(cells) < width and not allow_ragged):
+            raise _wrong_width(path, line, len(cells), width)
+        if len(cells) < width:
+            cells.extend([""] * (width - len(cells)))
+            noticed.add(
+                "ragged_rows",
+                "warn",
+                path.name,
+                "Rows end before the header does; what is missing was read as blank.",
+                example=f"line {line}",
+            )
+        fields = {name: cells[place] or None for place, name in kept}
+        yield Row(file=path.name, line=line, fields=fields)
+
+
+def csv_columns(path: Path) -> tuple[str, ...]:
+    """The names in a CSV file's header, by which its format is recognised.
+
+    Raises:
+        DatasetError: the file is not to be read, or has no header.
+    """
+    return _header(path, _records(path), {})[1]
+
+
+def read_jsonl(
+    path: Path,
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    noticed: Noticed,
+) -> Iterator[Row]:
+    """The objects of a JSONL file, in file order; only one is held at a time.
+
+    Keys other than *needed* and *optional* are noted.
+
+    Raises:
+        DatasetError: the file is not to be read, a line is no object, or a needed key
+            is absent.
+    """
+    wanted = {*needed, *optional}
+    unknown: dict[str, None] = {}
+    for line, text in _lines(path):
+        if not text.strip():
+            continue
+        fields = object_of(text, f"{path.name} line {line}")
+        row = Row(file=path.name, line=line, fields=fields)
+        for name in needed:
+            if name not in fields:
+                raise row.error(f"no key {name} (add it to the object)")
+        unknown.update((name, None) for name in fields if name not in wanted)
+        yield row
+    _note_unknown(path, list(unknown), noticed)
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    """The one JSON value in a file; raise `DatasetError` where there is none."""
+    text = "".join(text for _, text in _lines(path))
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise DatasetError(
+            f"{path.name}: not JSON, {error} (correct the file)."
+        ) from error
+
+
+def _header(
+    path: Path, records: Iterator[Record], aliases: Mapping[str, str]
+) -> tuple[int, tuple[str, ...]]:
+    """The header's line and its names."""
+    line, header = next(records, (0, None))
+    if header is None:
+        raise DatasetError(
+            f"{path.name}: the file is empty (a header of columns is expected)."
+        )
+    columns = tuple(aliases.get(name.strip(), name.strip()) for name in header)
+    for name in columns:
+        if columns.count(name) > 1:
+            raise DatasetError(
+                f"{path.name} line {line}: the column {name} occurs twice "
+                "(remove or rename one)."
+            )
+    return line, columns
+
+
+def _wrong_width(path: Path, line: int, given: int, width: int) -> DatasetError:
+    if given > width:
+        cure = "quote a field that holds a comma, or remove the surplus"
+    else:
+        cure = (
+            "complete the row, or use --allow-ragged to read what is missing at its "
+            "end as blank"
+        )
+    return DatasetError(
+        f"{path.name} line {line}: {counted(given, 'field')} where the header has "
+        f"{width} ({cure})."
+    )
+
+
+def _note_unknown(path: Path, names: Sequence[str], noticed: Noticed) -> None:
+    for name in names:
+        noticed.add(
+            "unknown_column",
+            "info",
+            path.name,
+            "The file has columns that are not used.",
+            example=name,
+        )
+
+
+def _records(path: Path) -> Iterator[Record]:
+    """Records with the line that each begins on; empty lines are no records."""
+    lines = _lines(path)
+    reader = csv.reader((text for _, text in lines), strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DatasetError(
+                f"{path.name} line {line}: not CSV, {error} "
+                "(check the quotes and line ends of this row)."
+            ) from error
+        if cells:
+            yield line, cells
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers and ends; the file is closed when they are through."""
+    try:
+        with _opened(path) as file:
+            for number, raw in enumerate(file, start=1):
+                data = raw.removeprefix(BOM) if number == 1 else raw
+                try:
+                    yield number, data.decode()
+                except UnicodeDecodeError as error:
+                    raise DatasetError(
+                        f"{path.name} line {number}: byte {error.start + 1} of the "
+                        "line is not UTF-8 (save the file as UTF-8)."
+                    ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DatasetError(
+            f"{path}: {why} (check the path, its permissions and that it is whole)."
+        ) from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    return path.open("rb")

@@ -1,0 +1,24 @@
+"""The shipped job with a leak in it: each fold also learns from its own test posts.
+
+What a careless change would do to the nested evaluation, in one place: the gate of a
+fold is fitted on the posts that it then judges. It is installed for one test only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.evidence_retrieval.gating import nested, splits
+from jobs.evidence_retrieval.gating.splits import Split
+from jobs.evidence_retrieval.job import job as shipped
+
+
+def leaking(*args: object, **kwargs: object) -> Split:
+    """A split whose test posts are among those to learn from."""
+    own = splits.split(*args, **kwargs)  # type: ignore[arg-type]
+    return replace(own, fit=(*own.fit, *own.test))
+
+
+nested.split = leaking
+
+job = shipped

@@ -1,0 +1,150 @@
+"""Configurations in a row: each against the one before, and nothing invented."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jobs.evidence_retrieval.measuring.ablation import Step
+from jobs.evidence_retrieval.measuring.results import Results, measured
+from jobs.evidence_retrieval.scoring import score
+from jobs.metrics.delong import delong_paired
+from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
+
+POSTS = 30
+KEYS = [(f"p{post:02d}", f"A.{c}") for post in range(POSTS) for c in (1, 2)]
+Y = [int(i % 3 == 0) for i in range(len(KEYS))]
+LISTS = [tuple(f"{post}_{s}" for s in range(4)) for post, _ in KEYS]
+GOLD = [(f"{post}_2",) if y else () for (post, _), y in zip(KEYS, Y, strict=True)]
+BETTER = [(own[2], own[0], own[1], own[3]) for own in LISTS]
+SCORE = [((7 * i) % 11) / 11 + y for i, y in enumerate(Y)]
+P = [min(1.0, ((7 * i) % 11) / 22 + y / 2) for i, y in enumerate(Y)]
+FOLD = [i // 2 % 3 for i in range(len(KEYS))]
+
+
+def steps_of(*configs: dict[str, Any]) -> tuple[Results, dict[tuple[str, str], Step]]:
+    named = [{"config": f"c{i}", **each} for i, each in enumerate(configs)]
+    sheet = sheet_of(KEYS, named, y=Y, gold=GOLD, fold=FOLD)
+    results = measured(sheet, settings(boot_b=100))
+    return results, {
+        (step.config, step.metric.path.partition("@")[0]): step
+        for step in results.steps
+    }
+
+
+FIRST = {"lists": {"a": LISTS}, "final": "a", "k_rule": "2", "score": SCORE}
+RERANKED = {"lists": {"b": BETTER}, "final": "b", "k_rule": "2", "score": SCORE}
+DYNAMIC = {"lists": {"b": BETTER}, "final": "b", "k": [1] * len(KEYS), "score": SCORE}
+
+
+def test_each_configuration_is_held_against_the_one_before() -> None:
+    _, steps = steps_of(FIRST, RERANKED)
+    assert steps["c0", "ndcg"].gap is None
+    gap = steps["c1", "ndcg"].gap
+    assert gap is not None
+    assert gap.value == pytest.approx(0.5)
+    assert gap.interval is not None
+    assert gap.interval.lo == gap.interval.hi == pytest.approx(0.5)
+    assert gap.p is not None
+    assert gap.p < 0.01
+    assert steps["c1", "ndcg"].metric.std == 0
+
+
+def test_what_a_stage_does_not_touch_is_shown_as_equal() -> None:
+    _, steps = steps_of(FIRST, RERANKED)
+    gap = steps["c1", "auroc"].gap
+    assert gap is not None
+    assert gap.is_equal
+    assert gap.interval is not None
+    assert (gap.interval.lo, gap.interval.hi) == (0.0, 0.0)
+    assert "score=max_score" in steps["c1", "auroc"].metric.definition
+
+
+def test_alert_precision_without_states_is_undefined_and_never_0() -> None:
+    _, steps = steps_of(FIRST, RERANKED)
+    for config in ("c0", "c1"):
+        assert steps[config, "alert_precision"].metric.value is None
+    states = {"prob": P, "tau_neg": [0.1] * len(P), "tau_pos": [0.7] * len(P)}
+    _, steps = steps_of(DYNAMIC, {**DYNAMIC, **states})
+    assert steps["c1", "alert_precision"].metric.value is not None
+    assert steps["c1", "alert_precision"].gap is None
+
+
+def test_evidence_at_a_fixed_and_at_a_chosen_k_have_their_own_names() -> None:
+    _, steps = steps_of(RERANKED, DYNAMIC)
+    fixed, chosen = (steps[c, "evidence_recall"] for c in ("c0", "c1"))
+    assert fixed.metric.path == "evidence_recall@2"
+    assert chosen.metric.path == "evidence_recall@K"
+    assert chosen.gap is not None
+    assert chosen.gap.value == 0
+
+
+def test_areas_of_two_configurations_have_delongs_test() -> None:
+    other = [*reversed(SCORE)]
+    _, steps = steps_of(FIRST, {**RERANKED, "score": other})
+    gap = steps["c1", "auroc"].gap
+    assert gap is not None
+    assert gap.test == "DeLong, independent queries"
+    one, two = (np.array(each, dtype=np.float64) for each in (other, SCORE))
+    known = delong_paired(Y, one, two)
+    assert known is not None
+    assert gap.p == pytest.approx(known.p, rel=1e-11)
+
+
+def test_holm_runs_over_the_rows_of_one_metric() -> None:
+    _, steps = steps_of(FIRST, RERANKED, FIRST)
+    gaps = [steps[c, "ndcg"].gap for c in ("c1", "c2")]
+    assert gaps[0] is not None
+    assert gaps[1] is not None
+    assert gaps[0].family == gaps[1].family
+    assert gaps[0].p_holm == pytest.approx(2 * (gaps[0].p or 0), rel=1e-11)
+
+
+def test_the_headline_stands_without_a_prefix_and_others_with_their_name() -> None:
+    results, _ = steps_of(FIRST, RERANKED)
+    paths = {metric.path for metric in results.metrics(MODEL)}
+    assert "ndcg@10" in paths
+    assert "config.c1.ndcg@10" in paths
+    assert "config.c0.ndcg@10" not in paths
+
+
+def test_the_gamma_sweep_has_a_block_a_gamma() -> None:
+    sweep = {
+        0.7: np.ones(len(KEYS), dtype=np.int64),
+        0.9: np.full(len(KEYS), 3, dtype=np.int64),
+    }
+    sheet = sheet_of(KEYS, [{**DYNAMIC, "sweep": sweep}], y=Y, gold=GOLD)
+    card = score(dataset(boot_b=50), sheet)
+    table = next(t for t in card.tables if t.name == "gamma_sweep")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    found = {(row["gamma"], row["metric"]): row["value"] for row in rows}
+    assert found[0.7, "k.mean"] == 1
+    assert found[0.9, "sentences_extracted"] == 3 * len(KEYS)
+    assert found[0.9, "evidence_recall@K"] == 1
+
+
+def test_a_stage_that_is_not_there_has_a_blank_cell_and_no_metric() -> None:
+    results, _ = steps_of(FIRST, RERANKED)
+    assert not [m for m in results.metrics(MODEL) if "alert_precision" in m.path]
+    named = [{"config": f"c{i}", **each} for i, each in enumerate((FIRST, RERANKED))]
+    card = score(dataset(boot_b=20), sheet_of(KEYS, named, y=Y, gold=GOLD, fold=FOLD))
+    table = next(t for t in card.tables if t.name == "ablation")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    cells = [row["value"] for row in rows if row["metric"] == "alert_precision"]
+    assert cells == [None, None]
+    assert "AUROC (largest score)" in card.summary
+    assert "evidence recall@2" in card.summary
+    assert not [finding for finding in card.findings if finding.severity == "error"]
+
+
+def test_a_longer_fixed_list_is_compared_at_10_and_costs_all_it_shows() -> None:
+    long = [tuple(f"{post}_{s}" for s in range(30)) for post, _ in KEYS]
+    far = [(f"{post}_15",) if y else () for (post, _), y in zip(KEYS, Y, strict=True)]
+    first = {"config": "c0", "lists": {"a": long}, "final": "a", "k_rule": "24"}
+    sheet = sheet_of(KEYS, [first], y=Y, gold=far, fold=FOLD)
+    found = measured(sheet, settings(boot_b=0)).models[MODEL].by_path()
+    assert found["evidence_recall@10"].value == 0
+    assert found["sentences_extracted"].value == 24 * len(KEYS)
+    assert "evidence_recall@24" not in found

@@ -1,0 +1,203 @@
+"""A scoring against stored results: its own, those of others, and spoiled ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.evidence_retrieval.inputs.load import inputs, load
+from jobs.evidence_retrieval.measuring.results import measured
+from jobs.evidence_retrieval.queries import Sheet
+from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.scoring.against import written
+from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.verifying import COLUMNS
+from runner.errors import DatasetError
+from runner.records.render import csv_lines
+from runner.scorecard import Row, Scorecard
+from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, recorded_sheet
+
+
+def summary_of(card: Scorecard) -> dict[str, Any]:
+    (text,) = (a.text for a in card.artifacts if a.name == "summary.json")
+    return dict(json.loads(text))
+
+
+def against(sheet: Sheet, stored: Mapping[str, Any] | None, **values: Any) -> Scorecard:
+    """The scorecard of *sheet*, without intervals unless they are asked for."""
+    return score(replace(dataset(**{"boot_b": 0, **values}), stored=stored), sheet)
+
+
+@pytest.fixture(scope="module")
+def full() -> Sheet:
+    return full_sheet()
+
+
+@pytest.fixture(scope="module")
+def own(full: Sheet) -> Mapping[str, Any]:
+    """The summary that a scoring of set A writes, intervals included."""
+    return summary_of(against(full, None, boot_b=50))
+
+
+def verdicts(card: Scorecard) -> set[object]:
+    (table,) = (t for t in card.tables if t.name == "verification")
+    at = table.columns.index("verdict")
+    return {row[at] for row in table.rows}
+
+
+def test_a_summary_of_our_own_verifies_itself(
+    full: Sheet, own: Mapping[str, Any]
+) -> None:
+    card = against(full, own)
+    assert card.failures == ()
+    assert verdicts(card) == {"equal", "not computable"}
+    assert "not_verified" not in {finding.code for finding in card.findings}
+    (table,) = (t for t in card.tables if t.name == "verification")
+    assert table.columns == COLUMNS
+    last = card.summary.splitlines()[-1]
+    assert last.startswith("stored results  ")
+    assert " numbers compared, " in last
+    # every interval's value among them
+    paths = {row[0] for row in table.rows if row[5] == "equal"}
+    assert {"intervals.ne_gate.auroc.value", "intervals.evidence.recall@K.value"} <= (
+        paths
+    )
+    kept = "intervals.ne_gate.auroc.lo"
+    assert kept in {row[0] for row in table.rows if row[5] == "not computable"}
+
+
+def test_its_profile_makes_another_summary_which_verifies_under_it(
+    full: Sheet, own: Mapping[str, Any]
+) -> None:
+    card = against(full, None, profile="published-cv")
+    theirs = summary_of(card)
+    assert theirs["aggregated_metrics"] != own["aggregated_metrics"]
+    assert against(full, theirs, profile="published-cv").failures == ()
+    ours = against(full, theirs)
+    assert ours.failures == ()
+    assert "other definition" in verdicts(ours)
+
+
+def test_of_several_models_the_one_that_the_summary_names_is_verified() -> None:
+    sheet = full_sheet(lists=False, second=True)
+    first, second = (
+        dict(json.loads(a.text))
+        for a in against(sheet, None).artifacts
+        if a.name.endswith("/summary.json")
+    )
+    assert first["config"]["model"] != second["config"]["model"]
+    for stored in (first, second):
+        card = against(sheet, stored)
+        assert card.failures == ()
+        (table,) = (t for t in card.tables if t.name == "verification")
+        assert f"the rows of {stored['config']['model']}: " in table.caption
+    unnamed = {**second, "config": {"model": ["?"]}}
+    assert against(sheet, unnamed).failures
+
+
+def test_without_stored_results_nothing_is_verified(full: Sheet) -> None:
+    card = against(full, None)
+    assert "verification" not in {table.name for table in card.tables}
+    assert card.failures == ()
+    assert "stored results" not in card.summary
+
+
+def test_a_spoiled_number_fails_the_scoring_and_is_a_finding(
+    full: Sheet, own: Mapping[str, Any]
+) -> None:
+    spoiled = json.loads(json.dumps(own))
+    spoiled["fold_results"][1]["test_metrics"]["ne_gate"]["auroc"] += 0.001
+    card = against(full, spoiled)
+    (sentence,) = card.failures
+    assert "fold_results[1].test_metrics.ne_gate.auroc" in sentence
+    (finding,) = (f for f in card.findings if f.code == "not_verified")
+    assert (finding.severity, finding.message) == ("error", sentence)
+
+
+def test_swapped_thresholds_are_caught(full: Sheet, own: Mapping[str, Any]) -> None:
+    spoiled = json.loads(json.dumps(own))
+    spoiled["fold_results"][0]["threshold_selection"] = {
+        "tau_neg": 0.68,
+        "tau_pos": 0.05,
+    }
+    assert against(full, spoiled).failures
+    right = {"tau_neg": 0.05, "tau_pos": 0.68}
+    spoiled["fold_results"][0]["threshold_selection"] = right
+    assert against(full, spoiled).failures == ()
+
+
+def test_the_rows_are_those_of_the_files(full: Sheet) -> None:
+    data = dataset(boot_b=0)
+    results = measured(full, data.settings)
+    card = score(data, full)
+    cells: dict[str, list[tuple[Any, ...]]] = {}
+    for detail in card.details:
+        if isinstance(detail, Row):
+            cells.setdefault(detail.table, []).append(detail.cells)
+    columns = {table.name: table.columns for table in card.tables}
+    read = [
+        list(csv.DictReader(io.StringIO(csv_lines([columns[name], *cells[name]]))))
+        for name in ("per_query", "per_query_lists")
+    ]
+    (own,) = results.models.values()
+    for row, of_query, of_lists in zip(written(own.block), *read, strict=True):
+        assert row == {**of_query, **{k: v for k, v in of_lists.items() if "topk" in k}}
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("run", "total", "others"),
+    [("bge_m3_rrf_top20", 64, 8), ("baseline_default_val", 32, 2)],
+)
+def test_published_summaries_are_verified(
+    realdata: Path, run: str, total: int, others: int
+) -> None:
+    folder = realdata / "evidence_pipeline" / run
+    stored = json.loads((folder / "summary.json").read_text())
+    sheet = recorded_sheet(folder / "per_query.csv")
+    card = against(sheet, stored, profile="published-lists")
+    assert card.failures == ()
+    assert f"{total} numbers compared, {total} equal;" in card.summary
+    card = against(sheet, stored)
+    assert card.failures == ()
+    told = f"{total - others} equal, {others} other definition;"
+    assert f"{total} numbers compared, {told}" in card.summary
+    ours = summary_of(against(sheet, None, boot_b=50, all_queries=True))
+    assert against(sheet, ours, all_queries=True).failures == ()
+
+
+def test_a_stored_file_is_read_with_the_other_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text('{"retriever": {"recall@1": 0.5}}')
+    settings = Settings(against=path)
+    assert [(each.setting, each.path) for each in inputs(settings)] == [
+        ("against", path)
+    ]
+    assert load(settings).stored == {"retriever": {"recall@1": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": 1,\n}', "summary.json line 2: not JSON: "),
+        (b"[1]", "summary.json: not an object of results (give the "),
+        (b'{"a": "\xff"}', "summary.json: not UTF-8 text"),
+        (None, "No such file or directory (check the path)."),
+    ],
+)
+def test_a_stored_file_that_is_none_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "summary.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DatasetError) as refused:
+        load(Settings(against=path))
+    assert message in str(refused.value)

@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from runner.simulate.ledger import read_ledger
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, status
@@ -17,6 +19,7 @@ SERVER = (
 )
 
 
+@pytest.mark.timeout(300)
 def test_every_task_becomes_final_and_log_and_ledger_agree(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus", 60)
     ledger = tmp_path / "ledger.jsonl"

@@ -5,10 +5,7 @@ It reads and never writes; there is one timer, and it belongs to the application
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -16,42 +13,20 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from store.clock import Clock
 from store.runs import RunFolder, list_runs
 from tui import offers
-from tui.glyphs import Glyphs
-from tui.listing import FolderListing, Listing
-from tui.palette import PALETTES, state_variables
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.palette import PALETTES, state_variables
+from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.source import RunSource, Source
-from tui.task_source import LogTasks, TaskSource
+from tui.watched import Sources, Watched
 
 RATES = (0.5, 1.0, 2.0, 4.0)
 """Looks a second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """Where the screens read: logs, or what a test has made."""
-
-    listing: Listing
-    run: Callable[[RunFolder], Source]
-    tasks: Callable[[RunFolder], TaskSource]
-    clock: Clock
-
-    @classmethod
-    def of(cls, runs_dir: Path, clock: Clock) -> Sources:
-        """The logs of a folder's runs."""
-        return cls(
-            listing=FolderListing(runs_dir, clock),
-            run=partial(RunSource, clock=clock),
-            tasks=LogTasks,
-            clock=clock,
-        )
 
 
 class Monitor(App[str]):
@@ -74,6 +49,10 @@ class Monitor(App[str]):
         Binding("question_mark", "help", "Help", id="help"),
         Binding("1", "runs", "Runs", show=False, id="runs"),
         Binding("2", "run", "Run", show=False, id="run"),
+        *(
+            Binding(place.key, f"go('{place.name}')", place.title, id=place.name)
+            for place in PLACES
+        ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend"),
@@ -103,7 +82,8 @@ class Monitor(App[str]):
         self.theme = theme
         self._sources = sources
         self._glyphs = glyphs
-        self._folder = run
+        self._watched: Watched | None = None
+        self._first = run
         self._rate = RATES.index(rate)
         self._timer: Timer | None = None
 
@@ -121,8 +101,8 @@ class Monitor(App[str]):
     def on_mount(self) -> None:
         """The list of runs, and before it the run that was named."""
         self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
-        if self._folder is not None:
-            self._show(self._folder)
+        if self._first is not None:
+            self._show(self._first)
         self._pace()
 
     def _pace(self) -> None:
@@ -138,25 +118,55 @@ class Monitor(App[str]):
                 return
 
     def _show(self, folder: RunFolder) -> None:
-        self._folder = folder
+        """Watch a run; the screens about another one go."""
         self.action_runs()
+        for place in PLACES:
+            if self.is_screen_installed(place.name):
+                screen = self.get_screen(place.name)
+                self.uninstall_screen(screen)
+                screen.remove()
+        self._watched = Watched(
+            folder=folder, sources=self._sources, glyphs=self._glyphs
+        )
         self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
         """Show the run that was chosen."""
         self._show(message.folder)
 
-    def on_run_screen_tasks_wanted(self) -> None:
-        """List the tasks of the run that is shown."""
-        self._list_tasks("")
+    def on_run_screen_tasks_wanted(self, message: RunScreen.TasksWanted) -> None:
+        """List those tasks of the run that is shown."""
+        self._list_tasks(message.expression)
 
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
-        if self._folder is not None:
-            source, clock = self._sources.tasks(self._folder), self._sources.clock
-            self.push_screen(
-                TasksScreen(source, self._glyphs, clock, expression=expression)
-            )
+        screen = self._go(TASKS)
+        if isinstance(screen, TasksScreen):
+            screen.filter_by(expression)
+
+    def action_go(self, name: str) -> None:
+        """To one of the places; from the list of runs, to that of the run there."""
+        if isinstance(self.screen, RunsScreen):
+            folder = self.screen.current
+            if folder is None:
+                return
+            if self._watched is None or self._watched.folder != folder:
+                self._show(folder)
+            else:
+                self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+        self._go(next(place for place in PLACES if place.name == name))
+
+    def _go(self, place: Place) -> Screen[Any] | None:
+        """Before the run's own screen comes that of a place, made if need be."""
+        if self._watched is None:
+            return None
+        if not self.is_screen_installed(place.name):
+            self.install_screen(place.make(self._watched), place.name)
+        screen = self.get_screen(place.name)
+        if self.screen is not screen:
+            self.action_run()
+            self.push_screen(screen)
+        return screen
 
     def action_runs(self) -> None:
         """Back to the list of runs."""

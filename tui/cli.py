@@ -59,7 +59,7 @@ def _say(runs_dir: Path, run_name: str) -> int:
     from store.clock import SystemClock
     from store.runs import resolve
     from tui.plain import follow
-    from tui.source import RunSource
+    from tui.sources.run import RunSource
 
     def say(line: str) -> None:
         click.echo(line)
@@ -81,9 +81,10 @@ def _show(
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     from store.clock import SystemClock
     from store.runs import resolve
-    from tui.app import Monitor, Sources
-    from tui.glyphs import ASCII, glyphs_for
-    from tui.palette import DARK, MONOCHROME
+    from tui.app import Monitor
+    from tui.drawing.glyphs import ASCII, glyphs_for
+    from tui.drawing.palette import DARK, MONOCHROME
+    from tui.watched import Sources
 
     colours = MONOCHROME if os.environ.get("NO_COLOR") else DARK
     monitor = Monitor(

@@ -13,7 +13,7 @@ from functools import partial
 from textual.app import SystemCommand
 
 from store.runs import RunFolder
-from tui.source import Snapshot
+from tui.sources.run import Snapshot
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 """As every class of `runner.errors` is called."""

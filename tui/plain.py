@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
-from tui.format import amount, percent
-from tui.source import Snapshot, Source, Trouble
-from tui.words import eta, sentence, spent, utc
+from tui.drawing.format import amount, percent
+from tui.drawing.words import eta, sentence, spent, utc
+from tui.sources.run import Snapshot, Source, Trouble
 
 EVERY_S = 30.0
 POLL_S = 1.0

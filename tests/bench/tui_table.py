@@ -30,11 +30,12 @@ from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task
 from tests.tui.fake_tasks import TasksApp
-from tui.glyphs import UNICODE
-from tui.pages import Move, Place
+from tui.drawing.glyphs import UNICODE
 from tui.screens.tasks import TasksScreen
-from tui.table import Table
-from tui.task_source import LogTasks
+from tui.sources.tasks import LogTasks
+from tui.watched import Sources, Watched
+from tui.widgets.pages import Move, Place
+from tui.widgets.table import Table
 
 BLOCK = 10_000
 SIZE = (120, 40)
@@ -108,7 +109,11 @@ async def _filters(folder: RunFolder, count: int) -> list[Row]:
 
 
 async def _screen(folder: RunFolder, count: int) -> list[Row]:
-    screen = TasksScreen(LogTasks(folder), UNICODE, SystemClock())
+    clock = SystemClock()
+    watched = Watched(
+        folder=folder, sources=Sources.of(folder.path.parent, clock), glyphs=UNICODE
+    )
+    screen = TasksScreen(watched)
     began = time.perf_counter()
     async with TasksApp(screen).run_test(size=SIZE) as pilot:
         table = screen.query_one("#tasks", Table)

@@ -5,17 +5,25 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from textual.app import App
 from textual.screen import Screen
 
+from store.clock import Clock
 from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import Query
+from store.runs import RunFolder
 from store.task import TaskRow, TaskState
+from store.testing import FakeClock
 from store.views import AttemptRow, Order, Step, StoredVerdict
-from tui.palette import DARK, PALETTES, state_variables
-from tui.task_source import Happening, Names, TaskDetail, TaskLine
+from tests.tui.sights import FakeListing, FakeSource
+from tui.drawing.glyphs import UNICODE, Glyphs
+from tui.drawing.palette import DARK, PALETTES, state_variables
+from tui.sources.run import Trouble
+from tui.sources.tasks import Happening, Names, TaskDetail, TaskLine, TaskSource
+from tui.watched import Sources, Watched
 
 STATES = (
     TaskState.COMPLETED,
@@ -193,6 +201,22 @@ class FakeTasks:
 
     def close(self) -> None:
         self.is_closed = True
+
+
+def watching(
+    source: TaskSource, *, glyphs: Glyphs = UNICODE, clock: Clock | None = None
+) -> Watched:
+    """A run whose tasks are those of *source*, and that has nothing else."""
+    return Watched(
+        folder=RunFolder(Path("runs") / source.run_id),
+        sources=Sources(
+            listing=FakeListing(),
+            run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
+            tasks=lambda _: source,
+            clock=clock or FakeClock(),
+        ),
+        glyphs=glyphs,
+    )
 
 
 class TasksApp(App[None]):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from store.testing import FakeClock
-from tests.tui.fake_tasks import FakeTasks, TasksApp
-from tui.glyphs import UNICODE
+from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tui.screens.tasks import TasksScreen
 
 #: What a terminal would do: retitle its window, fill the clipboard, clear the screen.
@@ -19,7 +17,7 @@ def main() -> None:
         fields = ("key", "stage", "model", "error", "reason")
         source.changes[number] = dict.fromkeys(fields, attack)
     source.texts = dict.fromkeys((11, 12, 13, 14), "".join(ATTACKS))
-    TasksApp(TasksScreen(source, UNICODE, FakeClock())).run()
+    TasksApp(TasksScreen(watching(source))).run()
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from store.runs import RunFolder
 from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, written
 from tests.store.samples import failed, plan, started, task
-from tui.listing import Listed
-from tui.source import RunSource, Sight, Snapshot
+from tui.sources.listing import Listed
+from tui.sources.run import RunSource, Sight, Snapshot
 
 HOSTILE = (
     "[/INST] [@click=app.quit]x[/] \x1b]0;owned\x07\x1b[2J \u202eabc\u200b\n\r漢字 🧪"

@@ -24,17 +24,18 @@ from tests.tui.sights import (
     with_signs,
     with_status,
 )
-from tui.app import Monitor, Sources
-from tui.glyphs import ASCII, UNICODE, Glyphs
-from tui.listing import Listed
-from tui.palette import PALETTES
+from tui.app import Monitor
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.drawing.palette import PALETTES
+from tui.drawing.words import sentence
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.source import Sight, Trouble
-from tui.words import sentence
+from tui.sources.listing import Listed
+from tui.sources.run import Sight, Trouble
+from tui.watched import Sources
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))
 

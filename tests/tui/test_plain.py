@@ -27,7 +27,7 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.plain import Teller, follow, line_of
-from tui.source import Sight, Trouble
+from tui.sources.run import Sight, Trouble
 
 WATCH = "import sys; from tui.cli import watch; sys.exit(watch.main(standalone_mode=0))"
 

@@ -14,13 +14,13 @@ from textual.widgets import Footer
 
 from store.estimates import US_PER_S
 from store.printable import printable
-from tui import panels
-from tui.format import count, duration
-from tui.glyphs import Glyphs
-from tui.header import header
-from tui.panel import Panel, Said, TooSmall
-from tui.source import Snapshot, Source, Trouble
-from tui.words import utc
+from tui.drawing import panels
+from tui.drawing.format import count, duration
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.header import header
+from tui.drawing.words import utc
+from tui.sources.run import Snapshot, Source, Trouble
+from tui.widgets.panel import Panel, Said, TooSmall
 
 #: Name, title and drawing, in the order of the keys that lead through them. Where the
 #: screen is small, one of them is shown at a time; "overview" only there.
@@ -41,7 +41,6 @@ class RunScreen(Screen[None]):
     """Shows what a source sees; keeps it still while it is frozen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "tasks", "Tasks", id="tasks"),
         Binding("space", "freeze", "Freeze", id="freeze"),
         Binding("tab", "part(1)", "Next panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
@@ -49,7 +48,11 @@ class RunScreen(Screen[None]):
     ]
 
     class TasksWanted(Message):
-        """The run's tasks are to be listed."""
+        """Tasks are to be listed, those that a filter lets through."""
+
+        def __init__(self, expression: str) -> None:
+            super().__init__()
+            self.expression = expression
 
     def __init__(self, source: Source, glyphs: Glyphs) -> None:
         super().__init__()
@@ -138,10 +141,6 @@ class RunScreen(Screen[None]):
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
         self.look()
-
-    def action_tasks(self) -> None:
-        """List the run's tasks."""
-        self.post_message(self.TasksWanted())
 
     def action_part(self, by: int) -> None:
         """The next part, where there is room for one at a time."""

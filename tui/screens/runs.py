@@ -13,12 +13,12 @@ from textual.widgets import Footer, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
-from tui.clip import one_line
-from tui.glyphs import Glyphs
-from tui.listing import Listed, Listing
-from tui.only_ascii import shown_by
-from tui.panel import Said, TooSmall
-from tui.run_rows import Rows, about, summary
+from tui.drawing.clip import one_line
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.only_ascii import shown_by
+from tui.drawing.run_rows import Rows, about, summary
+from tui.sources.listing import Listed, Listing
+from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
 
@@ -61,6 +61,12 @@ class RunsScreen(Screen[None]):
         yield TooSmall(self._glyphs)
         yield self._about
         yield Footer(show_command_palette=False)
+
+    @property
+    def current(self) -> RunFolder | None:
+        """The run under the cursor."""
+        at = self._options.highlighted
+        return None if at is None else self._listed[at].folder
 
     def on_resize(self) -> None:
         """Lines are as long as the screen is wide."""

@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from tui.glyphs import Glyphs
-from tui.table import Table
-from tui.task_columns import task_name
-from tui.task_pane import TaskPane
-from tui.task_source import TaskSource
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.task_columns import task_name
+from tui.sources.tasks import TaskSource
+from tui.widgets.table import Table
+from tui.widgets.task_pane import TaskPane
 
 
 class TaskScreen(Screen[None]):

@@ -18,22 +18,21 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 from textual.worker import Worker
 
-from store.clock import Clock
 from store.errors import QueryError, StoreError
 from store.printable import printable
 from store.query import Query, parse_query
 from store.views import Order
-from tui.completion import Completion
-from tui.format import count
-from tui.glyphs import Glyphs
-from tui.line import Line
-from tui.pages import PAGE
+from tui.drawing.format import count
+from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.screens.completion import Completion
 from tui.screens.task import TaskScreen
-from tui.table import Table
-from tui.task_columns import TITLE_ORDERS, task_columns, task_name
-from tui.task_list import TaskList
-from tui.task_pane import TaskPane
-from tui.task_source import Names, TaskLine, TaskSource
+from tui.screens.task_list import TaskList
+from tui.sources.tasks import Names, TaskLine
+from tui.watched import Watched
+from tui.widgets.line import Line
+from tui.widgets.pages import PAGE
+from tui.widgets.table import Table
+from tui.widgets.task_pane import TaskPane
 
 DEBOUNCE_S = 0.15
 STEP = 10_000
@@ -76,31 +75,16 @@ class TasksScreen(Screen[None]):
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
 
-    def __init__(
-        self,
-        source: TaskSource,
-        glyphs: Glyphs,
-        clock: Clock,
-        *,
-        expression: str = "",
-    ) -> None:
-        """The screen before it has read anything.
-
-        Args:
-            source: closed with the screen.
-            glyphs: the signs that the terminal can show.
-            clock: for ages.
-            expression: the filter to begin with.
-        """
+    def __init__(self, watched: Watched) -> None:
         super().__init__()
-        self._source = source
-        self._glyphs = glyphs
-        self._clock = clock
+        self._first = ""  #: the filter to begin with
+        self._source = watched.sources.tasks(watched.folder)
+        self._glyphs = watched.glyphs
+        self._clock = watched.sources.clock
         self._list = TaskList(query=Query())
-        self._first = expression
         self._names = Names(total=0)
         self._seen = 0
-        self._drawn = clock.monotonic()
+        self._drawn = self._clock.monotonic()
         self._debounce: Timer | None = None
         self._completion = Completion()
         self._is_frozen = False
@@ -324,6 +308,12 @@ class TasksScreen(Screen[None]):
         self._changed(message.value)
         self._table.focus()
 
+    def filter_by(self, expression: str) -> None:
+        """Show other tasks, as if the filter had been typed."""
+        self._first = expression
+        if self.is_mounted:
+            self.query_one("#filter", Input).value = expression
+
     def action_filter(self) -> None:
         """Type a filter."""
         self.query_one("#filter", Input).focus()
@@ -368,4 +358,4 @@ class TasksScreen(Screen[None]):
             self.remove_class("-detail")
             self._table.focus()
         else:
-            self.dismiss()
+            self.app.pop_screen()

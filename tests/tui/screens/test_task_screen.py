@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.fake_tasks import FakeTasks, TasksApp
-from tui.glyphs import UNICODE
-from tui.line import Line
+from tui.drawing.glyphs import UNICODE
 from tui.screens.task import TaskScreen
-from tui.text_view import TextView
+from tui.widgets.line import Line
+from tui.widgets.text_view import TextView
 
 
 async def _settled(pilot: Pilot[None]) -> None:

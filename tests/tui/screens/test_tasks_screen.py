@@ -11,20 +11,20 @@ from textual.widgets import Input, Static
 from store.errors import StoreError
 from store.testing import FakeClock
 from store.views import Order
-from tests.tui.fake_tasks import FakeTasks, TasksApp
+from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.hostile import HOSTILE
-from tui.glyphs import ASCII, UNICODE, Glyphs
-from tui.line import Line
-from tui.palette import MONOCHROME
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.drawing.palette import MONOCHROME
 from tui.screens.task import TaskScreen
 from tui.screens.tasks import TasksScreen
-from tui.table import Table
-from tui.task_pane import TaskPane
+from tui.widgets.line import Line
+from tui.widgets.table import Table
+from tui.widgets.task_pane import TaskPane
 
 SIZES = [(80, 24), (100, 30), (120, 40), (160, 50)]
 
 
-class Watched:
+class Seat:
     """A screen under test and what stands on it."""
 
     def __init__(
@@ -32,7 +32,8 @@ class Watched:
     ) -> None:
         self.source = source
         self.clock = FakeClock()
-        self.screen = TasksScreen(source, glyphs, self.clock, expression=expression)
+        self.screen = TasksScreen(watching(source, glyphs=glyphs, clock=self.clock))
+        self.screen.filter_by(expression)
         self.app = TasksApp(self.screen)
 
     @property
@@ -59,7 +60,7 @@ async def _settled(pilot: Pilot[None]) -> None:
         await pilot.pause()
 
 
-async def _type(pilot: Pilot[None], watched: Watched, text: str) -> None:
+async def _type(pilot: Pilot[None], watched: Seat, text: str) -> None:
     await pilot.press("slash")
     watched.screen.query_one("#filter", Input).value = text
     await pilot.press("enter")
@@ -69,7 +70,7 @@ async def _type(pilot: Pilot[None], watched: Watched, text: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.asyncio
 async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
-    watched = Watched(FakeTasks())
+    watched = Seat(FakeTasks())
     async with watched.app.run_test(size=size) as pilot:
         await _settled(pilot)
         lines = watched.lines()
@@ -83,7 +84,7 @@ async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
 
 @pytest.mark.asyncio
 async def test_a_filter_shows_what_fits_and_x_clears_it() -> None:
-    watched = Watched(FakeTasks(1_000))
+    watched = Seat(FakeTasks(1_000))
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _type(pilot, watched, "state:failed")
         assert watched.said("head").endswith("125 of 1,000 · by number")
@@ -96,7 +97,7 @@ async def test_a_filter_shows_what_fits_and_x_clears_it() -> None:
 
 @pytest.mark.asyncio
 async def test_typing_filters_without_enter_and_esc_returns_to_the_table() -> None:
-    watched = Watched(FakeTasks(1_000))
+    watched = Seat(FakeTasks(1_000))
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _settled(pilot)
         await pilot.press("slash", *"PMC7000005")
@@ -109,7 +110,7 @@ async def test_typing_filters_without_enter_and_esc_returns_to_the_table() -> No
 
 @pytest.mark.asyncio
 async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _type(pilot, watched, "stat:failed [/INST]")
         assert watched.complaint.startswith("there is no key 'stat': use state, ")
@@ -121,7 +122,7 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
 
 @pytest.mark.asyncio
 async def test_a_screen_opened_with_a_filter_begins_with_it() -> None:
-    watched = Watched(FakeTasks(1_000), "state:waiting")
+    watched = Seat(FakeTasks(1_000), "state:waiting")
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         assert watched.table.chosen == 4
@@ -130,7 +131,7 @@ async def test_a_screen_opened_with_a_filter_begins_with_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_list_without_tasks_names_the_filter_and_the_key() -> None:
-    watched = Watched(FakeTasks(100), "nothing")
+    watched = Seat(FakeTasks(100), "nothing")
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         assert "No task fits nothing: x clears the filter" in watched.lines()[3]
@@ -138,7 +139,7 @@ async def test_a_list_without_tasks_names_the_filter_and_the_key() -> None:
 
 @pytest.mark.asyncio
 async def test_s_and_the_titles_sort() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _settled(pilot)
         await pilot.press("s")
@@ -153,7 +154,7 @@ async def test_s_and_the_titles_sort() -> None:
 
 @pytest.mark.asyncio
 async def test_new_tasks_are_counted_and_wait_for_r() -> None:
-    watched = Watched(FakeTasks(1_000), "state:failed")
+    watched = Seat(FakeTasks(1_000), "state:failed")
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _settled(pilot)
         await pilot.press("G")
@@ -173,7 +174,7 @@ async def test_new_tasks_are_counted_and_wait_for_r() -> None:
 
 @pytest.mark.asyncio
 async def test_a_task_that_changes_does_so_in_its_place() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _settled(pilot)
         watched.source.changes[3] = {"key": "changed"}
@@ -186,7 +187,7 @@ async def test_a_task_that_changes_does_so_in_its_place() -> None:
 
 @pytest.mark.asyncio
 async def test_space_freezes_what_is_shown_and_goes_on() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         await pilot.press("space")
@@ -205,7 +206,7 @@ async def test_space_freezes_what_is_shown_and_goes_on() -> None:
 async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
     source = FakeTasks(100)
     source.trouble = StoreError("the log is gone: list the runs")
-    watched = Watched(source)
+    watched = Seat(source)
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         assert watched.complaint == "the log is gone: list the runs."
@@ -221,7 +222,7 @@ async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_enter_opens_the_task_and_esc_comes_back() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         await pilot.press("j", "enter")
@@ -236,7 +237,7 @@ async def test_enter_opens_the_task_and_esc_comes_back() -> None:
 
 @pytest.mark.asyncio
 async def test_on_a_wide_screen_the_task_opens_beside_and_follows() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(160, 50)) as pilot:
         await _settled(pilot)
         await pilot.press("enter")
@@ -252,7 +253,7 @@ async def test_on_a_wide_screen_the_task_opens_beside_and_follows() -> None:
 
 @pytest.mark.asyncio
 async def test_leaving_the_screen_lets_go_of_the_log() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         await pilot.press("escape")
@@ -262,7 +263,7 @@ async def test_leaving_the_screen_lets_go_of_the_log() -> None:
 
 @pytest.mark.asyncio
 async def test_y_copies_the_name() -> None:
-    watched = Watched(FakeTasks(100))
+    watched = Seat(FakeTasks(100))
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await _settled(pilot)
         await pilot.press("j", "y")
@@ -282,7 +283,7 @@ async def test_hostile_texts_neither_act_nor_disturb(size: tuple[int, int]) -> N
             "reason": text,
         }
         source.texts[13] = text
-    watched = Watched(source)
+    watched = Seat(source)
     async with watched.app.run_test(size=size) as pilot:
         await _settled(pilot)
         for _ in HOSTILE:
@@ -293,13 +294,13 @@ async def test_hostile_texts_neither_act_nor_disturb(size: tuple[int, int]) -> N
         assert watched.app.is_running
 
 
-def _all(watched: Watched) -> str:
+def _all(watched: Seat) -> str:
     return "".join(watched.lines())
 
 
 @pytest.mark.asyncio
 async def test_without_colour_and_signs_the_screen_says_the_same() -> None:
-    watched = Watched(FakeTasks(100), "state:failed", ASCII)
+    watched = Seat(FakeTasks(100), "state:failed", ASCII)
     watched.app.theme = MONOCHROME.name
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await _settled(pilot)

@@ -1,0 +1,52 @@
+"""A filter is completed by what the language and the run know."""
+
+from __future__ import annotations
+
+import pytest
+
+from store.query import KEYS, parse_query
+from tui.screens.completion import completed
+from tui.sources.tasks import Names
+
+NAMES = Names(
+    total=9,
+    stages=("ask", "judge twice"),
+    models=("m-large", "m-small"),
+    errors=("RateLimited",),
+    parse_failures=("truncated",),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"),
+    [
+        ("sta", "state:"),
+        ("state:fa", "state:failed"),
+        ("stage:a", "stage:ask"),
+        ("state:failed -mod", "state:failed -model:"),
+        ("-model:m-s", "-model:m-small"),
+        ("parse:t", "parse:truncated"),
+        ("err:R", "err:RateLimited"),
+        ("stage:j", None),
+        ('stage:"j', 'stage:"judge twice"'),
+        ("", None),
+        ("state:failed ", None),
+        ("PMC123", None),
+    ],
+)
+def test_the_last_word_is_completed(value: str, whole: str | None) -> None:
+    assert completed(value, NAMES) == whole
+
+
+def test_every_key_is_offered_and_every_value_can_be_read() -> None:
+    for key in KEYS:
+        assert completed(key, NAMES) == f"{key}:"
+    for word in ("queued", "running", "waiting", "done", "failed", "skipped", "held"):
+        whole = completed(f"state:{word[:-1]}", NAMES)
+        assert whole == f"state:{word}"
+        assert parse_query(whole).terms
+
+
+def test_a_name_that_would_act_on_the_terminal_is_not_offered() -> None:
+    names = Names(total=1, stages=("a\x1b]0;t\x07", 'a"b', "a\u202eb"))
+    assert completed("stage:a", names) is None

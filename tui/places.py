@@ -1,0 +1,37 @@
+"""The screens about one run, each a key away from all others: one table.
+
+A place keeps its screen while its run is watched: whoever comes back finds the filter,
+the cursor and the order that were left there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.screen import Screen
+
+from tui.screens.tasks import TasksScreen
+from tui.watched import Watched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A screen about the run that is watched."""
+
+    name: str
+    key: str
+    title: str  #: in the line of keys and in the palette
+    about: str  #: in the palette
+    make: Callable[[Watched], Screen[None]]
+
+
+TASKS = Place(
+    name="tasks",
+    key="t",
+    title="Tasks",
+    about="List the run's tasks",
+    make=TasksScreen,
+)
+PLACES = (TASKS,)
+"""In the order of the line of keys."""

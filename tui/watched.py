@@ -1,0 +1,47 @@
+"""The run that is watched: what every screen about it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from store.clock import Clock
+from store.runs import RunFolder
+from tui.drawing.glyphs import Glyphs
+from tui.sources.listing import FolderListing, Listing
+from tui.sources.run import RunSource, Source
+from tui.sources.tasks import LogTasks, TaskSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where the screens read: logs, or what a test has made.
+
+    Whoever takes a source from here closes it.
+    """
+
+    listing: Listing
+    run: Callable[[RunFolder], Source]
+    tasks: Callable[[RunFolder], TaskSource]
+    clock: Clock
+
+    @classmethod
+    def of(cls, runs_dir: Path, clock: Clock) -> Sources:
+        """The logs of a folder's runs."""
+        return cls(
+            listing=FolderListing(runs_dir, clock),
+            run=partial(RunSource, clock=clock),
+            tasks=LogTasks,
+            clock=clock,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """One run, and the means of showing it."""
+
+    folder: RunFolder
+    sources: Sources
+    glyphs: Glyphs

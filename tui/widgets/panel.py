@@ -1,0 +1,70 @@
+"""Parts of a screen that send to the terminal only what changed."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.events import Resize
+from textual.widgets import Static
+
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.only_ascii import shown_by
+from tui.drawing.panels import Draw
+from tui.drawing.room import Room
+from tui.sources.run import Snapshot
+
+
+class Said(Static):
+    """A line or a paragraph of words, whose height the style sheet decides."""
+
+    def __init__(self, name: str, glyphs: Glyphs) -> None:
+        super().__init__(id=name, markup=False)
+        self._glyphs = glyphs
+        self._said: Content | None = None
+
+    def say(self, words: str | Content) -> None:
+        """Show *words*; nothing is sent where they are the same as before."""
+        content = Content(words) if isinstance(words, str) else words
+        content = shown_by(self._glyphs, content)
+        if self._said is None or not content.is_same(self._said):
+            self._said = content
+            self.update(content, layout=False)
+
+
+class TooSmall(Said):
+    """What stands in a window that has no room for anything else."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__("small", glyphs)
+
+    def on_mount(self) -> None:
+        """It always says the same."""
+        self.say(
+            "The monitor needs a window of 80 columns and 24 lines: make this one "
+            "larger, or leave with q and use 'siftlog watch --plain'."
+        )
+
+
+class Panel(Said):
+    """One drawing under a title; where it stands is the style sheet's business."""
+
+    def __init__(self, draw: Draw, title: str, glyphs: Glyphs, name: str) -> None:
+        super().__init__(name, glyphs)
+        self.border_title = title
+        self._draw = draw
+        self._snapshot: Snapshot | None = None
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw *snapshot*."""
+        self._snapshot = snapshot
+        self._fit()
+
+    def on_resize(self, event: Resize) -> None:
+        """Draw again for the new size."""
+        del event
+        self._fit()
+
+    def _fit(self) -> None:
+        width, height = self.content_size
+        if self._snapshot is not None and width and height:
+            room = Room(width=width, height=height, glyphs=self._glyphs)
+            self.say(self._draw(self._snapshot, room))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.config import ConfigScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -24,6 +25,7 @@ class Place:
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
     make: Callable[[Watched], Screen[None]]
+    is_shown: bool = True  #: in the line of keys, which has no room for all
 
 
 TASKS = Place(
@@ -33,5 +35,13 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+CONFIG = Place(
+    name="config",
+    key="i",
+    title="Config",
+    about="Show how the run was set up",
+    make=ConfigScreen,
+    is_shown=False,
+)
+PLACES = (TASKS, CONFIG)
 """In the order of the line of keys."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.config import ConfigSource, FolderConfig
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -25,16 +26,20 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    config: Callable[[RunFolder], ConfigSource]
     clock: Clock
+    is_read_only: bool = False  #: nothing that could change a run is to be offered
 
     @classmethod
-    def of(cls, runs_dir: Path, clock: Clock) -> Sources:
+    def of(cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False) -> Sources:
         """The logs of a folder's runs."""
         return cls(
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            config=FolderConfig,
             clock=clock,
+            is_read_only=is_read_only,
         )
 
 

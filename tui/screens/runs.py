@@ -27,10 +27,10 @@ class RunsScreen(Screen[None]):
     """The list of runs, and a line about the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "move('down')", "Down", show=False, id="down"),
-        Binding("k", "move('up')", "Up", show=False, id="up"),
-        Binding("g", "move('first')", "First", show=False, id="first"),
-        Binding("G", "move('last')", "Last", show=False, id="last"),
+        Binding("j", "move('down')", "Down", show=False, id="move.down"),
+        Binding("k", "move('up')", "Up", show=False, id="move.up"),
+        Binding("g", "move('first')", "First", show=False, id="move.first"),
+        Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("l,right", "open", "Open", id="open"),
     ]
 

@@ -252,8 +252,7 @@ class Monitor(Shell):
 
     def _capture(self) -> None:
         screen = self.screen
-        place = next((p.name for p in PLACES if p.name == screen.name), None)
-        what = place or type(screen).__name__.removesuffix("Screen").lower()
+        what = type(screen).__name__.removesuffix("Screen").lower()
         self.keep(what, {"svg": self.export_screenshot(), "txt": text_of(screen)})
 
     def keep(self, what: str, files: Mapping[str, str]) -> None:

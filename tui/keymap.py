@@ -20,7 +20,7 @@ from platformdirs import user_config_path
 from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
-from textual.keys import Keys, key_to_character
+from textual.keys import Keys
 from textual.screen import Screen
 
 from store.errors import StoreError
@@ -28,7 +28,12 @@ from tui import screens, widgets
 
 _OURS = "tui."
 _MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
-_NAMED = frozenset(key.value for key in Keys)
+_SIGNS = "".join(map(chr, range(33, 127))).replace(",", "")
+_NAMED = frozenset(
+    {key.value for key in Keys}
+    # as textual names the signs of a keyboard: "/" is "slash"
+    | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
+)
 _MOST = 100_000
 """Characters of a file that is still taken for a keymap."""
 
@@ -197,9 +202,7 @@ def _is_key(key: str) -> bool:
     if len(key) == 1:
         return key.isprintable()
     *modifiers, last = key.split("+")
-    return set(modifiers) <= _MODIFIERS and (
-        last in _NAMED or key_to_character(last) is not None
-    )
+    return set(modifiers) <= _MODIFIERS and last in _NAMED
 
 
 def _refuse_clashes(keymap: Mapping[str, str], known: list[Bound], where: str) -> None:
@@ -210,7 +213,10 @@ def _refuse_clashes(keymap: Mapping[str, str], known: list[Bound], where: str) -
                 if other.id == bound.id or not bound.meets(other):
                     continue
                 mapped = keymap.get(other.id)
-                if key in (mapped.split(",") if mapped else other.keys):
+                is_usual = key in bound.keys and key in other.keys
+                if not is_usual and key in (
+                    mapped.split(",") if mapped else other.keys
+                ):
                     raise KeymapError(
                         f"the keymap {where} gives the key {key!r} to {bound.id!r}, "
                         f"and {other.id!r} has it too: give one of them another key"

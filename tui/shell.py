@@ -124,7 +124,7 @@ class Shell(App[str]):
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         begun = self._clock.monotonic()
         super()._display(screen, renderable)
-        if renderable is not None and not self._batch_count:
+        if renderable is not None and not (self._batch_count or self.is_headless):
             self.pace.frames.add(self._clock.monotonic() - begun)
 
     # Textual's own shows the values of variables: texts of models, and maybe worse

@@ -34,7 +34,8 @@ _SECRET_WORDS = frozenset(
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SECRETS = re.compile(
-    r"(?P<lead>\bbearer\s+|\bbasic\s+|://[^/\s:@]+:)(?P<hidden>[^\s\"'@]+)"
+    r"(?P<lead>\bbearer\s+|\bbasic\s+)[^\s\"']+"
+    r"|(?P<user>://[^/\s:@]+:)[^\s\"'@]+(?=@)"
     r"|\b(?:sk|pk|hf|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}",
     re.IGNORECASE,
 )
@@ -59,7 +60,9 @@ def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOM
 
 def mask_looks(text: str) -> str:
     """*text* without what looks like a key."""
-    return _SECRETS.sub(lambda found: f"{found['lead'] or ''}{MASK}", text)
+    return _SECRETS.sub(
+        lambda found: f"{found['lead'] or found['user'] or ''}{MASK}", text
+    )
 
 
 def configured(

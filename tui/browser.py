@@ -133,6 +133,8 @@ def listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
+        # so that whoever reads the address can open it at once
+        listening.listen()
     except OSError:
         listening.close()
         raise

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.filter import LineFilter
+from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -77,8 +77,12 @@ class Shell(App[str]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What every line goes through on its way to the terminal."""
-        filters = super().get_line_filters()
-        return [*filters, OnlyAscii(self._glyphs)] if self._glyphs.plain else filters
+        return [
+            *super().get_line_filters(),
+            # without it Textual writes greys, which are colours to a terminal
+            *([NoColor()] if self.no_color else ()),
+            *([OnlyAscii(self._glyphs)] if self._glyphs.plain else ()),
+        ]
 
     def on_mount(self) -> None:
         """Begin to look, and to listen for an end that comes from outside."""

@@ -59,8 +59,10 @@ class Palette:
             error=self.states.failed,
             variables={
                 **self.states.variables(),
-                "block-cursor-background": self.foreground,
-                "block-cursor-foreground": self.background,
+                # so that it is seen where there are no colours either
+                "block-cursor-background": self.background,
+                "block-cursor-foreground": self.foreground,
+                "block-cursor-text-style": "reverse bold",
                 "footer-key-foreground": self.accent,
             },
         )

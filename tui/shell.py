@@ -16,13 +16,14 @@ from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.filter import LineFilter, NoColor
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
 from store.clock import Clock
 from store.printable import printable
-from tui.drawing.glyphs import Glyphs
+from tui.drawing.glyphs import ASCII, Glyphs
+from tui.drawing.no_colours import NoColours
 from tui.drawing.only_ascii import OnlyAscii
 from tui.drawing.palette import PALETTES, state_variables
 from tui.pace import Pace
@@ -61,6 +62,10 @@ class Shell(App[str]):
             pace: how often to look; None: as usual.
             has_mouse: whether the mouse is ours and not the terminal's.
         """
+        # lines are kept by the filters they went through: always the same ones
+        self._no_colours = [NoColours(is_dark=is_dark) for is_dark in (False, True)]
+        self._only_ascii = OnlyAscii(ASCII)
+        self._glyphs = glyphs
         super().__init__()
         for palette in PALETTES:
             self.register_theme(palette.theme())
@@ -68,7 +73,6 @@ class Shell(App[str]):
         self.pace = pace or Pace(None, {})
         self.has_mouse = has_mouse
         self._clock = clock
-        self._glyphs = glyphs
         self._timer: Timer | None = None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -79,9 +83,8 @@ class Shell(App[str]):
         """What every line goes through on its way to the terminal."""
         return [
             *super().get_line_filters(),
-            # without it Textual writes greys, which are colours to a terminal
-            *([NoColor()] if self.no_color else ()),
-            *([OnlyAscii(self._glyphs)] if self._glyphs.plain else ()),
+            *([self._no_colours[self.current_theme.dark]] if self.no_color else ()),
+            *([self._only_ascii] if self._glyphs.plain else ()),
         ]
 
     def on_mount(self) -> None:

@@ -59,10 +59,14 @@ class Palette:
             error=self.states.failed,
             variables={
                 **self.states.variables(),
-                # so that it is seen where there are no colours either
-                "block-cursor-background": self.background,
-                "block-cursor-foreground": self.foreground,
-                "block-cursor-text-style": "reverse bold",
+                **{
+                    f"{cursor}-{what}": colour
+                    for cursor in ("block-cursor", "block-cursor-blurred")
+                    for what, colour in (
+                        ("background", self.foreground),
+                        ("foreground", self.background),
+                    )
+                },
                 "footer-key-foreground": self.accent,
             },
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from platformdirs import user_state_path
 
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.filters import FilterFile, FilterMemory
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -26,6 +29,7 @@ class Sources:
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
     clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:
@@ -35,6 +39,7 @@ class Sources:
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
             clock=clock,
+            filters=FilterFile(user_state_path("siftlog") / "filters.json"),
         )
 
 

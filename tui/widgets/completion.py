@@ -9,6 +9,11 @@ from store.query import KEYS
 from tui.drawing.glyphs import STATE_WORDS
 from tui.sources.tasks import Names
 
+_OPERATORS = {"latency": ">", "cost": ">", "attempts": ">"}
+"""Of keys whose values are figures, the one that is wanted most."""
+_FIGURES = {"latency": "5s", "cost": "0.01", "attempts": "1"}
+"""And a value that shows how one is written."""
+
 
 class Completion(Suggester):
     """Completes the last word of a filter; `names` may change at any time."""
@@ -49,14 +54,19 @@ def _candidates(names: Names) -> list[str]:
         "parse": names.parse_failures,
         "reason": (*names.errors, *names.parse_failures),
     }
-    keys = [f"{key}:" for key in KEYS]
-    return keys + [
-        f"{key}:{_quoted(value)}"
-        for key, found in values.items()
-        for value in found
-        # names come from outside: one that would have to be changed is not offered
-        if printable(value) == value and '"' not in value
-    ]
+    keys = [f"{key}{_OPERATORS.get(key, ':')}" for key in KEYS]
+    figures = [f"{key}{_OPERATORS[key]}{value}" for key, value in _FIGURES.items()]
+    return (
+        keys
+        + figures
+        + [
+            f"{key}:{_quoted(value)}"
+            for key, found in values.items()
+            for value in found
+            # names come from outside: one that would have to be changed is not offered
+            if printable(value) == value and '"' not in value
+        ]
+    )
 
 
 def _quoted(value: str) -> str:

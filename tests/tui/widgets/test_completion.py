@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from store.query import KEYS, parse_query
-from tui.screens.completion import completed
 from tui.sources.tasks import Names
+from tui.widgets.completion import completed
 
 NAMES = Names(
     total=9,
@@ -40,7 +40,11 @@ def test_the_last_word_is_completed(value: str, whole: str | None) -> None:
 
 def test_every_key_is_offered_and_every_value_can_be_read() -> None:
     for key in KEYS:
-        assert completed(key, NAMES) == f"{key}:"
+        whole = completed(key, NAMES)
+        assert whole in {f"{key}:", f"{key}>"}
+        first = {":": "a", ">": "5"}[whole[-1]]
+        with_value = completed(whole, NAMES) or whole + first
+        assert parse_query(with_value).terms[0].parameters or key == "state"
     for word in ("queued", "running", "waiting", "done", "failed", "skipped", "held"):
         whole = completed(f"state:{word[:-1]}", NAMES)
         assert whole == f"state:{word}"

@@ -21,8 +21,8 @@ from store.views import AttemptRow, Order, Score, Step, StoredVerdict
 from tests.tui.sights import FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
-from tui.sources.run import Trouble
 from tui.sources.filters import FilterMemory
+from tui.sources.run import Trouble
 from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
 from tui.sources.task_lines import TaskLine
 from tui.sources.task_texts import Text, TextKind
@@ -216,7 +216,9 @@ class FakeTasks:
         assert seq is not None
         text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
         about = "temperature 0 · max tokens 2,048" if is_prompt else ""
-        return Text(text="" if kind is TextKind.PARSED else text, about=about)
+        if kind is TextKind.PARSED:
+            return Text(text="", about=f"{sign} no JSON")
+        return Text(text=text, about=about)
 
     def close(self) -> None:
         self.is_closed = True

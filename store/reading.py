@@ -41,6 +41,11 @@ def planning(conn: sqlite3.Connection) -> Planning:
     return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
 
 
+def phase(conn: sqlite3.Connection) -> str:
+    """Kind of the last event that began or ended work."""
+    return load_run_state(conn).phase
+
+
 def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:
     """Open tasks of a stage and model."""
     (count,) = conn.execute(SQL["count_open"], (stage, model)).fetchone()

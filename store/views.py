@@ -29,6 +29,7 @@ from store.query import Query
 from store.reading import (
     last_seq,
     payload,
+    phase,
     recorded,
     reply,
     task_events,
@@ -36,6 +37,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
@@ -72,6 +74,7 @@ __all__ = [
     "AttemptCounts",
     "AttemptRow",
     "ErrorCount",
+    "Found",
     "Heartbeat",
     "InFlight",
     "Lane",
@@ -88,6 +91,7 @@ __all__ = [
     "Status",
     "Step",
     "StoredVerdict",
+    "Stretch",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -100,6 +104,7 @@ __all__ = [
     "event_times",
     "events",
     "families",
+    "find_events",
     "last_seq",
     "latencies",
     "list_tasks",
@@ -111,6 +116,7 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "phase",
     "read_verdicts",
     "reply",
     "run_started",

@@ -10,6 +10,7 @@ from pathlib import Path
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.events import EventSource, LogEvents
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -25,6 +26,7 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
     clock: Clock
 
     @classmethod
@@ -34,6 +36,7 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            events=LogEvents,
             clock=clock,
         )
 

@@ -154,7 +154,7 @@ class LogTasks:
 
     async def names(self) -> Names:
         """What filters can name."""
-        return await self._quick.ask(_names)
+        return await self._quick.ask(names_of)
 
     async def detail(self, task: int) -> TaskDetail | None:
         """Everything about a task but its texts; None where there is no such task."""
@@ -162,7 +162,7 @@ class LogTasks:
 
     async def text(self, seq: int, *, is_request: bool) -> str:
         """The payload beside an event, as a person reads it."""
-        return await self._quick.ask(_text, seq, is_request=is_request)
+        return await self._quick.ask(body_text, seq, is_request=is_request)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -179,7 +179,8 @@ def _lines(conn: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, TaskLi
     }
 
 
-def _names(conn: sqlite3.Connection) -> Names:
+def names_of(conn: sqlite3.Connection) -> Names:
+    """What filters can name in a run."""
     seen = status(conn)
     return Names(
         total=seen.tasks.planned,
@@ -230,7 +231,8 @@ def _verdicts(
     return tuple(read_verdicts(path.absolute(), task)) if path.is_file() else ()
 
 
-def _text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
+def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
+    """The payload beside an event, as a person reads it; empty where it has none."""
     body = payload(conn, seq)
     if body is None:
         return ""

@@ -1,0 +1,492 @@
+"""The events of a run: its log as it grows, and any part of it by filter."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer, Input, Static
+from textual.worker import Worker
+
+from store.errors import QueryError, StoreError
+from store.event_query import EventQuery, parse_event_query
+from store.events import Recorded
+from store.printable import printable
+from store.views import Stretch
+from tui.drawing.event_columns import event_columns, plain, task_number_of
+from tui.drawing.words import utc
+from tui.screens.completion import Completion, event_values
+from tui.screens.event import EventScreen
+from tui.screens.tail import Tail
+from tui.screens.task import TaskScreen
+from tui.sources.events import Tip
+from tui.sources.tasks import TaskSource
+from tui.watched import Watched
+from tui.widgets.event_pane import EventPane
+from tui.widgets.event_table import EventTable
+from tui.widgets.line import Line
+from tui.widgets.ring import LINES, Ring, one_of, thinned
+from tui.widgets.table import Table
+
+DEBOUNCE_S = 0.15
+PAGE = 500
+"""Events read at once: some screens."""
+SEARCH = 1_000_000
+"""Events that a search looks at before it asks whether to go on: some tenths of a
+second, up to one for what has to be looked for in texts."""
+RATE = 50.0
+"""New events a second that anybody can follow; of more, one of so many is shown."""
+LONGEST_S = 10.0
+"""Longer ago nobody has looked: what has come since is not a rate."""
+PANE_COLUMNS = 140
+"""From this width on an event opens beside the table."""
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class EventsScreen(Screen[None]):
+    """The newest events at the bottom, or wherever somebody has gone."""
+
+    DEFAULT_CSS = """
+    EventsScreen { background: $background; layers: base above; }
+    EventsScreen #head { text-style: bold; }
+    EventsScreen #filter {
+        height: 1; border: none; padding: 0 1; background: $panel;
+    }
+    EventsScreen #said {
+        layer: above; dock: top; offset: 0 2; display: none; height: auto;
+        padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
+    }
+    EventsScreen #events { height: 1fr; width: 1fr; }
+    EventsScreen #beside { height: 1fr; }
+    EventsScreen EventPane { width: 1fr; display: none; }
+    EventsScreen.-detail EventPane { display: block; }
+    EventsScreen #foot { color: $state-queued; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "follow", "Follow", id="events.follow"),
+        Binding("slash", "filter", "Filter", id="events.filter"),
+        Binding("n", "match(1)", "Next match", id="events.next"),
+        Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
+        Binding("x", "clear", "Clear filter", id="events.clear"),
+        Binding("o", "task", "Its task", id="events.task"),
+        Binding("y", "copy", "Copy line", show=False, id="events.copy"),
+        Binding("w", "write", "Write to file", show=False, id="events.write"),
+        Binding("space", "freeze", "Freeze", id="events.freeze"),
+        Binding("escape,h,left", "back", "Back", id="events.back"),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        self._watched = watched
+        self._source = watched.sources.events(watched.folder)
+        self._tasks: TaskSource | None = None
+        self._clock = watched.sources.clock
+        self._fed_s = self._clock.monotonic()
+        self._tail = Tail(
+            query=EventQuery(),
+            ring=Ring.at(0),
+            tip=Tip(seq=0, phase="", is_alive=True),
+        )
+        self._sought = EventQuery()  #: the last filter: what n and N look for
+        self._debounce: Timer | None = None
+        self._completion = Completion(event_values)
+        self._failing: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        """The heading, the filter, the table with an event beside it, the foot."""
+        glyphs = self._watched.glyphs
+        yield Line(glyphs, id="head")
+        yield Input(
+            id="filter",
+            placeholder="filter: kind:attempt_failed err:Timeout task:12 -model:m ...",
+            compact=True,
+            select_on_focus=False,
+            suggester=self._completion,
+        )
+        yield Static(id="said", markup=False)
+        with Horizontal(id="beside"):
+            yield EventTable(event_columns(), glyphs, id="events")
+            yield EventPane(self._source.body, glyphs)
+        yield Line(glyphs, id="foot", is_rule=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin at the end."""
+        self._table.focus()
+        self._say()
+        self._work(self._to_end, "read")
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._source.close()
+        if self._tasks is not None:
+            self._tasks.close()
+
+    @property
+    def _table(self) -> EventTable:
+        return self.query_one("#events", EventTable)
+
+    @property
+    def _pane(self) -> EventPane:
+        return self.query_one(EventPane)
+
+    # What is shown
+
+    def look(self) -> None:
+        """See whether anything has happened; called by the application's timer."""
+        if not self._is_at_work("look"):
+            self._work(self._look, "look")
+
+    async def _look(self) -> None:
+        tip = await self._source.tip()
+        if tip != self._tail.tip:
+            self._tail = replace(self._tail, tip=tip)
+        if self._tail.wants_feed and not self._is_at_work("read"):
+            self._check_bottom()
+        if self._tail.wants_feed and not self._is_at_work("read"):
+            await self._feed()
+        self._say()
+
+    async def _feed(self) -> None:
+        """Show what is new; where it is too much to read, some of it."""
+        tail, ring = self._tail, self._tail.ring
+        now_s = self._clock.monotonic()
+        since_s = now_s - self._fed_s
+        stretch = ring.newer(tail.tip.seq)
+        found, rest = await self._collect(
+            tail.query, stretch, limit=LINES, is_backward=True
+        )
+        self._check_bottom()
+        if self._tail.ring is not ring or not self._tail.wants_feed:
+            return
+        self._fed_s = now_s
+        looked = len(stretch) - len(rest)
+        total = len(found) * len(stretch) / max(1, looked)
+        share = one_of(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
+        if len(rest) and share == 1:
+            # too much has come to be read: what is shown begins anew
+            ring = Ring.at(rest.last)
+        ring = ring.with_newer(
+            thinned(found, share), tail.tip.seq, is_sampled=share > 1
+        )
+        self._tail = replace(self._tail, ring=ring, share=share)
+        self._show(is_bottom=True)
+
+    def _check_bottom(self) -> None:
+        """Whoever has left the bottom is not followed any more."""
+        if self._tail.is_following and not self._table.is_at_bottom:
+            was_sampled = self._tail.ring.is_sampled
+            self._tail = self._tail.left()
+            if was_sampled and self._table.chosen is not None:
+                # between what was shown there is more: it is all there from now on
+                self._work(partial(self._around, self._table.chosen), "read")
+
+    def _show(self, *, is_bottom: bool = False) -> None:
+        """The lines of the ring; the one under the cursor does not move."""
+        with self.app.batch_update():
+            rows = {line.recorded.seq: line for line in self._tail.ring.lines}
+            self._table.show(rows)
+            if is_bottom:
+                self._table.to_bottom()
+        self._say()
+
+    def _say(self) -> None:
+        tail = self._tail
+        head = f"EVENTS {self._source.run_id}"
+        self.query_one("#head", Line).say(head, tail.heading)
+        self._table.explain(tail.emptiness)
+        row = self._table.row
+        when = utc(row.recorded.ts_us) if row is not None else ""
+        self.query_one("#foot", Line).say(tail.foot, when)
+
+    # Reading
+
+    async def _collect(
+        self, query: EventQuery, stretch: Stretch, *, limit: int, is_backward: bool
+    ) -> tuple[list[Recorded], Stretch]:
+        """Events of a stretch, ascending, and what of it was not looked at.
+
+        It is looked at step by step; a search says how far it has come.
+        """
+        events: list[Recorded] = []
+        rest, length = stretch, len(stretch)
+        while len(rest) and len(events) < limit and length - len(rest) < SEARCH:
+            found = await self._source.find(
+                query, rest, limit=limit - len(events), is_backward=is_backward
+            )
+            rest = found.rest
+            if is_backward:
+                events = [*found.events, *events]
+            else:
+                events += found.events
+            if len(rest) and query.terms:
+                reached = rest.last + 1 if is_backward else rest.first - 1
+                self._tail = replace(self._tail, reached=reached)
+                self._say()
+        self._tail = replace(self._tail, reached=None)
+        return events, rest
+
+    async def _to_end(self) -> None:
+        """The last events."""
+        tip = await self._source.tip()
+        self._fed_s = self._clock.monotonic()
+        self._tail = replace(self._tail, tip=tip)
+        found, rest = await self._collect(
+            self._tail.query, Stretch(1, tip.seq), limit=PAGE, is_backward=True
+        )
+        ring = Ring.at(tip.seq).with_older(found, rest.last + 1)
+        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        self._show(is_bottom=True)
+        await self._learn_names()
+
+    async def _to_beginning(self) -> None:
+        """The first events."""
+        stretch = Stretch(1, self._tail.tip.seq)
+        found, rest = await self._collect(
+            self._tail.query, stretch, limit=PAGE, is_backward=False
+        )
+        ring = Ring.at(0).with_newer(found, rest.first - 1)
+        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        self._show()
+        self._table.point_at(1)
+
+    async def _around(self, seq: int) -> None:
+        """The events on both sides of one, which keeps its place if it is a line."""
+        query, last = self._tail.query, self._tail.tip.seq
+        older, before = await self._collect(
+            query, Stretch(1, seq), limit=PAGE, is_backward=True
+        )
+        newer, after = await self._collect(
+            query, Stretch(seq + 1, last), limit=PAGE, is_backward=False
+        )
+        ring = Ring.at(seq).with_older(older, before.last + 1)
+        ring = ring.with_newer(newer, after.first - 1)
+        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        self._show()
+        self._table.point_at(seq)
+
+    async def _read_on(self, *, is_backward: bool) -> None:
+        """More lines at one end."""
+        tail, ring = self._tail, self._tail.ring
+        stretch = ring.older if is_backward else ring.newer(tail.tip.seq)
+        found, rest = await self._collect(
+            tail.query, stretch, limit=PAGE, is_backward=is_backward
+        )
+        if is_backward:
+            ring = ring.with_older(found, rest.last + 1)
+        else:
+            ring = ring.with_newer(found, rest.first - 1)
+        self._tail = replace(self._tail, ring=ring)
+        self._show()
+
+    async def _seek(self, by: int) -> None:
+        """To the next event that fits what was sought, wherever it is in the log."""
+        seq, last = self._table.chosen or 0, self._tail.tip.seq
+        is_backward = by < 0
+        stretch = Stretch(1, seq - 1) if is_backward else Stretch(seq + 1, last)
+        found, rest = await self._collect(
+            self._sought, stretch, limit=1, is_backward=is_backward
+        )
+        if found:
+            await self._go_to(found[0].seq)
+        elif not len(rest):
+            way = "before" if is_backward else "after"
+            self.notify(f"no match {way} this event", timeout=3, markup=False)
+        else:
+            # nothing yet: whoever wants to go on does so from there
+            await self._go_to(rest.last if is_backward else rest.first)
+            self.notify("no match up to here", timeout=3, markup=False)
+
+    async def _go_to(self, seq: int) -> None:
+        looked = self._tail.ring.looked
+        if self._tail.is_following:
+            self._tail = self._tail.left()
+        if looked.first <= seq <= looked.last and not self._tail.ring.is_sampled:
+            self._table.point_at(seq)
+        else:
+            await self._around(seq)
+
+    async def _learn_names(self) -> None:
+        self._completion.names = await self._source.names()
+
+    def _is_at_work(self, group: str) -> bool:
+        return any(
+            worker.group == group and worker.is_running for worker in self.workers
+        )
+
+    def _work(self, work: Work, group: str) -> None:
+        safely = partial(self._safely, work, group)
+        _: Worker[None] = self.run_worker(
+            safely, group=group, exclusive=True, exit_on_error=False
+        )
+
+    async def _safely(self, work: Work, group: str) -> None:
+        """A log that cannot be read is a sentence, and no end of the monitor."""
+        try:
+            await work()
+        except (StoreError, sqlite3.Error) as error:
+            self._failing.add(group)
+            self._complain(f"{error}.")
+        else:
+            if self._failing == {group}:
+                self._complain("")
+            self._failing.discard(group)
+
+    def _complain(self, sentence: str) -> None:
+        """Say what is wrong, under the filter; an empty sentence: nothing is."""
+        said = self.query_one("#said", Static)
+        said.update(printable(sentence))
+        said.display = bool(sentence)
+
+    # What happens
+
+    @on(Table.Moved, "#events")
+    def _moved(self) -> None:
+        if not self._tail.is_loading:
+            self._check_bottom()
+        self._say()
+        if self.has_class("-detail"):
+            self._pane.show(self._table.row)
+
+    @on(EventTable.EdgeNeared)
+    def _neared(self, message: EventTable.EdgeNeared) -> None:
+        if self._is_at_work("read"):
+            return
+        ring = self._tail.ring
+        left = ring.newer(self._tail.tip.seq) if message.is_last else ring.older
+        if len(left):
+            self._work(partial(self._read_on, is_backward=not message.is_last), "read")
+
+    @on(EventTable.EndWanted)
+    def _end_wanted(self, message: EventTable.EndWanted) -> None:
+        if not message.is_last and self._tail.is_following:
+            self._tail = self._tail.left()
+        self._work(self._to_end if message.is_last else self._to_beginning, "read")
+
+    @on(Table.Chosen, "#events")
+    def _open(self) -> None:
+        line = self._table.row
+        if line is None:
+            return
+        if self.size.width >= PANE_COLUMNS:
+            self.add_class("-detail")
+            self._pane.show(line)
+        else:
+            screen = EventScreen(
+                line, self._source.body, self._watched.glyphs, self._open_task
+            )
+            self.app.push_screen(screen)
+
+    def _open_task(self, number: int) -> None:
+        if self._tasks is None:
+            self._tasks = self._watched.sources.tasks(self._watched.folder)
+        self.app.push_screen(TaskScreen(self._tasks, self._watched.glyphs, number))
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, message: Input.Changed) -> None:
+        if self._debounce is not None:
+            self._debounce.stop()
+        expression = message.value
+        self._debounce = self.set_timer(DEBOUNCE_S, lambda: self._filter(expression))
+
+    @on(Input.Submitted, "#filter")
+    def _entered(self, message: Input.Submitted) -> None:
+        self._filter(message.value)
+        self._table.focus()
+
+    def _filter(self, expression: str) -> None:
+        """Show what fits, around the event under the cursor or at the end."""
+        expression = expression.strip()
+        try:
+            query = parse_event_query(expression)
+        except QueryError as error:
+            self._complain(f"{error}.")
+            return
+        self._complain("")
+        if expression == self._tail.expression:
+            return
+        if query.terms:
+            self._sought = query
+        self._tail = replace(
+            self._tail, query=query, expression=expression, is_loading=True, share=1
+        )
+        seq = self._table.chosen
+        if self._tail.is_following or seq is None:
+            self._work(self._to_end, "read")
+        else:
+            self._work(partial(self._around, seq), "read")
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one("#filter", Input).focus()
+
+    def action_clear(self) -> None:
+        """Show everything again, around the event under the cursor."""
+        self.query_one("#filter", Input).value = ""
+
+    def action_follow(self) -> None:
+        """Show what is new by itself, or not any more."""
+        self._tail = self._tail.toggled()
+        if self._tail.is_following:
+            self._work(self._to_end, "read")
+        elif self._tail.ring.is_sampled and self._table.chosen is not None:
+            self._work(partial(self._around, self._table.chosen), "read")
+        self._say()
+
+    def action_match(self, by: int) -> None:
+        """The next event that fits the filter, or fitted the one before."""
+        if self._sought.terms:
+            self._work(partial(self._seek, by), "read")
+        else:
+            self.notify("nothing is sought: / says what", timeout=3, markup=False)
+
+    def action_freeze(self) -> None:
+        """Let nothing change by itself, or go on; the run goes on all the time."""
+        self._tail = self._tail.frozen()
+        self._say()
+        self.look()
+
+    def action_task(self) -> None:
+        """Everything about the task that the event is about."""
+        line = self._table.row
+        number = None if line is None else task_number_of(line)
+        if number is None:
+            self.notify("this event is about no task alone", timeout=3, markup=False)
+        else:
+            self._open_task(number)
+
+    def action_copy(self) -> None:
+        """Copy the line."""
+        line = self._table.row
+        if line is not None:
+            self.app.copy_to_clipboard(plain(line))
+            self.notify("line copied", timeout=2, markup=False)
+
+    async def action_write(self) -> None:
+        """Keep the event in a file of the current folder."""
+        line = self._table.row
+        if line is not None:
+            await self._pane.write(line)
+
+    def action_back(self) -> None:
+        """Stop a search, then leave the filter, the event beside, the screen."""
+        if self._tail.reached is not None:
+            self.workers.cancel_group(self, "read")
+            self._tail = replace(self._tail, reached=None, is_loading=False)
+            self._say()
+        elif self.focused is not self._table:
+            self._table.focus()
+        elif self.has_class("-detail"):
+            self.remove_class("-detail")
+        else:
+            self.app.pop_screen()

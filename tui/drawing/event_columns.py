@@ -30,7 +30,7 @@ def event_columns() -> tuple[Column[EventLine], ...]:
             text=lambda line: count(line.recorded.seq),
             is_right=True,
         ),
-        Column(title="day", width=10, text=lambda line: line.day, drops=1),
+        Column(title="day", width=5, text=lambda line: line.day[5:], drops=1),
         Column(
             title="UTC", width=8, text=lambda line: time_of_day(line.recorded.ts_us)
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -18,35 +17,23 @@ from textual.widgets import Footer, Input, Static
 from textual.worker import Worker
 
 from store.errors import QueryError, StoreError
-from store.event_query import EventQuery, parse_event_query
-from store.events import Recorded
+from store.event_query import parse_event_query
 from store.printable import printable
-from store.views import Stretch
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
 from tui.screens.completion import Completion, event_values
 from tui.screens.event import EventScreen
 from tui.screens.tail import Tail
+from tui.screens.tail_reader import TailReader
 from tui.screens.task import TaskScreen
-from tui.sources.events import Tip
 from tui.sources.tasks import TaskSource
 from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.line import Line
-from tui.widgets.ring import LINES, Ring, one_of, thinned
 from tui.widgets.table import Table
 
 DEBOUNCE_S = 0.15
-PAGE = 500
-"""Events read at once: some screens."""
-SEARCH = 1_000_000
-"""Events that a search looks at before it asks whether to go on: some tenths of a
-second, up to one for what has to be looked for in texts."""
-RATE = 50.0
-"""New events a second that anybody can follow; of more, one of so many is shown."""
-LONGEST_S = 10.0
-"""Longer ago nobody has looked: what has come since is not a rate."""
 PANE_COLUMNS = 140
 """From this width on an event opens beside the table."""
 
@@ -90,14 +77,12 @@ class EventsScreen(Screen[None]):
         self._watched = watched
         self._source = watched.sources.events(watched.folder)
         self._tasks: TaskSource | None = None
-        self._clock = watched.sources.clock
-        self._fed_s = self._clock.monotonic()
-        self._tail = Tail(
-            query=EventQuery(),
-            ring=Ring.at(0),
-            tip=Tip(seq=0, phase="", is_alive=True),
+        self._reader = TailReader(
+            self._source,
+            watched.sources.clock,
+            is_at_bottom=lambda: self._table.is_at_bottom,
+            say=self._say,
         )
-        self._sought = EventQuery()  #: the last filter: what n and N look for
         self._debounce: Timer | None = None
         self._completion = Completion(event_values)
         self._failing: set[str] = set()
@@ -123,8 +108,7 @@ class EventsScreen(Screen[None]):
     def on_mount(self) -> None:
         """Begin at the end."""
         self._table.focus()
-        self._say()
-        self._work(self._to_end, "read")
+        self.look()
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -144,55 +128,29 @@ class EventsScreen(Screen[None]):
 
     def look(self) -> None:
         """See whether anything has happened; called by the application's timer."""
+        if self._tail.is_loading and not self._is_at_work("read"):
+            # at first, and where the log could not be read the last time
+            self._work(self._to_end, "read")
         if not self._is_at_work("look"):
             self._work(self._look, "look")
 
     async def _look(self) -> None:
-        tip = await self._source.tip()
-        if tip != self._tail.tip:
-            self._tail = replace(self._tail, tip=tip)
-        if self._tail.wants_feed and not self._is_at_work("read"):
-            self._check_bottom()
-        if self._tail.wants_feed and not self._is_at_work("read"):
-            await self._feed()
+        if await self._reader.look(may_feed=not self._is_at_work("read")):
+            self._show(is_bottom=True)
         self._say()
+        self._fill_gaps()
 
-    async def _feed(self) -> None:
-        """Show what is new; where it is too much to read, some of it."""
-        tail, ring = self._tail, self._tail.ring
-        now_s = self._clock.monotonic()
-        since_s = now_s - self._fed_s
-        stretch = ring.newer(tail.tip.seq)
-        found, rest = await self._collect(
-            tail.query, stretch, limit=LINES, is_backward=True
-        )
-        self._check_bottom()
-        if self._tail.ring is not ring or not self._tail.wants_feed:
-            return
-        self._fed_s = now_s
-        looked = len(stretch) - len(rest)
-        total = len(found) * len(stretch) / max(1, looked)
-        share = one_of(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
-        if len(rest) and share == 1:
-            # too much has come to be read: what is shown begins anew
-            ring = Ring.at(rest.last)
-        ring = ring.with_newer(
-            thinned(found, share), tail.tip.seq, is_sampled=share > 1
-        )
-        self._tail = replace(self._tail, ring=ring, share=share)
-        self._show(is_bottom=True)
+    def _fill_gaps(self) -> None:
+        """Where only some of the events were shown: all of them, around the cursor."""
+        if self._tail.has_gaps and not self._is_at_work("read"):
+            self._work(partial(self._around, self._table.chosen or 0), "read")
 
-    def _check_bottom(self) -> None:
-        """Whoever has left the bottom is not followed any more."""
-        if self._tail.is_following and not self._table.is_at_bottom:
-            was_sampled = self._tail.ring.is_sampled
-            self._tail = self._tail.left()
-            if was_sampled and self._table.chosen is not None:
-                # between what was shown there is more: it is all there from now on
-                self._work(partial(self._around, self._table.chosen), "read")
+    @property
+    def _tail(self) -> Tail:
+        return self._reader.tail
 
     def _show(self, *, is_bottom: bool = False) -> None:
-        """The lines of the ring; the one under the cursor does not move."""
+        """The lines of the tail; the one under the cursor does not move."""
         with self.app.batch_update():
             rows = {line.recorded.seq: line for line in self._tail.ring.lines}
             self._table.show(rows)
@@ -211,113 +169,36 @@ class EventsScreen(Screen[None]):
 
     # Reading
 
-    async def _collect(
-        self, query: EventQuery, stretch: Stretch, *, limit: int, is_backward: bool
-    ) -> tuple[list[Recorded], Stretch]:
-        """Events of a stretch, ascending, and what of it was not looked at.
-
-        It is looked at step by step; a search says how far it has come.
-        """
-        events: list[Recorded] = []
-        rest, length = stretch, len(stretch)
-        while len(rest) and len(events) < limit and length - len(rest) < SEARCH:
-            found = await self._source.find(
-                query, rest, limit=limit - len(events), is_backward=is_backward
-            )
-            rest = found.rest
-            if is_backward:
-                events = [*found.events, *events]
-            else:
-                events += found.events
-            if len(rest) and query.terms:
-                reached = rest.last + 1 if is_backward else rest.first - 1
-                self._tail = replace(self._tail, reached=reached)
-                self._say()
-        self._tail = replace(self._tail, reached=None)
-        return events, rest
-
     async def _to_end(self) -> None:
-        """The last events."""
-        tip = await self._source.tip()
-        self._fed_s = self._clock.monotonic()
-        self._tail = replace(self._tail, tip=tip)
-        found, rest = await self._collect(
-            self._tail.query, Stretch(1, tip.seq), limit=PAGE, is_backward=True
-        )
-        ring = Ring.at(tip.seq).with_older(found, rest.last + 1)
-        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        await self._reader.to_end()
         self._show(is_bottom=True)
-        await self._learn_names()
+        self._completion.names = await self._source.names()
 
     async def _to_beginning(self) -> None:
-        """The first events."""
-        stretch = Stretch(1, self._tail.tip.seq)
-        found, rest = await self._collect(
-            self._tail.query, stretch, limit=PAGE, is_backward=False
-        )
-        ring = Ring.at(0).with_newer(found, rest.first - 1)
-        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        await self._reader.to_beginning()
         self._show()
         self._table.point_at(1)
 
     async def _around(self, seq: int) -> None:
-        """The events on both sides of one, which keeps its place if it is a line."""
-        query, last = self._tail.query, self._tail.tip.seq
-        older, before = await self._collect(
-            query, Stretch(1, seq), limit=PAGE, is_backward=True
-        )
-        newer, after = await self._collect(
-            query, Stretch(seq + 1, last), limit=PAGE, is_backward=False
-        )
-        ring = Ring.at(seq).with_older(older, before.last + 1)
-        ring = ring.with_newer(newer, after.first - 1)
-        self._tail = replace(self._tail, ring=ring, is_loading=False)
+        await self._reader.around(seq)
         self._show()
         self._table.point_at(seq)
 
     async def _read_on(self, *, is_backward: bool) -> None:
-        """More lines at one end."""
-        tail, ring = self._tail, self._tail.ring
-        stretch = ring.older if is_backward else ring.newer(tail.tip.seq)
-        found, rest = await self._collect(
-            tail.query, stretch, limit=PAGE, is_backward=is_backward
-        )
-        if is_backward:
-            ring = ring.with_older(found, rest.last + 1)
-        else:
-            ring = ring.with_newer(found, rest.first - 1)
-        self._tail = replace(self._tail, ring=ring)
+        await self._reader.read_on(is_backward=is_backward)
         self._show()
 
-    async def _seek(self, by: int) -> None:
-        """To the next event that fits what was sought, wherever it is in the log."""
-        seq, last = self._table.chosen or 0, self._tail.tip.seq
-        is_backward = by < 0
-        stretch = Stretch(1, seq - 1) if is_backward else Stretch(seq + 1, last)
-        found, rest = await self._collect(
-            self._sought, stretch, limit=1, is_backward=is_backward
-        )
-        if found:
-            await self._go_to(found[0].seq)
-        elif not len(rest):
+    async def _seek(self, *, is_backward: bool) -> None:
+        lines = self._tail.ring
+        seq = self._table.chosen or self._tail.ring.looked.first
+        found = await self._reader.seek(seq, is_backward=is_backward)
+        if self._tail.ring is not lines:
+            self._show()
+        if found is None:
             way = "before" if is_backward else "after"
             self.notify(f"no match {way} this event", timeout=3, markup=False)
         else:
-            # nothing yet: whoever wants to go on does so from there
-            await self._go_to(rest.last if is_backward else rest.first)
-            self.notify("no match up to here", timeout=3, markup=False)
-
-    async def _go_to(self, seq: int) -> None:
-        looked = self._tail.ring.looked
-        if self._tail.is_following:
-            self._tail = self._tail.left()
-        if looked.first <= seq <= looked.last and not self._tail.ring.is_sampled:
-            self._table.point_at(seq)
-        else:
-            await self._around(seq)
-
-    async def _learn_names(self) -> None:
-        self._completion.names = await self._source.names()
+            self._table.point_at(found)
 
     def _is_at_work(self, group: str) -> bool:
         return any(
@@ -352,9 +233,9 @@ class EventsScreen(Screen[None]):
 
     @on(Table.Moved, "#events")
     def _moved(self) -> None:
-        if not self._tail.is_loading:
-            self._check_bottom()
+        self._reader.notice()
         self._say()
+        self._fill_gaps()
         if self.has_class("-detail"):
             self._pane.show(self._table.row)
 
@@ -369,8 +250,6 @@ class EventsScreen(Screen[None]):
 
     @on(EventTable.EndWanted)
     def _end_wanted(self, message: EventTable.EndWanted) -> None:
-        if not message.is_last and self._tail.is_following:
-            self._tail = self._tail.left()
         self._work(self._to_end if message.is_last else self._to_beginning, "read")
 
     @on(Table.Chosen, "#events")
@@ -415,11 +294,7 @@ class EventsScreen(Screen[None]):
         self._complain("")
         if expression == self._tail.expression:
             return
-        if query.terms:
-            self._sought = query
-        self._tail = replace(
-            self._tail, query=query, expression=expression, is_loading=True, share=1
-        )
+        self._reader.filter(query, expression)
         seq = self._table.chosen
         if self._tail.is_following or seq is None:
             self._work(self._to_end, "read")
@@ -436,23 +311,22 @@ class EventsScreen(Screen[None]):
 
     def action_follow(self) -> None:
         """Show what is new by itself, or not any more."""
-        self._tail = self._tail.toggled()
+        self._reader.tail = self._tail.toggled()
         if self._tail.is_following:
             self._work(self._to_end, "read")
-        elif self._tail.ring.is_sampled and self._table.chosen is not None:
-            self._work(partial(self._around, self._table.chosen), "read")
         self._say()
+        self._fill_gaps()
 
     def action_match(self, by: int) -> None:
         """The next event that fits the filter, or fitted the one before."""
-        if self._sought.terms:
-            self._work(partial(self._seek, by), "read")
+        if self._reader.sought.terms:
+            self._work(partial(self._seek, is_backward=by < 0), "read")
         else:
             self.notify("nothing is sought: / says what", timeout=3, markup=False)
 
     def action_freeze(self) -> None:
         """Let nothing change by itself, or go on; the run goes on all the time."""
-        self._tail = self._tail.frozen()
+        self._reader.tail = self._tail.frozen()
         self._say()
         self.look()
 
@@ -482,8 +356,8 @@ class EventsScreen(Screen[None]):
         """Stop a search, then leave the filter, the event beside, the screen."""
         if self._tail.reached is not None:
             self.workers.cancel_group(self, "read")
-            self._tail = replace(self._tail, reached=None, is_loading=False)
-            self._say()
+            self._reader.stop()
+            self._show()
         elif self.focused is not self._table:
             self._table.focus()
         elif self.has_class("-detail"):

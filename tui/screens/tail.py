@@ -20,10 +20,7 @@ ENDED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """A filter, the lines that fit it, and whether newer ones are shown by themselves.
-
-    Nothing here is ever `f`ollowing and frozen at once: what is frozen waits.
-    """
+    """A filter, the lines that fit it, and whether new ones are shown by themselves."""
 
     query: EventQuery
     expression: str = ""  #: the filter as it was typed
@@ -35,6 +32,11 @@ class Tail:
     frozen_at: int | None = None  #: the log's last event when it was frozen
     share: int = 1  #: one of so many new events is shown
     reached: int | None = None  #: where a search that is under way has come to
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether lines were left out that somebody who follows no more may miss."""
+        return self.ring.is_sampled and not self.is_following
 
     @property
     def wants_feed(self) -> bool:
@@ -71,22 +73,23 @@ class Tail:
         """What is shown, of how many events."""
         total = f"{count(self.tip.seq)} events"
         if self.query.terms and not self.is_loading:
-            total = f"{self._fitting} of {total}"
+            total = f"{self._fitting}, of {total}"
         share = f"showing 1 of {count(self.share)}" if self.share > 1 else ""
-        mode = "following" if self.is_following else ""
+        mode = "following" if self.is_following and not self._ended else ""
         return " · ".join(filter(None, (share, mode, total)))
 
     @property
     def _fitting(self) -> str:
         looked = self.ring.looked
         is_whole = looked.first <= 1 and looked.last >= self.tip.seq
-        return f"{'' if is_whole else '≥ '}{count(len(self.ring.lines))}"
+        shown = count(len(self.ring.lines))
+        return shown if is_whole else f"{shown} found so far"
 
     @property
     def foot(self) -> str:
         """What is going on, and the key for it; empty where nothing is to be said."""
         if self.reached is not None:
-            return f"searching, event {count(self.reached)} … esc stops"
+            return f"searching, at event {count(self.reached)} …: esc stops"
         if self.frozen_at is not None:
             missed = self.tip.seq - self.frozen_at
             return f"FROZEN, {count(missed)} events since: space goes on"

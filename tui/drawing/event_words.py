@@ -35,7 +35,7 @@ from store.events import (
     Unknown,
 )
 from tui.drawing.flatten import readable
-from tui.drawing.format import amount, count, duration, latency, money
+from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money
 from tui.drawing.task_columns import task_name
 
 NAMED = 5
@@ -129,18 +129,22 @@ def said(event: Event | Unknown) -> str:  # noqa: C901, PLR0911, PLR0912 - one f
 
 
 def _answered(event: AttemptAnswered) -> str:
-    tokens = f"{count(event.tokens_in)} in, {count(event.tokens_out)} out"
-    if event.tokens_cached:
-        tokens += f", {count(event.tokens_cached)} cached"
     return _joined(
         "" if event.reask is None else f"refused: {event.reask}",
         "cached" if event.cached else money(event.cost_usd),
-        tokens,
+        _tokens(event),
         latency(event.latency_ms),
         event.finish_reason,
         _possible(event.possible_usd or 0.0),
         f"attempt {event.attempt}" if event.attempt > 1 else "",
     )
+
+
+def _tokens(event: AttemptAnswered) -> str:
+    if event.tokens_in is None and event.tokens_out is None:
+        return ""
+    cached = f", {count(event.tokens_cached)} cached" if event.tokens_cached else ""
+    return f"{count(event.tokens_in)} in, {count(event.tokens_out)} out{cached}"
 
 
 def _failed(event: AttemptFailed) -> str:
@@ -188,4 +192,17 @@ def facts_text(event: Event | Unknown) -> str:
     """Every fact of an event under the name that it is stored by."""
     if isinstance(event, Unknown):
         return readable(event.facts)
-    return readable(json.dumps(asdict(event)).encode())
+    facts = {name: _shown(value) for name, value in asdict(event).items()}
+    return readable(json.dumps(facts).encode())
+
+
+def _shown(value: object) -> object:
+    """A fact's value; JSON in a text is opened, and nothing known is no `null`."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value

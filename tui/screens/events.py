@@ -53,19 +53,19 @@ class EventsScreen(Screen[None]):
         layer: above; dock: top; offset: 0 2; display: none; height: auto;
         padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
     }
-    EventsScreen #events { height: 1fr; width: 1fr; }
+    EventsScreen #events { height: 1fr; width: 3fr; }
     EventsScreen #beside { height: 1fr; }
-    EventsScreen EventPane { width: 1fr; display: none; }
+    EventsScreen EventPane { width: 2fr; display: none; }
     EventsScreen.-detail EventPane { display: block; }
     EventsScreen #foot { color: $state-queued; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
         Binding("slash", "filter", "Filter", id="events.filter"),
-        Binding("n", "match(1)", "Next match", id="events.next"),
+        Binding("n", "match(1)", "Next match", show=False, id="events.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
-        Binding("x", "clear", "Clear filter", id="events.clear"),
-        Binding("o", "task", "Its task", id="events.task"),
+        Binding("x", "clear", "Clear", id="events.clear"),
+        Binding("o", "task", "Task", id="events.task"),
         Binding("y", "copy", "Copy line", show=False, id="events.copy"),
         Binding("w", "write", "Write to file", show=False, id="events.write"),
         Binding("space", "freeze", "Freeze", id="events.freeze"),
@@ -295,11 +295,17 @@ class EventsScreen(Screen[None]):
         if expression == self._tail.expression:
             return
         self._reader.filter(query, expression)
+        self.refresh_bindings()
         seq = self._table.chosen
         if self._tail.is_following or seq is None:
             self._work(self._to_end, "read")
         else:
             self._work(partial(self._around, seq), "read")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where nothing is filtered there is nothing to clear."""
+        del parameters
+        return action != "clear" or bool(self._tail.expression)
 
     def action_filter(self) -> None:
         """Type a filter."""

@@ -97,13 +97,14 @@ class Tail:
 
     @property
     def _follow(self) -> str:
-        newer = len(self.ring.newer(self.tip.seq))
-        if self.is_following:
+        """Whether what is new is shown, and if not, how much there is of it."""
+        if self.is_following or self._ended:
             return self._ended
-        if self.has_left:
-            why = "not following, the cursor left the bottom"
-            return f"{why}: f" + (f" · {count(newer)} newer" if newer else "")
-        return f"{count(newer)} newer: f follows" if newer else self._ended
+        newer = len(self.ring.newer(self.tip.seq))
+        news = f"{count(newer)} newer" if newer else ""
+        left = "the cursor left the bottom" if self.has_left else ""
+        why = " · ".join(filter(None, (left, news)))
+        return f"{why}: f follows" if why else ""
 
     @property
     def _ended(self) -> str:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 from textual import events
 
-from tui.widgets.pages import Move
+from tui.widgets.pages import Move, Place
 from tui.widgets.ring import EventLine
 from tui.widgets.table import Table, TableMessage
 
@@ -50,9 +50,15 @@ class EventTable(Table[EventLine]):
         return self.cursor >= last and is_seen
 
     def point_at(self, seq: int) -> None:
-        """The cursor to an event, or to the last one before it."""
-        position = bisect_right(self.numbers, seq) - 1
-        self._go(self._place.at(position, len(self.numbers), self._room))
+        """The cursor to an event, or to the last one before it.
+
+        What is not in view comes into the middle: both sides of it are of interest.
+        """
+        position = max(0, bisect_right(self.numbers, seq) - 1)
+        place, room = self._place, self._room
+        if not place.top <= position < place.top + room:
+            place = Place(position, position - room // 2)
+        self._go(place.at(position, len(self.numbers), room))
 
     def to_bottom(self) -> None:
         """The cursor to the last row."""

@@ -6,7 +6,7 @@ import asyncio
 
 from store.errors import StoreError
 from store.event_query import EventQuery
-from store.events import Event, Recorded
+from store.events import AttemptFailed, Event, Recorded
 from store.views import Found, Stretch
 from tests.store.samples import answered, completed, failed, started
 from tui.sources.events import Tip
@@ -21,7 +21,7 @@ _NAMES = ("attempt_started", "attempt_answered", "attempt_failed", "task_complet
 
 
 def event(seq: int, message: str = "too many requests") -> Recorded:
-    """The event of a number: every fourth but one of ten thousand is as the others."""
+    """The event of a number; one in ten thousand is a failure of another class."""
     task, what = divmod(seq, 4)
     if seq % 10_000 == 0:
         fact: Event = failed(task, message=message, error="RateLimited")
@@ -37,7 +37,7 @@ def event(seq: int, message: str = "too many requests") -> Recorded:
         ts_us=NOW_US + seq * _US_PER_DAY // PER_DAY,
         epoch=1,
         event=fact,
-        payload_bytes=0 if what else 99,
+        payload_bytes=99 if isinstance(fact, AttemptFailed) else 0,
     )
 
 
@@ -52,8 +52,7 @@ class FakeEvents:
         self.trouble: StoreError | None = None
         self.is_closed = False
         self.found: list[Stretch] = []  #: what was looked at, step by step
-        self.holds = asyncio.Event()  #: cleared: nothing is answered
-        self.holds.set()
+        self.steps: int | None = None  #: after so many steps nothing is answered
 
     @property
     def run_id(self) -> str:
@@ -73,7 +72,8 @@ class FakeEvents:
     ) -> Found:
         if self.trouble is not None:
             raise self.trouble
-        await self.holds.wait()
+        if self.steps is not None and len(self.found) >= self.steps:
+            await asyncio.Event().wait()
         span = range(stretch.first, stretch.last + 1)
         part = span[-SPAN:] if is_backward else span[:SPAN]
         found: list[Recorded] = []

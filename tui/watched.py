@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from platformdirs import user_state_path
 
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
 from tui.sources.events import EventSource, LogEvents
+from tui.sources.filters import FilterFile, FilterMemory
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -28,6 +31,7 @@ class Sources:
     tasks: Callable[[RunFolder], TaskSource]
     events: Callable[[RunFolder], EventSource]
     clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:
@@ -38,6 +42,7 @@ class Sources:
             tasks=LogTasks,
             events=LogEvents,
             clock=clock,
+            filters=FilterFile(user_state_path("siftlog") / "filters.json"),
         )
 
 

@@ -12,28 +12,27 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 from textual.worker import Worker
 
-from store.errors import QueryError, StoreError
+from store.errors import StoreError
 from store.event_query import parse_event_query
 from store.printable import printable
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
-from tui.screens.completion import Completion, event_values
 from tui.screens.event import EventScreen
 from tui.screens.tail import Tail
 from tui.screens.tail_reader import TailReader
 from tui.screens.task import TaskScreen
+from tui.sources.filters import FilterMemory
 from tui.sources.tasks import TaskSource
 from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
+from tui.widgets.filter_field import EVENTS, FilterField
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 
-DEBOUNCE_S = 0.15
 PANE_COLUMNS = 140
 """From this width on an event opens beside the table."""
 
@@ -46,9 +45,6 @@ class EventsScreen(Screen[None]):
     DEFAULT_CSS = """
     EventsScreen { background: $background; layers: base above; }
     EventsScreen #head { text-style: bold; }
-    EventsScreen #filter {
-        height: 1; border: none; padding: 0 1; background: $panel;
-    }
     EventsScreen #said {
         layer: above; dock: top; offset: 0 2; display: none; height: auto;
         padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
@@ -83,21 +79,14 @@ class EventsScreen(Screen[None]):
             is_at_bottom=lambda: self._table.is_at_bottom,
             say=self._say,
         )
-        self._debounce: Timer | None = None
-        self._completion = Completion(event_values)
+        self._memory = FilterMemory()
         self._failing: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with an event beside it, the foot."""
         glyphs = self._watched.glyphs
         yield Line(glyphs, id="head")
-        yield Input(
-            id="filter",
-            placeholder="filter: kind:attempt_failed err:Timeout task:12 -model:m ...",
-            compact=True,
-            select_on_focus=False,
-            suggester=self._completion,
-        )
+        yield FilterField(self._memory, EVENTS, id="filter")
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield EventTable(event_columns(), glyphs, id="events")
@@ -119,6 +108,10 @@ class EventsScreen(Screen[None]):
     @property
     def _table(self) -> EventTable:
         return self.query_one("#events", EventTable)
+
+    @property
+    def _field(self) -> FilterField:
+        return self.query_one(FilterField)
 
     @property
     def _pane(self) -> EventPane:
@@ -172,7 +165,7 @@ class EventsScreen(Screen[None]):
     async def _to_end(self) -> None:
         await self._reader.to_end()
         self._show(is_bottom=True)
-        self._completion.names = await self._source.names()
+        self._field.offer(await self._source.names())
 
     async def _to_beginning(self) -> None:
         await self._reader.to_beginning()
@@ -223,10 +216,11 @@ class EventsScreen(Screen[None]):
                 self._complain("")
             self._failing.discard(group)
 
-    def _complain(self, sentence: str) -> None:
+    def _complain(self, sentence: str, column: int | None = None) -> None:
         """Say what is wrong, under the filter; an empty sentence: nothing is."""
         said = self.query_one("#said", Static)
-        said.update(printable(sentence))
+        mark = "" if column is None else f"{' ' * (column - 1)}^\n"
+        said.update(f"{mark}{printable(sentence)}")
         said.display = bool(sentence)
 
     # What happens
@@ -271,36 +265,25 @@ class EventsScreen(Screen[None]):
             self._tasks = self._watched.sources.tasks(self._watched.folder)
         self.app.push_screen(TaskScreen(self._tasks, self._watched.glyphs, number))
 
-    @on(Input.Changed, "#filter")
-    def _typed(self, message: Input.Changed) -> None:
-        if self._debounce is not None:
-            self._debounce.stop()
-        expression = message.value
-        self._debounce = self.set_timer(DEBOUNCE_S, lambda: self._filter(expression))
-
-    @on(Input.Submitted, "#filter")
-    def _entered(self, message: Input.Submitted) -> None:
-        self._filter(message.value)
-        self._table.focus()
-
-    def _filter(self, expression: str) -> None:
+    @on(FilterField.Read)
+    def _filtered(self, message: FilterField.Read) -> None:
         """Show what fits, around the event under the cursor or at the end."""
-        expression = expression.strip()
-        try:
-            query = parse_event_query(expression)
-        except QueryError as error:
-            self._complain(f"{error}.")
-            return
-        self._complain("")
-        if expression == self._tail.expression:
-            return
-        self._reader.filter(query, expression)
+        expression = message.expression
+        self._reader.filter(parse_event_query(expression), expression)
         self.refresh_bindings()
         seq = self._table.chosen
         if self._tail.is_following or seq is None:
             self._work(self._to_end, "read")
         else:
             self._work(partial(self._around, seq), "read")
+
+    @on(FilterField.Wrong)
+    def _explained(self, message: FilterField.Wrong) -> None:
+        self._complain(message.sentence, message.column)
+
+    @on(Input.Submitted, "#filter")
+    def _entered(self) -> None:
+        self._table.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Where nothing is filtered there is nothing to clear."""
@@ -309,11 +292,11 @@ class EventsScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self.query_one("#filter", Input).focus()
+        self._field.focus()
 
     def action_clear(self) -> None:
         """Show everything again, around the event under the cursor."""
-        self.query_one("#filter", Input).value = ""
+        self._field.value = ""
 
     def action_follow(self) -> None:
         """Show what is new by itself, or not any more."""

@@ -12,7 +12,8 @@ from store.runs import RunFolder
 from store.views import Found, Stretch, find_events, last_seq, phase
 from tui.sources.reading import Reading
 from tui.sources.same_file import SameFile
-from tui.sources.tasks import Names, body_text, names_of
+from tui.sources.task_texts import body_text
+from tui.sources.tasks import Names, names_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from tui.drawing.clip import clip
@@ -33,6 +34,18 @@ _MARGIN = 3
 
 #: Colours that a column may give its texts; each has a class in the style sheet.
 TONES = ("done", "running", "waiting", "failed", "queued", "dim")
+
+
+class _Hatched(ScrollBarRender):
+    """The bar of a list whose length is not known yet."""
+
+    BLANK_GLYPH = "░"
+
+
+class _HatchedPlain(ScrollBarRender):
+    """The same for terminals with ASCII only."""
+
+    BLANK_GLYPH = "-"
 
 
 class TableMessage(Message):
@@ -148,6 +161,20 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
     def row(self) -> RowT | None:
         """The row under the cursor; None while it has not been read."""
         return self._pages.row(self._cursor)
+
+    def count_on(self, *, is_counting: bool) -> None:
+        """Whether the list is still growing: its bar is hatched until it is whole."""
+        hatched = _HatchedPlain if self._glyphs.plain else _Hatched
+        renderer = hatched if is_counting else ScrollBarRender
+        bar = self.vertical_scrollbar
+        if bar.renderer is not renderer:
+            # of this bar alone, as textual's documentation has it
+            bar.renderer = renderer  # type: ignore[misc]
+            bar.refresh()
+
+    def go_to(self, position: int) -> None:
+        """Put the cursor on a row."""
+        self._go(self._place.at(position, len(self.numbers), self._room))
 
     def relist(self, numbers: Sequence[int]) -> None:
         """Show another list from its beginning."""
@@ -265,7 +292,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         position = event.y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
             return
-        self._go(self._place.at(position, len(self.numbers), self._room))
+        self.go_to(position)
         if event.chain > 1:
             self.action_choose()
 

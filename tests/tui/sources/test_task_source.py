@@ -83,7 +83,7 @@ async def test_a_task_with_its_attempts_and_events(tasks: LogTasks) -> None:
     assert detail is not None
     assert [row.attempt for row in detail.attempts] == [1, 2]
     assert detail.happenings[-1].kind == "task_failed"
-    assert "error Overloaded" in detail.happenings[-1].facts
+    assert detail.happenings[-1].facts == "Overloaded in attempt 2, the last"
     assert detail.scoring == 1
     assert detail.verdicts == ()
     assert await tasks.detail(99) is None

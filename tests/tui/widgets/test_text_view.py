@@ -1,38 +1,12 @@
-"""A long text is broken into lines that a screen can hold, and loses nothing."""
+"""A text is scrolled, begins at its beginning, and its end is reached however long."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tests.tui.hostile import HOSTILE
 from tui.drawing.glyphs import UNICODE
-from tui.widgets.text_view import TextView, wrapped
-
-
-@given(st.text(max_size=300) | st.sampled_from(HOSTILE), st.integers(2, 80))
-def test_no_line_is_too_wide_or_acts(text: str, cells: int) -> None:
-    for line in wrapped(text, cells):
-        assert cell_len(line) <= cells
-        assert "\x1b" not in line
-
-
-@given(st.text("ab 日c", max_size=200), st.integers(2, 40))
-def test_nothing_is_lost(text: str, cells: int) -> None:
-    assert "".join(wrapped(text, cells)) == text
-
-
-def test_lines_break_after_words_where_they_can() -> None:
-    assert wrapped("one two three", 8) == ["one two ", "three"]
-    assert wrapped("a pneumonoultra", 8) == ["a pneumo", "noultra"]
-    assert wrapped("日本語", 4) == ["日本", "語"]
-
-
-def test_empty_lines_stay() -> None:
-    assert wrapped("a\n\nb", 10) == ["a", "", "b"]
+from tui.widgets.text_view import TextView
 
 
 class _Viewer(App[None]):
@@ -41,7 +15,7 @@ class _Viewer(App[None]):
 
 
 @pytest.mark.asyncio
-async def test_another_text_begins_at_its_beginning() -> None:
+async def test_another_text_begins_at_its_beginning_and_g_reaches_the_end() -> None:
     app = _Viewer()
     async with app.run_test(size=(40, 10)) as pilot:
         view = app.query_one(TextView)
@@ -53,3 +27,9 @@ async def test_another_text_begins_at_its_beginning() -> None:
         await pilot.pause()
         assert view.render_line(0).text.startswith(" [/INST] \u241b[2J")
         assert view.render_line(1).text == " " * 40
+        # more lines than are broken at once: the key waits for the others
+        view.show("\n".join(f"line {n}" for n in range(5_000)))
+        await pilot.press("G")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert view.render_line(9).text.startswith(" line 4999")

@@ -14,31 +14,10 @@ from store.query import KEYS
 from tui.drawing.glyphs import STATE_WORDS
 from tui.sources.tasks import Names
 
-Values: TypeAlias = Callable[[Names], Mapping[str, Sequence[str]]]
-"""The keys of a language, with the values that a run has for them."""
-
-
-def task_values(names: Names) -> Mapping[str, Sequence[str]]:
-    """Of the filter of tasks."""
-    return dict.fromkeys(KEYS, ()) | {
-        "state": (*STATE_WORDS.values(), "open", "final", "held"),
-        "stage": names.stages,
-        "model": names.models,
-        "err": names.errors,
-        "parse": names.parse_failures,
-        "reason": (*names.errors, *names.parse_failures),
-    }
-
-
-def event_values(names: Names) -> Mapping[str, Sequence[str]]:
-    """Of the filter of events."""
-    return dict.fromkeys(EVENT_KEYS, ()) | {
-        "kind": tuple(KINDS),
-        "stage": names.stages,
-        "model": names.models,
-        "err": names.errors,
-        "reason": (*names.errors, *names.parse_failures),
-    }
+_OPERATORS = {"latency": ">", "cost": ">", "attempts": ">"}
+"""Of keys whose values are figures, the one that is wanted most."""
+_FIGURES = {"latency": "5s", "cost": "0.01", "attempts": "1"}
+"""And a value that shows how one is written."""
 
 
 class Completion(Suggester):
@@ -70,17 +49,6 @@ def completed(value: str, names: Names, values: Values = task_values) -> str | N
         if candidate.startswith(begun) and candidate != begun:
             return f"{before}{blank}{minus}{candidate}"
     return None
-
-
-def _candidates(values: Mapping[str, Sequence[str]]) -> list[str]:
-    keys = [f"{key}:" for key in values]
-    return keys + [
-        f"{key}:{_quoted(value)}"
-        for key, found in values.items()
-        for value in found
-        # names come from outside: one that would have to be changed is not offered
-        if printable(value) == value and '"' not in value
-    ]
 
 
 def _quoted(value: str) -> str:

@@ -22,8 +22,8 @@ from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
-from tui.sources.run import Trouble
 from tui.sources.filters import FilterMemory
+from tui.sources.run import Trouble
 from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
 from tui.sources.task_lines import TaskLine
 from tui.sources.task_texts import Text, TextKind

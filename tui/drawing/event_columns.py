@@ -14,9 +14,10 @@ from store.events import (
     TaskFailed,
     Unknown,
 )
+from tui.drawing.attempt_columns import time_of_day
 from tui.drawing.event_words import said
 from tui.drawing.format import count
-from tui.drawing.task_columns import task_name, time_of_day
+from tui.drawing.task_columns import task_name
 from tui.widgets.columns import Column
 from tui.widgets.ring import EventLine
 

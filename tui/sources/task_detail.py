@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from store.estimates import US_PER_S
-from store.events import AttemptAnswered, AttemptFailed, Event, Unknown
+from store.events import AttemptAnswered, AttemptFailed
 from store.runs import RunFolder
 from store.task import TaskState
 from store.views import (

@@ -217,7 +217,9 @@ class FakeTasks:
         assert seq is not None
         text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
         about = "temperature 0 · max tokens 2,048" if is_prompt else ""
-        return Text(text="" if kind is TextKind.PARSED else text, about=about)
+        if kind is TextKind.PARSED:
+            return Text(text="", about=f"{sign} no JSON")
+        return Text(text=text, about=about)
 
     def close(self) -> None:
         self.is_closed = True

@@ -11,10 +11,11 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList
 
 from store.views import Order
+from tui.drawing.glyphs import Glyphs
 
 ABOUT = {
     Order.NUMBER: "all tasks, as they were planned",
-    Order.NEWEST: "all tasks, what changed last at the top",
+    Order.NEWEST: "all tasks, the last changed at the top",
     Order.SLOWEST: "only these, picked from all that fit",
     Order.DEAREST: "only these, picked from all that fit",
     Order.MOST_TRIED: "only these, picked from all that fit",
@@ -30,7 +31,9 @@ class SortMenu(ModalScreen[Order | None]):
     SortMenu OptionList {
         width: 68; max-width: 95%; height: auto; padding: 1 2;
         border: round $accent; background: $background;
+        &:focus { border: round $accent; background-tint: $background 0%; }
     }
+    SortMenu.-ascii OptionList { border: ascii $accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,h,left,s", "dismiss", "Back", id="sort.back"),
@@ -38,8 +41,9 @@ class SortMenu(ModalScreen[Order | None]):
         Binding("k", "move(-1)", "Up", show=False, id="sort.up"),
     ]
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, glyphs: Glyphs) -> None:
         super().__init__()
+        self.set_class(bool(glyphs.plain), "-ascii")
         self._order = order
 
     def compose(self) -> ComposeResult:

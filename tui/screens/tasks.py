@@ -272,11 +272,13 @@ class TasksScreen(Screen[None]):
             )
 
     def _tell(self, sentence: str) -> None:
-        self.notify(sentence, timeout=3, markup=False)
+        self.notify(printable(sentence), timeout=3, markup=False)
 
     def action_sort(self) -> None:
         """Ask for an order."""
-        self.app.push_screen(SortMenu(self._lister.list.order), self._sort)
+        self.app.push_screen(
+            SortMenu(self._lister.list.order, self._glyphs), self._sort
+        )
 
     def _sort(self, order: Order | None) -> None:
         if order is not None and order is not self._lister.list.order:

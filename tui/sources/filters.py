@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from store.printable import printable
+
 RECENT = 20
 """Filters that are remembered without a star."""
 _LONGEST = 500
@@ -107,4 +109,9 @@ def _read(path: Path, otherwise: Filters = _NONE) -> Filters:
 
 def _texts(said: object) -> tuple[str, ...]:
     texts = said if isinstance(said, list) else []
-    return tuple(each for each in texts if isinstance(each, str) and each)
+    # a file that somebody else wrote is no way into a terminal either
+    return tuple(
+        each
+        for each in texts
+        if isinstance(each, str) and each and each == printable(each)
+    )

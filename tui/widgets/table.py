@@ -18,7 +18,6 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from tui.drawing.clip import clip
@@ -26,6 +25,7 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.widgets.columns import GAP, Column, RowT, fitted
 from tui.widgets.pages import Ask, Move, Pages, Place
+from tui.widgets.scroll_bars import dress
 
 _HEAD = 1
 """Lines of the header."""
@@ -34,18 +34,6 @@ _MARGIN = 3
 
 #: Colours that a column may give its texts; each has a class in the style sheet.
 TONES = ("done", "running", "waiting", "failed", "queued", "dim")
-
-
-class _Hatched(ScrollBarRender):
-    """The bar of a list whose length is not known yet."""
-
-    BLANK_GLYPH = "░"
-
-
-class _HatchedPlain(ScrollBarRender):
-    """The same for terminals with ASCII only."""
-
-    BLANK_GLYPH = "-"
 
 
 class TableMessage(Message):
@@ -164,13 +152,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
 
     def count_on(self, *, is_counting: bool) -> None:
         """Whether the list is still growing: its bar is hatched until it is whole."""
-        hatched = _HatchedPlain if self._glyphs.plain else _Hatched
-        renderer = hatched if is_counting else ScrollBarRender
-        bar = self.vertical_scrollbar
-        if bar.renderer is not renderer:
-            # of this bar alone, as textual's documentation has it
-            bar.renderer = renderer  # type: ignore[misc]
-            bar.refresh()
+        dress(self, self._glyphs, is_hatched=is_counting)
 
     def go_to(self, position: int) -> None:
         """Put the cursor on a row."""
@@ -275,6 +257,10 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         self._is_upward = new_value < old_value
         self._ask()
+
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
 
     def on_resize(self) -> None:
         """Keep the cursor in view, and as many columns as fit."""

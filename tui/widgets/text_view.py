@@ -24,6 +24,7 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.wrapping import Piece, wrapped
 from tui.widgets.pages import Move, Place
+from tui.widgets.scroll_bars import dress
 
 AT_ONCE = 400
 """Lines broken before the first frame: more than any screen has."""
@@ -99,6 +100,10 @@ class TextView(ScrollView, can_focus=True):
         tops = max(1, len(self._pieces) - self.size.height + 1)
         top = Place(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
         self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
+
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
 
     def on_resize(self) -> None:
         """Break the lines anew."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
+from textual.screen import Screen
 
+from tests.tui.fake_tasks import TasksApp
 from tui.drawing.glyphs import UNICODE
 from tui.widgets.text_view import TextView
 
 
-class _Viewer(App[None]):
+class _Viewer(Screen[None]):
     def compose(self) -> ComposeResult:
         yield TextView(UNICODE)
 
 
 @pytest.mark.asyncio
 async def test_another_text_begins_at_its_beginning_and_g_reaches_the_end() -> None:
-    app = _Viewer()
+    screen = _Viewer()
+    app = TasksApp(screen)
     async with app.run_test(size=(40, 10)) as pilot:
-        view = app.query_one(TextView)
+        view = screen.query_one(TextView)
         view.show("\n".join(f"line {n}" for n in range(100)))
         view.focus()
         await pilot.press("G")

@@ -70,12 +70,12 @@ class EventPane(Vertical):
             self._say("", "", "", "")
             return
         recorded = line.recorded
-        head = f"event {count(recorded.seq)} · {recorded.kind}"
-        when = f"{task_of(line)}  {utc(recorded.ts_us)}".strip()
+        parts = (f"event {count(recorded.seq)}", recorded.kind, task_of(line))
+        head = " · ".join(filter(None, parts))
         text = await self._text(recorded)
         if len(text) > SHOWN:
             text = f"{text[:SHOWN]}\n\n… cut here: w writes all of it to a file"
-        self._say(head, when, said(recorded.event), text)
+        self._say(head, utc(recorded.ts_us), said(recorded.event), text)
 
     def _say(self, head: str, when: str, words: str, text: str) -> None:
         self.query_one("#event-head", Line).say(head, when)

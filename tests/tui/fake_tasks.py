@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from textual.app import App
+from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.worker import WorkerCancelled
 
 from store.clock import Clock
 from store.errors import StoreError
@@ -256,6 +259,14 @@ def watching(
         ),
         glyphs=glyphs,
     )
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until all that was asked has been answered and shown."""
+    for _ in range(2):
+        with suppress(WorkerCancelled):  # a question that another one replaced
+            await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
 
 
 class TasksApp(App[None]):

@@ -18,7 +18,7 @@ def attempt_columns() -> tuple[Column[AttemptLine], ...]:
         Column(title="took", width=8, text=_took, is_right=True),
         Column(title="in / out", width=13, text=_tokens, is_right=True, drops=2),
         Column(title="finish", width=7, text=_finish, drops=3),
-        Column(title="outcome", width=14, text=_outcome, tone=_outcome_tone),
+        Column(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
         Column(title="cost", width=8, text=_cost, is_right=True, drops=1),
         Column(title="why next", width=16, text=why_next, grows=True),
     )
@@ -37,17 +37,20 @@ def time_of_day(at_us: int) -> str:
 def why_next(line: AttemptLine) -> str:
     """What led from an attempt to the next one, or why there is none."""
     match line.row.outcome:
-        case AttemptAnswered(reask=str() as reason):
-            return " · ".join(filter(None, (f"re-ask: {reason}", line.row.fault)))
+        case AttemptAnswered(reask=str()):
+            return _with_fault("re-ask", line)
         case AttemptAnswered() if line.row.unparsed is not None:
-            fault = line.row.fault
-            return " · ".join(filter(None, ("final: not asked again", fault)))
+            return _with_fault("final, not asked again", line)
         case AttemptFailed() as failed:
             return " · ".join(_after_failure(failed))
         case None if line.is_lost:
             return "its process ended before an answer"
         case _:
             return ""
+
+
+def _with_fault(what: str, line: AttemptLine) -> str:
+    return " · ".join(filter(None, (what, line.row.fault)))
 
 
 def _after_failure(failed: AttemptFailed) -> list[str]:

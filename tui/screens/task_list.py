@@ -60,10 +60,12 @@ class TaskList:
     @property
     def heading(self) -> str:
         """How many there are, of how many, in which order."""
+        # until the first look at the run its size is not known
+        of = f" of {count(self.total)}" if self.total else ""
         if self.order.is_top:
-            return f"{self.order.value} of {count(self.total)}"
+            return f"{self.order.value}{of}"
         found = count(self.found) if self.is_whole else f"≥ {count(self.found)}"
-        return f"{found} of {count(self.total)} · {self.order.value}"
+        return f"{found}{of} · {self.order.value}"
 
     @property
     def emptiness(self) -> str:

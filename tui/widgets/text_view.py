@@ -1,13 +1,13 @@
 """A long text from outside, scrolled; drawn line by line and never as markup.
 
-What is in view is broken into lines at once, the rest in a thread: a text of a megabyte
-is there with the next frame.
+What is in view is broken into lines at once, the rest between other work: a text of a
+megabyte is there with the next frame.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -27,7 +27,7 @@ from tui.widgets.pages import Move, Place
 from tui.widgets.scroll_bars import dress
 
 AT_ONCE = 400
-"""Lines broken before the first frame: more than any screen has."""
+"""Lines broken at a time: more than any screen has, some milliseconds' work."""
 #: Colours that lines may have; each has a class in the style sheet.
 TONES = ("added", "removed", "dim")
 NO_TONES: Mapping[str, str] = MappingProxyType({})
@@ -115,16 +115,18 @@ class TextView(ScrollView, can_focus=True):
         self._took(list(islice(pieces, AT_ONCE)))
         if len(self._pieces) == AT_ONCE:
             _: Worker[None] = self.run_worker(
-                partial(self._wrap_rest, partial(list, pieces)),
-                group="wrap",
-                exclusive=True,
+                partial(self._wrap_rest, pieces), group="wrap", exclusive=True
             )
         else:
             self.workers.cancel_group(self, "wrap")
 
-    async def _wrap_rest(self, rest: partial[list[Piece]]) -> None:
-        more = await asyncio.to_thread(rest)
-        self._took(self._pieces + more)
+    async def _wrap_rest(self, pieces: Iterator[Piece]) -> None:
+        # in turns, and not in a thread: that would hold the interpreter for as long
+        begun = list(self._pieces)
+        while more := list(islice(pieces, AT_ONCE)):
+            begun += more
+            await asyncio.sleep(0)
+        self._took(begun)
         if self._is_to_end:
             self.action_move(Move.LAST.name)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake_tasks import FakeTasks, TasksApp
+from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
 from tui.screens.task import TaskScreen
 from tui.widgets.line import Line
@@ -16,15 +16,9 @@ from tui.widgets.task_pane import CLIPBOARD
 from tui.widgets.text_view import TextView
 
 
-async def _settled(pilot: Pilot[None]) -> None:
-    for _ in range(2):
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-
-
 async def _press(pilot: Pilot[None], *keys: str) -> None:
     await pilot.press(*keys)
-    await _settled(pilot)
+    await settled(pilot)
 
 
 class Desk:
@@ -55,7 +49,7 @@ class Desk:
 async def test_attempts_say_how_long_they_waited_and_why_another_followed() -> None:
     desk = Desk()
     async with desk.app.run_test(size=(160, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         first, second = desk.lines()[3:5]
         for words in (
             "3.0 s",
@@ -78,7 +72,7 @@ async def test_attempts_say_how_long_they_waited_and_why_another_followed() -> N
 async def test_tab_goes_from_text_to_text_and_y_copies_it() -> None:
     desk = Desk()
     async with desk.app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         found = []
         for _ in range(5):
             await _press(pilot, "tab")
@@ -106,7 +100,7 @@ async def test_d_compares_two_attempts_and_esc_leaves_step_by_step() -> None:
     desk = Desk()
     desk.source.texts = {11: "one\ntwo", 13: "one\n2"}
     async with desk.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await _press(pilot, "enter", "d")
         assert desk.text == "@@ -1,2 +1,2 @@\n one\n-two\n+2"
         assert desk.said("about") == "- attempt 1, + attempt 2 · d goes back"
@@ -125,14 +119,14 @@ async def test_d_compares_two_attempts_and_esc_leaves_step_by_step() -> None:
 async def test_it_is_read_again_only_when_something_has_happened() -> None:
     desk = Desk()
     async with desk.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         desk.source.changes[2] = {"stage": "changed"}
         desk.screen.look()
-        await _settled(pilot)
+        await settled(pilot)
         assert "score" in desk.said("key")
         desk.source.seq += 1
         desk.screen.look()
-        await _settled(pilot)
+        await settled(pilot)
         assert "changed" in desk.said("key")
 
 
@@ -140,7 +134,7 @@ async def test_it_is_read_again_only_when_something_has_happened() -> None:
 async def test_a_task_that_is_not_there_is_a_sentence() -> None:
     desk = Desk(7_000)
     async with desk.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         assert desk.said("head") == "There is no T-0007000 in this run: esc goes back."
 
 
@@ -151,7 +145,7 @@ async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
     monkeypatch.chdir(tmp_path)
     desk = Desk()
     async with desk.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await pilot.press("w")
         written = tmp_path / "T-0000002-2-prompt.txt"
         assert written.read_text("utf-8") == "The prompt of event 13."
@@ -174,7 +168,7 @@ async def test_where_there_is_no_pager_v_says_what_else_there_is(
 ) -> None:
     desk = Desk()
     async with desk.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         monkeypatch.setattr(shutil, "which", lambda _: "less")
         await pilot.press("v")
         # a test's terminal cannot be lent

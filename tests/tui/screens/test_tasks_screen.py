@@ -13,7 +13,7 @@ from store.errors import StoreError
 from store.query import Query
 from store.testing import FakeClock
 from store.views import Order, Step
-from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
+from tests.tui.fake_tasks import FakeTasks, TasksApp, settled, watching
 from tests.tui.hostile import HOSTILE
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.palette import MONOCHROME
@@ -68,15 +68,9 @@ class Seat:
         return ["".join(segment.text for segment in strip) for strip in strips]
 
 
-async def _settled(pilot: Pilot[None]) -> None:
-    for _ in range(2):
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-
-
 async def _press(pilot: Pilot[None], *keys: str) -> None:
     await pilot.press(*keys)
-    await _settled(pilot)
+    await settled(pilot)
 
 
 async def _type(pilot: Pilot[None], seat: Seat, text: str) -> None:
@@ -90,7 +84,7 @@ async def _type(pilot: Pilot[None], seat: Seat, text: str) -> None:
 async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
     seat = Seat(FakeTasks())
     async with seat.app.run_test(size=size) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         lines = seat.lines()
         assert lines[0].startswith(" TASKS 1120-a ")
         assert lines[0].endswith(" 1,000,000 of 1,000,000 · by number ")
@@ -131,10 +125,10 @@ async def test_typing_filters_and_what_was_used_comes_back_with_up() -> None:
     seat = Seat(FakeTasks(1_000))
     seat.memory.filters = Filters(recent=("state:waiting", "state:failed"))
     async with seat.app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await pilot.press("slash", *"0005")
         await pilot.pause(0.2)
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.table.numbers[0] == 5
         await pilot.press("escape")
         assert seat.app.focused is seat.table
@@ -172,11 +166,11 @@ async def test_a_filter_that_cannot_be_read_is_explained_and_changes_nothing() -
 async def test_a_screen_begins_with_its_filter_and_says_where_nothing_fits() -> None:
     seat = Seat(FakeTasks(100), "nothing")
     async with seat.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.field.value == "nothing"
         assert "No task fits nothing: x clears the filter" in seat.lines()[3]
         seat.screen.filter_by("state:waiting")
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.table.chosen == 4
 
 
@@ -184,13 +178,13 @@ async def test_a_screen_begins_with_its_filter_and_says_where_nothing_fits() -> 
 async def test_s_asks_for_an_order_and_the_titles_sort() -> None:
     seat = Seat(FakeTasks(100))
     async with seat.app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await pilot.press("s", "j", "k", "j", "enter")
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.said("head").endswith("100 of 100 · newest first")
         at = seat.lines()[2].index("latency")
         await pilot.click(Table, offset=(at + 2, 0))
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.source.listed[-1][1] is Order.SLOWEST
         assert seat.said("head").endswith("top 1,000 by latency of 100")
         await pilot.press("s")
@@ -203,12 +197,12 @@ async def test_s_asks_for_an_order_and_the_titles_sort() -> None:
 async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> None:
     seat = Seat(FakeTasks(1_000), "state:failed")
     async with seat.app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await _press(pilot, "G")
         chosen, before = seat.table.chosen, seat.lines()[3:-2]
         seat.source.count = seat.source.seq = 1_016
         seat.screen.look()
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.lines()[3:-2] == before
         assert seat.said("foot") == "row 125 · 2 new, press r"
         await _press(pilot, "r")
@@ -219,13 +213,13 @@ async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> Non
         seat.source.changes[10] = {"key": "changed"}
         seat.source.seq += 1
         seat.screen.look()
-        await _settled(pilot)
+        await settled(pilot)
         assert "T-0000010  changed" in seat.lines()[4]
         await pilot.press("space")
         seat.source.changes[10] = {"key": "again"}
         seat.source.seq += 1
         seat.screen.look()
-        await _settled(pilot)
+        await settled(pilot)
         assert "T-0000010  changed" in seat.lines()[4]
         assert seat.said("foot").startswith("FROZEN: space goes on")
         await _press(pilot, "space")
@@ -258,7 +252,7 @@ async def test_while_a_list_grows_its_bar_is_hatched_and_its_number_a_least() ->
         assert seat.said("head").endswith("≥ 200 of 1,000 · by number")
         assert any(line.endswith("░") for line in seat.lines())
         source.may_end.set()
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.said("head").endswith(" 201 of 1,000 · by number")
         assert not any(line.endswith("░") for line in seat.lines())
 
@@ -269,7 +263,7 @@ async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
     source.trouble = StoreError("the log is gone: list the runs")
     seat = Seat(source)
     async with seat.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         assert seat.complaint == "the log is gone: list the runs."
         await _press(pilot, "j", "G", "r")
         assert seat.complaint
@@ -283,7 +277,7 @@ async def test_a_log_that_cannot_be_read_is_a_sentence() -> None:
 async def test_enter_opens_the_task_and_esc_comes_back_and_then_leaves() -> None:
     seat = Seat(FakeTasks(100))
     async with seat.app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await pilot.press("j", "y")
         assert seat.app.clipboard == "T-0000002"
         await _press(pilot, "enter")
@@ -300,7 +294,7 @@ async def test_enter_opens_the_task_and_esc_comes_back_and_then_leaves() -> None
 async def test_on_a_wide_screen_the_task_opens_beside_and_follows() -> None:
     seat = Seat(FakeTasks(100))
     async with seat.app.run_test(size=(160, 50)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         await _press(pilot, "enter")
         assert seat.screen.query_one(TaskPane).display
         await _press(pilot, "j")
@@ -318,7 +312,7 @@ async def test_hostile_texts_neither_act_nor_disturb() -> None:
     source.texts = {13: "\n".join(HOSTILE[:-1]), 14: HOSTILE[-1]}
     seat = Seat(source)
     async with seat.app.run_test(size=(160, 50)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         seen = "".join(seat.lines())
         await _press(pilot, "enter")
         seen += "".join(seat.lines())
@@ -335,7 +329,7 @@ async def test_without_colour_and_signs_the_screen_says_the_same() -> None:
     seat = Seat(FakeTasks(1_000), "state:failed", ASCII)
     seat.app.theme = MONOCHROME.name
     async with seat.app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+        await settled(pilot)
         lines = seat.lines()
         assert "".join(lines[:-1]).isascii()
         assert re.search(r"> T-0000002 +\S+ +score +\S+ +x failed ", lines[3])

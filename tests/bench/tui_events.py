@@ -140,16 +140,16 @@ async def _screen(folder: RunFolder) -> list[Row]:
         for number in range(FEEDS):
             after = LINES + number * NEW
             new = [event(seq) for seq in range(after + 1, after + NEW + 1)]
-            began = time.perf_counter()
+            began = time.process_time()
             ring = ring.with_newer(new, after + NEW)
             table.show({line.recorded.seq: line for line in ring.lines})
             table.to_bottom()
             for y in range(SIZE[1]):
                 table.render_line(y)
-            feeds.append((time.perf_counter() - began) * 1000)
+            feeds.append((time.process_time() - began) * 1000)
     return [
         shown("Events screen, start to first rows, ms", first_ms),
-        most("tui", f"{NEW} new events, ring and lines, p95 ms", _p95(feeds), 8),
+        most("tui", f"{NEW} new events, ring and lines, CPU, p95 ms", _p95(feeds), 8),
     ]
 
 

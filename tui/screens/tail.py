@@ -50,10 +50,10 @@ class Tail:
         )
 
     def toggled(self) -> Tail:
-        """Following or not, by a person's wish."""
+        """Following or not, by a person's wish; who holds it still wants to go on."""
         return replace(
             self,
-            is_following=not self.is_following,
+            is_following=not self.is_following or self.frozen_at is not None,
             has_left=False,
             frozen_at=None,
             share=1,

@@ -123,7 +123,8 @@ class TailReader:
         """The last events of the log as it is now."""
         tip = await self._source.tip()
         self._fed_s = self._clock.monotonic()
-        self.tail = replace(self.tail, tip=tip, ring=Ring.at(tip.seq))
+        ring = Ring.at(tip.seq)
+        self.tail = replace(self.tail, tip=tip, ring=ring, has_left=False)
         await self.read_on(is_backward=True)
         self.tail = replace(self.tail, is_loading=False)
 

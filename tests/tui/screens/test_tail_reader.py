@@ -88,10 +88,12 @@ def test_whoever_leaves_the_bottom_is_not_followed_and_can_follow_again() -> Non
         assert seat.seqs == before
         assert seat.tail.foot == "the cursor left the bottom · 10 newer: f follows"
         assert seat.tail.heading == "1,000,010 events"
-        seat.reader.tail = seat.tail.toggled()
         seat.is_at_bottom = True
         await seat.reader.to_end()
         assert seat.seqs[-1] == 1_000_010
+        assert (seat.tail.is_following, seat.tail.foot) == (False, "")
+        seat.reader.tail = seat.tail.toggled()
+        assert await seat.grow(1)
         # without having left: nothing is to be said but what is new
         seat.reader.tail = seat.tail.toggled()
         assert seat.tail.foot == ""
@@ -147,6 +149,9 @@ def test_what_is_frozen_stands_still_and_counts() -> None:
         seat.reader.tail = seat.tail.frozen()
         assert await seat.grow(0)
         assert seat.seqs[-1] == 1_001_204
+        # f does not leave somebody behind who only held it still
+        going = seat.tail.frozen().toggled()
+        assert (going.is_following, going.frozen_at) == (True, None)
 
     _run(act)
 

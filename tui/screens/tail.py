@@ -73,17 +73,19 @@ class Tail:
         """What is shown, of how many events."""
         total = f"{count(self.tip.seq)} events"
         if self.query.terms and not self.is_loading:
-            total = f"{self._fitting}, of {total}"
+            total = f"{self._fitting} of {total}"
         share = f"showing 1 of {count(self.share)}" if self.share > 1 else ""
-        mode = "following" if self.is_following and not self._ended else ""
+        is_going = self.is_following and self.frozen_at is None and not self._ended
+        mode = "following" if is_going else ""
         return " · ".join(filter(None, (share, mode, total)))
 
     @property
     def _fitting(self) -> str:
+        """How many events the filter lets through, as far as they were looked at."""
         looked = self.ring.looked
         is_whole = looked.first <= 1 and looked.last >= self.tip.seq
         shown = count(len(self.ring.lines))
-        return shown if is_whole else f"{shown} found so far"
+        return shown if is_whole else f"{shown} found so far,"
 
     @property
     def foot(self) -> str:
@@ -93,7 +95,7 @@ class Tail:
         if self.frozen_at is not None:
             missed = self.tip.seq - self.frozen_at
             return f"FROZEN, {count(missed)} events since: space goes on"
-        return " · ".join(filter(None, (self._follow, self._searched)))
+        return " · ".join(filter(None, (self._searched, self._follow)))
 
     @property
     def _follow(self) -> str:

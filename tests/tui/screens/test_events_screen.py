@@ -144,7 +144,7 @@ async def test_a_filter_shows_what_fits_and_x_shows_what_is_around_it() -> None:
         await _press(pilot, "n")
         await _type(pilot, seat, "err:RateLimited")
         assert list(seat.table.numbers)[-2:] == [90_000, 100_000]
-        assert seat.said("head").endswith("10, of 100,000 events")
+        assert seat.said("head").endswith("10 of 100,000 events")
         await _press(pilot, "N", "N", "n")
         assert seat.table.chosen == 90_000
         await pilot.press("x")

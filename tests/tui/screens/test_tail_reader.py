@@ -146,6 +146,7 @@ def test_what_is_frozen_stands_still_and_counts() -> None:
         assert not await seat.grow(1_204)
         assert seat.seqs == before
         assert seat.tail.foot == "FROZEN, 1,204 events since: space goes on"
+        assert seat.tail.heading == "1,001,204 events"
         seat.reader.tail = seat.tail.frozen()
         assert await seat.grow(0)
         assert seat.seqs[-1] == 1_001_204

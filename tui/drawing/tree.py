@@ -58,9 +58,9 @@ def _lines(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...],
     """The lines below a value, each with its path; those of a plain one are none."""
     indent = _INDENT * len(path)
     match value:
-        case dict():
+        case dict() if value or path:
             fields = [(str(key), str(key), inner) for key, inner in value.items()]
-        case list():
+        case list() if value or path:
             fields = [(str(n), f"[{n}]", inner) for n, inner in enumerate(value)]
         case _ if not path:
             yield (), _plain(value)

@@ -48,7 +48,7 @@ class FilterField(Input):
     """Says what was typed once it can be read, and what is wrong where it cannot."""
 
     DEFAULT_CSS = """
-    FilterField { height: 1; border: none; padding: 0 1; background: $panel; }
+    FilterField.-textual-compact { padding: 0 1; background: $panel; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "older(1)", "Filter before", show=False, id="filter.older"),

@@ -30,7 +30,7 @@ def test_a_fault_stands_beside_its_field_or_what_that_is_missing_in(
 def test_a_fault_without_a_field_stands_nowhere() -> None:
     assert tree(VALUE, fault="the object: no") == tree(VALUE)
     assert tree("plain") == '"plain"'
-    assert tree({}) == ""
+    assert (tree({}), tree([])) == ("{}", "[]")
 
 
 def test_a_tree_is_bounded() -> None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
-from textual.worker import Worker
 
-from store.errors import StoreError
 from store.event_query import parse_event_query
-from store.printable import printable
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
 from tui.screens.event import EventScreen
+from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.tail import Tail
 from tui.screens.tail_reader import TailReader
 from tui.screens.task import TaskScreen
@@ -33,27 +28,14 @@ from tui.widgets.filter_field import EVENTS, FilterField
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 
-PANE_COLUMNS = 140
-"""From this width on an event opens beside the table."""
 
-Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-
-
-class EventsScreen(Screen[None]):
+class EventsScreen(FilteredScreen):
     """The newest events at the bottom, or wherever somebody has gone."""
 
     DEFAULT_CSS = """
-    EventsScreen { background: $background; layers: base above; }
-    EventsScreen #head { text-style: bold; }
-    EventsScreen #said {
-        layer: above; dock: top; offset: 0 2; display: none; height: auto;
-        padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
-    }
     EventsScreen #events { height: 1fr; width: 3fr; }
-    EventsScreen #beside { height: 1fr; }
     EventsScreen EventPane { width: 2fr; display: none; }
     EventsScreen.-detail EventPane { display: block; }
-    EventsScreen #foot { color: $state-queued; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
@@ -80,7 +62,6 @@ class EventsScreen(Screen[None]):
             say=self._say,
         )
         self._memory = FilterMemory()
-        self._failing: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with an event beside it, the foot."""
@@ -193,36 +174,6 @@ class EventsScreen(Screen[None]):
         else:
             self._table.point_at(found)
 
-    def _is_at_work(self, group: str) -> bool:
-        return any(
-            worker.group == group and worker.is_running for worker in self.workers
-        )
-
-    def _work(self, work: Work, group: str) -> None:
-        safely = partial(self._safely, work, group)
-        _: Worker[None] = self.run_worker(
-            safely, group=group, exclusive=True, exit_on_error=False
-        )
-
-    async def _safely(self, work: Work, group: str) -> None:
-        """A log that cannot be read is a sentence, and no end of the monitor."""
-        try:
-            await work()
-        except (StoreError, sqlite3.Error) as error:
-            self._failing.add(group)
-            self._complain(f"{error}.")
-        else:
-            if self._failing == {group}:
-                self._complain("")
-            self._failing.discard(group)
-
-    def _complain(self, sentence: str, column: int | None = None) -> None:
-        """Say what is wrong, under the filter; an empty sentence: nothing is."""
-        said = self.query_one("#said", Static)
-        mark = "" if column is None else f"{' ' * (column - 1)}^\n"
-        said.update(f"{mark}{printable(sentence)}")
-        said.display = bool(sentence)
-
     # What happens
 
     @on(Table.Moved, "#events")
@@ -276,10 +227,6 @@ class EventsScreen(Screen[None]):
             self._work(self._to_end, "read")
         else:
             self._work(partial(self._around, seq), "read")
-
-    @on(FilterField.Wrong)
-    def _explained(self, message: FilterField.Wrong) -> None:
-        self._complain(message.sentence, message.column)
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:

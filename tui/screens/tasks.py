@@ -40,7 +40,9 @@ class TasksScreen(FilteredScreen):
     TasksScreen.-detail TaskPane { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="tasks.filter"),
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
         Binding("n", "match(1)", "Match", key_display="n/N", id="tasks.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="tasks.before"),
         Binding("x", "clear", "Clear", id="tasks.clear"),
@@ -78,7 +80,7 @@ class TasksScreen(FilteredScreen):
 
     def on_mount(self) -> None:
         """Begin to list."""
-        self._table.focus()
+        self.set_focus(self._table)
         self._begin(Query(), "", Order.NUMBER)
         self._type(self._first)
         self.look()
@@ -180,7 +182,7 @@ class TasksScreen(FilteredScreen):
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
-        self._table.focus()
+        self.set_focus(self._table)
 
     def filter_by(self, expression: str) -> None:
         """Show other tasks, as if the filter had been typed."""
@@ -194,7 +196,12 @@ class TasksScreen(FilteredScreen):
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self._field.focus()
+        self.set_focus(self._field)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "filter" or self.focused is not self._field
 
     def action_clear(self) -> None:
         """Show everything again."""
@@ -257,11 +264,11 @@ class TasksScreen(FilteredScreen):
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""
         if self.focused is self._field:
-            self._table.focus()
+            self.set_focus(self._table)
         elif self._pane.is_inside(self.focused) and self._pane.step_back():
             pass
         elif self.has_class("-detail"):
             self.remove_class("-detail")
-            self._table.focus()
+            self.set_focus(self._table)
         else:
             self.app.pop_screen()

@@ -30,6 +30,7 @@ from store.query import Query
 from store.reading import (
     last_seq,
     payload,
+    phase,
     planned_seq,
     recorded,
     reply,
@@ -38,6 +39,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
@@ -74,6 +76,7 @@ __all__ = [
     "AttemptCounts",
     "AttemptRow",
     "ErrorCount",
+    "Found",
     "Heartbeat",
     "InFlight",
     "Lane",
@@ -91,6 +94,7 @@ __all__ = [
     "Status",
     "Step",
     "StoredVerdict",
+    "Stretch",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -103,6 +107,7 @@ __all__ = [
     "event_times",
     "events",
     "families",
+    "find_events",
     "last_seq",
     "latencies",
     "list_tasks",
@@ -114,6 +119,7 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "phase",
     "planned_seq",
     "read_scores",
     "read_verdicts",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.events import EventsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -33,5 +34,12 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    make=EventsScreen,
+)
+PLACES = (TASKS, EVENTS)
 """In the order of the line of keys."""

@@ -12,6 +12,7 @@ from platformdirs import user_state_path
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.events import EventSource, LogEvents
 from tui.sources.filters import FilterFile, FilterMemory
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
@@ -28,6 +29,7 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
     clock: Clock
     filters: FilterMemory = field(default_factory=FilterMemory)
 
@@ -38,6 +40,7 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            events=LogEvents,
             clock=clock,
             filters=FilterFile(user_state_path("siftlog") / "filters.json"),
         )

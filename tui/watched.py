@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.answers import Answers
+from tui.sources.child import Child, CommandChild
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -26,6 +28,8 @@ class Sources:
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
     clock: Clock
+    child: Callable[[], Child] = CommandChild
+    answers: Answers = field(default_factory=Answers)  #: of all children
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:

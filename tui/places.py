@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -33,5 +34,12 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    make=MetricsScreen,
+)
+PLACES = (TASKS, METRICS)
 """In the order of the line of keys."""

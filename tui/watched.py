@@ -12,7 +12,10 @@ from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
 from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.log_history import LogHistory
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
 
@@ -30,6 +33,8 @@ class Sources:
     clock: Clock
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:

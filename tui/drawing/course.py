@@ -165,15 +165,16 @@ def chart(series: Series, course: Course, room: Room) -> Content:
 
 
 def _emptiness(series: Series, course: Course, values: Sequence[float | None]) -> str:
-    if not values:
-        return "No whole minute is over yet: the chart begins with the first."
+    history = course.history
+    if history.is_before_first_minute:
+        return "No whole minute is over yet: the charts begin with the first."
     if series.name == COST and not course.is_priced:
         return (
             "The price of an answer is unknown, so no cost an hour can be told: see "
             "'siftlog models'."
         )
     if all(value is None for value in values):
-        if any(column.lived for column in course.history.columns):
+        if any(column.lived for column in history.columns):
             return (
                 "Calls in flight cannot be told from the log where the response cache "
                 "answered, or calls were ended: see the Run screen for those of now."

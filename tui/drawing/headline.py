@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 
@@ -49,8 +49,13 @@ def headline(standing: Standing, room: Room) -> Content:
     rows = [
         [_CELLS[c.head.split()[-1]](each) for c in columns] for each in found.metrics
     ]
-    below = Room(width=room.width, height=room.height - 1, glyphs=room.glyphs)
-    return said + Content("\n") + table(columns, rows, below)
+    fits = max(1, room.height - 2)
+    lines = [said, table(columns, rows[:fits], replace(room, height=fits + 1))]
+    if len(rows) > fits:
+        lines[1] = table(columns, rows[: fits - 1], replace(room, height=fits))
+        more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
+        lines.append(Content.styled(one_line(more, room.width), MUTED))
+    return Content("\n").join(lines)
 
 
 def provenance(standing: Standing) -> str:

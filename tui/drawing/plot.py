@@ -7,20 +7,20 @@ leaves a gap, which is not the same as a value of zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from textual.content import Content
 
-from tui.drawing.chart import curve
+from tui.drawing.chart import bucketed, curve
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.room import MUTED, Room
 
-LABEL = 7
+LABEL = 8
 """Cells of the figures at the left, and of the blank after them."""
-AXES = 2
-"""Lines below a curve: what happened, and when that was."""
+_LOW = 6
+"""Lines of a plot below which its times stand in the line of its marks."""
 _HALF_FROM = 5
 """Lines of a curve from which on the half of its height is labelled too."""
 _STEPS = (1, 2, 3, 5)
@@ -71,12 +71,13 @@ def plot(
     Args:
         values: one for each of the axis; None: a gap.
         axis: the times.
-        room: at least four lines, and some cells more than the figures need.
+        room: at least two lines, and some cells more than the figures need.
         figure: how a value is written.
         ceiling: what the values cannot exceed, drawn as a line; empty: nothing does.
     """
     cells = max(1, room.width - LABEL)
-    height = max(1, room.height - AXES)
+    is_low = room.height < _LOW
+    height = max(1, room.height - (1 if is_low else 2))
     top = nice_top(max((v for v in (*values, *ceiling) if v is not None), default=0))
     place = _Places(count=axis.count, capacity=cells * _in_cell(room.glyphs))
     lines = curve(place.spread(values), cells, height, room.glyphs, top)
@@ -85,14 +86,20 @@ def plot(
     cursor = None
     if axis.cursor is not None:
         cursor = place.middle(axis.cursor) // _in_cell(room.glyphs)
-    labels = {0: figure(top), height - 1: figure(0)}
+    labels = {height - 1: "0", 0: figure(top)}
     if height >= _HALF_FROM and height % 2:
         labels[height // 2] = figure(top / 2)
     rows = [
         _row(labels.get(number, ""), line, cursor, room.glyphs)
         for number, line in enumerate(lines)
     ]
-    return Content("\n").join([*rows, *_times(axis, place, cells, cursor, room.glyphs)])
+    flags = {place.middle(number) // _in_cell(room.glyphs) for number in axis.flagged}
+    taken = flags if is_low else set()
+    rule, words = _times(axis, place, cells, room.glyphs, taken)
+    below = [_rule(_inscribed(rule, words) if is_low else rule, flags, cursor, room)]
+    if not is_low:
+        below.append(Content.styled(" " * LABEL + words, MUTED))
+    return Content("\n").join([*rows, *below])
 
 
 def _in_cell(glyphs: Glyphs) -> int:
@@ -101,33 +108,27 @@ def _in_cell(glyphs: Glyphs) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Where values stand in a curve's columns: each as wide as all others, if it can.
-
-    What is left over stays free at the left, so that the present is at the right end.
-    """
+    """Where values stand in a curve's columns: all are used, from end to end."""
 
     count: int
     capacity: int
 
-    @property
-    def used(self) -> int:
-        return self.capacity // self.count * self.count or self.capacity
-
     def left(self, number: int) -> int:
         """The first column of a value."""
-        return self.capacity - self.used + number * self.used // max(1, self.count)
+        return -(-number * self.capacity // self.count)
 
     def middle(self, number: int) -> int:
+        """The column that stands for it."""
         return (
             self.left(number) + max(self.left(number), self.left(number + 1) - 1)
         ) // 2
 
     def spread(self, values: Sequence[float | None]) -> list[float | None]:
-        """A value for each column that is used; where it is narrow, the highest."""
+        """A value for each column; where there are too few, `curve` joins values."""
         if self.count > self.capacity:
             return list(values)
-        each = self.used // self.count
-        return [value for value in values for _ in range(each)]
+        columns = range(self.capacity)
+        return [values[at * self.count // self.capacity] for at in columns]
 
 
 def _with_ceiling(
@@ -136,7 +137,7 @@ def _with_ceiling(
     """A line where the ceiling is, seen through what is drawn below it."""
     width, height, each = len(lines[0]), len(lines), _in_cell(glyphs)
     drawn = [list(line) for line in lines]
-    ends = ceiling[::-1][::each][:width]
+    ends = bucketed(ceiling, each * width)[::-1][::each]
     for back, value in enumerate(ends, start=1):
         if value is not None:
             row = (
@@ -162,31 +163,41 @@ def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
 
 
 def _times(
-    axis: Axis, place: _Places, cells: int, cursor: int | None, glyphs: Glyphs
-) -> tuple[Content, Content]:
-    """The line under a curve with its marks, and the times below it."""
-    in_cell = _in_cell(glyphs)
-    rule = [glyphs.rule] * cells
-    words = [" "] * cells
+    axis: Axis, place: _Places, cells: int, glyphs: Glyphs, taken: Set[int]
+) -> tuple[str, str]:
+    """The line under a curve, and its times where cells are not taken."""
+    rule, words = [glyphs.rule] * cells, [" "] * cells
     free = 0
     for minute in _ticks(axis, cells):
-        at = place.left((minute - axis.first) // axis.width) // in_cell
+        at = place.left((minute - axis.first) // axis.width) // _in_cell(glyphs)
         word = _clock(minute, axis)
-        if free <= at <= cells - len(word):
+        end = at + len(word) + 1
+        if free <= at and end <= cells and taken.isdisjoint(range(at, end)):
             rule[at] = glyphs.tick
-            words[at : at + len(word)] = word
-            free = at + len(word) + 1
-    for number in axis.flagged:
-        rule[place.middle(number) // in_cell] = glyphs.flag
-    blank = " " * LABEL
-    line = "".join(rule)
-    shown = Content.styled(line, MUTED)
-    for position, sign in enumerate(line):
-        if sign == glyphs.flag:
-            shown = shown.stylize("$state-waiting bold", position, position + 1)
+            words[at : end - 1] = word
+            free = end
+    return "".join(rule), "".join(words)
+
+
+def _inscribed(rule: str, words: str) -> str:
+    """The line with the times in it, each behind its tick."""
+    late = f" {words}"[: len(rule)]
+    return "".join(
+        sign if word == " " else word for sign, word in zip(rule, late, strict=True)
+    )
+
+
+def _rule(line: str, flags: Set[int], cursor: int | None, room: Room) -> Content:
+    signs = [
+        room.glyphs.flag if position in flags else sign
+        for position, sign in enumerate(line)
+    ]
+    shown = Content.styled("".join(signs), MUTED)
+    for position in sorted(flags):
+        shown = shown.stylize("$state-waiting bold", position, position + 1)
     if cursor is not None:
         shown = shown.stylize("reverse bold", cursor, cursor + 1)
-    return Content(blank) + shown, Content.styled(blank + "".join(words), MUTED)
+    return Content(" " * LABEL) + shown
 
 
 def _ticks(axis: Axis, cells: int) -> range:

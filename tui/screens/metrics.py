@@ -60,10 +60,9 @@ class MetricsScreen(Screen[None]):
         border-title-style: bold;
         padding: 0 1;
     }
+    MetricsScreen #charts Panel { height: 100%; }
     MetricsScreen.-ascii Panel { border: ascii $state-queued; }
-    MetricsScreen #headline { height: 9; }
-    MetricsScreen.-wide #headline { height: 10; }
-    MetricsScreen #figures, MetricsScreen #moment { height: 1; padding: 0 1; }
+    MetricsScreen #headline { height: 25%; min-height: 6; }
     MetricsScreen #moment { color: $state-waiting; }
 
     MetricsScreen.-wide #tabs, MetricsScreen.-middle #tabs { display: none; }
@@ -92,7 +91,7 @@ class MetricsScreen(Screen[None]):
         Binding("n", "mark(1)", "Next mark", show=False, id="metrics.next-mark"),
         Binding("N", "mark(-1)", "Mark before", show=False, id="metrics.mark-before"),
         Binding("r", "reckon", "Compute", id="metrics.reckon"),
-        Binding("tab", "part(1)", "Next panel", id="metrics.next-panel"),
+        Binding("tab", "part(1)", "Next panel", show=False, id="metrics.next-panel"),
         Binding(
             "shift+tab", "part(-1)", "Previous panel", show=False, id="metrics.previous"
         ),
@@ -114,6 +113,7 @@ class MetricsScreen(Screen[None]):
         self._held: Snapshot | None = None  # what was seen when it was frozen
         self._history: History | None = None
         self._asked: Ask | None = None
+        self._failing = ""  # why the log could not be read the last time
         self._read_s = 0.0
         self._reckoning = Reckoning()
         self._window = _HOUR
@@ -127,15 +127,17 @@ class MetricsScreen(Screen[None]):
             for series in SERIES
         }
         self._headline = Panel(headline, "metrics so far", glyphs, _HEADLINE)
-        self._figures, self._moment, self._tabs, self._why, self._trouble, self._age = (
-            Said(name, glyphs)
-            for name in ("figures", "moment", "tabs", "why", "trouble", "age")
+        self._head, self._figures, self._moment = (
+            Line(glyphs, id=name) for name in ("head", "figures", "moment")
+        )
+        self._tabs, self._why, self._trouble, self._age = (
+            Said(name, glyphs) for name in ("tabs", "why", "trouble", "age")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
 
     def compose(self) -> ComposeResult:
         """The heading, the charts, what the cursor reads off, the headline."""
-        yield Line(self._glyphs, id="head")
+        yield self._head
         yield self._tabs
         yield self._trouble
         yield TooSmall(self._glyphs)
@@ -222,8 +224,9 @@ class MetricsScreen(Screen[None]):
         try:
             self._history = await self._source.read(ask)
         except (StoreError, sqlite3.Error) as error:
-            self._moment.say(f"{printable(str(error))}.")
-            return
+            self._failing = f"the log cannot be read: {error}"
+        else:
+            self._failing = ""
         self._say()
 
     def _say(self) -> None:
@@ -245,7 +248,7 @@ class MetricsScreen(Screen[None]):
         alive = "" if ended else f" (heartbeat {duration(beat)})"
         state = f"{sign_of(sight.state, self._glyphs)} {sight.state.replace('_', ' ')}"
         by = "" if self._history is None else f", {self._history.width} min a column"
-        self.query_one("#head", Line).say(
+        self._head.say(
             f"METRICS {sight.status.run_id}  {state}{alive}",
             f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
         )
@@ -258,7 +261,7 @@ class MetricsScreen(Screen[None]):
             )
             return
         if self._history is None:
-            self._moment.say("the log is being read")
+            self._moment.say(self._failing or "the log is being read")
             return
         course = Course(
             history=self._history,
@@ -269,7 +272,7 @@ class MetricsScreen(Screen[None]):
             panel.show(course)
         room = self.size.width - 2
         self._figures.say(figures(course, room))
-        self._moment.say(moment(course) or sentence(sight))
+        self._moment.say(self._failing or moment(course) or sentence(sight))
 
     def _tell_age(self) -> None:
         held, sight = self._held, self._sight

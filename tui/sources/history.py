@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from store.events import (
     AttemptsAbandoned,
+    CommandAccepted,
     CommandApplied,
     CommandRejected,
     Event,
@@ -63,7 +64,9 @@ _SAID: Mapping[type[Event], Callable[[Any], str]] = {
     ScoringRecorded: lambda event: f"scored, number {event.number}",
 }
 """Events of the run itself that its charts are marked with, in words."""
-KINDS = tuple(kind_of(event) for event in (*_SAID, AttemptsAbandoned))
+_TWICE = frozenset({"pause", "resume", "retry", "cancel"})
+"""Commands whose effect is another event of the run, which says who."""
+KINDS = tuple(kind_of(kind) for kind in (*_SAID, CommandAccepted, AttemptsAbandoned))
 """They, and what else its charts are made of."""
 
 
@@ -110,7 +113,15 @@ class History:
     last_seq: int
     width: int  #: minutes a column
     columns: tuple[Column, ...]  #: all of the part, gaps included
-    happenings: tuple[Happening, ...]  #: ascending
+    happenings: tuple[Happening, ...]  #: ascending, the run's beginning first
+
+    @property
+    def is_before_first_minute(self) -> bool:
+        """Whether no whole minute has passed since the run began."""
+        if not self.columns or not self.happenings:
+            return True
+        end = self.columns[-1].first + self.width
+        return self.happenings[0].at_us >= end * US_PER_MINUTE
 
 
 class HistorySource(Protocol):
@@ -126,12 +137,23 @@ class HistorySource(Protocol):
 
 
 def happenings(recorded: Iterable[Recorded]) -> tuple[Happening, ...]:
-    """The marks that events leave."""
-    return tuple(
-        Happening(at_us=each.ts_us, said=_SAID[type(each.event)](each.event))
-        for each in recorded
-        if not isinstance(each.event, Unknown) and type(each.event) in _SAID
-    )
+    """The marks that events leave, each fact once."""
+    asked: dict[str, CommandAccepted] = {}
+    found = []
+    for each in recorded:
+        event = each.event
+        if isinstance(event, CommandAccepted):
+            asked[event.command] = event
+        if isinstance(event, Unknown) or type(event) not in _SAID:
+            continue
+        by = ""
+        if isinstance(event, CommandApplied) and event.command in asked:
+            if asked[event.command].kind in _TWICE:
+                continue
+            by = f", by {asked[event.command].author}"
+        said = _SAID[type(event)](event)
+        found.append(Happening(at_us=each.ts_us, said=said + by))
+    return tuple(found)
 
 
 def stretches(

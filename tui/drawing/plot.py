@@ -7,7 +7,8 @@ leaves a gap, which is not the same as a value of zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -163,7 +164,7 @@ def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
 
 
 def _times(
-    axis: Axis, place: _Places, cells: int, glyphs: Glyphs, taken: Set[int]
+    axis: Axis, place: _Places, cells: int, glyphs: Glyphs, taken: AbstractSet[int]
 ) -> tuple[str, str]:
     """The line under a curve, and its times where cells are not taken."""
     rule, words = [glyphs.rule] * cells, [" "] * cells
@@ -187,7 +188,9 @@ def _inscribed(rule: str, words: str) -> str:
     )
 
 
-def _rule(line: str, flags: Set[int], cursor: int | None, room: Room) -> Content:
+def _rule(
+    line: str, flags: AbstractSet[int], cursor: int | None, room: Room
+) -> Content:
     signs = [
         room.glyphs.flag if position in flags else sign
         for position, sign in enumerate(line)

@@ -114,6 +114,7 @@ class MetricsScreen(Screen[None]):
         self._history: History | None = None
         self._asked: Ask | None = None
         self._failing = ""  # why the log could not be read the last time
+        self._shown: Course | None = None
         self._read_s = 0.0
         self._reckoning = Reckoning()
         self._window = _HOUR
@@ -268,8 +269,10 @@ class MetricsScreen(Screen[None]):
             cursor=self._position,
             is_priced=sight.status.cost_usd is not None,
         )
-        for panel in self._charts.values():
-            panel.show(course)
+        if course != self._shown:
+            self._shown = course
+            for panel in self._charts.values():
+                panel.show(course)
         room = self.size.width - 2
         self._figures.say(figures(course, room))
         self._moment.say(self._failing or moment(course) or sentence(sight))

@@ -48,9 +48,7 @@ def history(
     columns: Sequence[Column], *marks: tuple[int, str], width: int = 1
 ) -> History:
     """Columns with marks by their minute."""
-    return History(
-        last_seq=28, width=width, columns=tuple(columns), happenings=marked(*marks)
-    )
+    return History(width=width, columns=tuple(columns), happenings=marked(*marks))
 
 
 @dataclass

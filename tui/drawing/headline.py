@@ -72,7 +72,8 @@ def provenance(standing: Standing) -> str:
     if reckoning.is_busy and reckoning.began_s is not None:
         parts.append(f"computing for {duration(standing.now_s - reckoning.began_s)}")
     elif reckoning.failure:
-        parts.append(f"not computed: {reckoning.failure}; r tries again")
+        # first: where there is little room, it is what a person has to know
+        parts.insert(0, f"not computed: {reckoning.failure}; r tries again")
     elif found is None:
         parts.append("not computed yet: r does")
     return " · ".join(parts)

@@ -25,7 +25,7 @@ from tui.drawing.plot import columns_in
 from tui.drawing.words import sentence, utc
 from tui.sources.child import ChildFailed
 from tui.sources.headline import Reckoning
-from tui.sources.history import Ask, History
+from tui.sources.history import US_PER_MINUTE, Ask, History
 from tui.sources.run import ENDED, Snapshot, Trouble
 from tui.watched import Watched
 from tui.widgets.line import Line
@@ -39,8 +39,8 @@ WINDOWS: tuple[tuple[int | None, str], ...] = (
 )
 """Minutes, and what they are called."""
 _HOUR = 1
-_SLOWEST_S = 10.0
-"""A column that is wide is read anew less often, but not less often than this."""
+REST_S = 5
+"""Between two readings within a minute: only marks can have come."""
 _HEADLINE = "headline"
 
 
@@ -115,7 +115,7 @@ class MetricsScreen(Screen[None]):
         self._asked: Ask | None = None
         self._failing = ""  # why the log could not be read the last time
         self._shown: Course | None = None
-        self._read_s = 0.0
+        self._read_at: Snapshot | None = None  # what was seen when it was last read
         self._reckoning = Reckoning()
         self._window = _HOUR
         self._model: str | None = None
@@ -194,14 +194,19 @@ class MetricsScreen(Screen[None]):
             self.action_reckon()
 
     def _is_stale(self, sight: Snapshot) -> bool:
-        """Whether the charts are to be read anew; a wide column changes slowly."""
-        ask, history = self._ask(), self._history
-        if history is None or ask != self._asked:
+        """Whether to read anew: a minute is over, or something else happened."""
+        if self._history is None or self._ask() != self._asked:
             return True
-        age = self._clock.monotonic() - self._read_s
-        if age < min(history.width, _SLOWEST_S):
-            return False
-        return sight.status.last_seq != history.last_seq or sight.state not in ENDED
+        read = self._read_at
+        if (
+            read is None
+            or sight.now_us // US_PER_MINUTE != read.now_us // US_PER_MINUTE
+        ):
+            return True
+        return (
+            sight.status.last_seq != read.status.last_seq
+            and sight.now_us - read.now_us >= REST_S * US_PER_S
+        )
 
     def _ask(self) -> Ask:
         shown = (panel for panel in self._charts.values() if panel.display)
@@ -216,7 +221,7 @@ class MetricsScreen(Screen[None]):
         if any(worker.group == "read" for worker in self.workers):
             return
         self._asked = self._ask()
-        self._read_s = self._clock.monotonic()
+        self._read_at = self._sight
         _: Worker[None] = self.run_worker(
             partial(self._reading, self._asked), group="read", exit_on_error=False
         )

@@ -110,7 +110,6 @@ class Column:
 class History:
     """A part of a run, in columns."""
 
-    last_seq: int
     width: int  #: minutes a column
     columns: tuple[Column, ...]  #: all of the part, gaps included
     happenings: tuple[Happening, ...]  #: ascending, the run's beginning first

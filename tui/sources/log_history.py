@@ -97,7 +97,6 @@ class LogHistory:
         ends = [(number + 1) * part.width * US_PER_MINUTE for number in part.numbers]
         limits = self._limits.at(ends, ask.model)
         return History(
-            last_seq=seq,
             width=part.width,
             columns=tuple(
                 Column(

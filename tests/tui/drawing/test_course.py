@@ -26,7 +26,10 @@ def at(shown: Course, cursor: int | None, *, is_priced: bool = True) -> Course:
 
 def test_all_figures_of_a_column_stand_in_a_line() -> None:
     shown = course(*(column(number) for number in range(10)))
-    line = "done 7/min · retried 2/min · in 1 k/s · out 10/s · $30.00/h · in flight 12 of 32"
+    line = (
+        "done 7/min · retried 2/min · in 1 k/s · out 10/s · $30.00/h · "
+        "in flight 12 of 32"
+    )
     assert figures(at(shown, 7), 120) == line
     assert figures(at(shown, 7), 78) == line.replace(" · ", "  ")
     assert len(figures(at(shown, 7), 78)) <= 78
@@ -62,7 +65,11 @@ def test_a_column_over_midnight_has_both_dates() -> None:
     ("name", "shown", "said"),
     [
         ("goodput", course(), "No whole minute is over"),
-        ("goodput", course(column(0, lived=0, row=None), marks=((1, "began"),)), "No whole"),
+        (
+            "goodput",
+            course(column(0, lived=0, row=None), marks=((1, "began"),)),
+            "No whole",
+        ),
         ("goodput", course(column(0, lived=0, row=None)), "z shows a longer one"),
         ("in-flight", course(column(0, in_flight=None)), "cannot be told"),
         (COST, at(course(column(0)), None, is_priced=False), "price"),

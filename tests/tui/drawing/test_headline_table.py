@@ -24,7 +24,7 @@ OF = "so far, of 812 ended tasks, as of event 12,345, computed "
         (KNOWN.asked(49), f"{OF}40 s ago · computing for 1.0 s"),
         (
             KNOWN.asked(49).failed(50, "the corpus is gone"),
-            f"{OF}40 s ago · not computed: the corpus is gone; r tries again",
+            f"not computed: the corpus is gone; r tries again · {OF}40 s ago",
         ),
     ],
 )

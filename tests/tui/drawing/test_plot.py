@@ -31,33 +31,39 @@ def drawn(
     return plot(values, axis, room, amount, ceiling or []).plain.split("\n")
 
 
+ROOMS = st.builds(
+    Room,
+    width=st.integers(20, 90),
+    height=st.integers(2, 14),
+    glyphs=st.sampled_from([UNICODE, ASCII]),
+)
+
+
 @given(
     st.lists(st.none() | st.floats(0, 1e9), min_size=1, max_size=200),
-    st.integers(20, 90),
-    st.integers(2, 14),
+    ROOMS,
     st.sampled_from([1, 5, 60, 1440]),
-    st.sampled_from([UNICODE, ASCII]),
+    st.booleans(),
     st.data(),
 )
 def test_a_plot_fills_its_room_whatever_is_in_it(
     values: list[float | None],
-    width: int,
-    height: int,
+    room: Room,
     minutes: int,
-    glyphs: Glyphs,
+    has_ceiling: bool,
     data: st.DataObject,
 ) -> None:
     places = st.integers(0, len(values) - 1)
     lines = drawn(
         values,
-        Room(width=width, height=height, glyphs=glyphs),
+        room,
         width=minutes,
-        ceiling=data.draw(st.just([]) | st.just([7.0] * len(values))),
+        ceiling=[7.0] * len(values) if has_ceiling else [],
         cursor=data.draw(st.none() | places),
         flagged=data.draw(st.frozensets(places, max_size=5)),
     )
-    assert [cell_len(line) for line in lines] == [width] * height
-    assert glyphs is UNICODE or "".join(lines).isascii()
+    assert [cell_len(line) for line in lines] == [room.width] * room.height
+    assert room.glyphs is UNICODE or "".join(lines).isascii()
 
 
 @given(st.floats(1e-6, 1e12))

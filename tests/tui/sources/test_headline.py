@@ -61,7 +61,12 @@ def test_metrics_come_in_their_order_with_a_row_for_each_model() -> None:
         ("score", "m-small", 1),
         ("recall", "m-large", None),
     ]
-    assert (found.level, found.seq, found.ended, found.is_partial) == (0.95, 12, 3, True)
+    assert (found.level, found.seq, found.ended, found.is_partial) == (
+        0.95,
+        12,
+        3,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

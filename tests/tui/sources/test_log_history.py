@@ -37,7 +37,9 @@ def _limit(model: str, concurrency: int) -> LimitObserved:
 async def _steps(path: Path, clock: FakeClock) -> AsyncIterator[None]:
     """A run that is killed in minute 3 and taken up in minute 7, minute by minute."""
     log = await create(path, clock=clock)
-    await log.append(RUN_STARTED, plan(TASKS), _limit("m-large", 8), _limit("m-small", 2))
+    await log.append(
+        RUN_STARTED, plan(TASKS), _limit("m-large", 8), _limit("m-small", 2)
+    )
     await log.append(started(1), started(2))
     yield
     clock.advance(60)

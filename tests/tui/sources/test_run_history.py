@@ -100,7 +100,9 @@ def test_the_width_is_the_finest_that_fits(minutes: int, columns: int) -> None:
     width = width_for(minutes, columns)
     room = max(1, columns)
     assert minutes <= width * room
-    finer = [each for each in range(1, width) if width_for(each * room, columns) == each]
+    finer = [
+        each for each in range(1, width) if width_for(each * room, columns) == each
+    ]
     assert all(minutes > each * room for each in finer)
 
 

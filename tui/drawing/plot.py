@@ -154,13 +154,27 @@ def _with_ceiling(
 def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
     left = Content.styled(f"{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
     if cursor is None:
-        return left + Content.styled(line, "$state-done")
-    sign = glyphs.mark if line[cursor] == " " else line[cursor]
-    return left + Content.assemble(
-        (line[:cursor], "$state-done"),
-        (sign, "$state-running reverse bold"),
-        (line[cursor + 1 :], "$state-done"),
+        return left + _drawn(line, glyphs)
+    is_free = line[cursor] == " "
+    style = "$state-running bold" if is_free else "$state-running bold reverse"
+    return Content.assemble(
+        left,
+        _drawn(line[:cursor], glyphs),
+        (glyphs.mark if is_free else line[cursor], style),
+        _drawn(line[cursor + 1 :], glyphs),
     )
+
+
+def _drawn(line: str, glyphs: Glyphs) -> Content:
+    """A line of a curve; what it stays below has another colour."""
+    shown = Content.styled(line, "$state-done")
+    begin = line.find(glyphs.rule)
+    while begin >= 0:
+        rest = line[begin:]
+        end = begin + len(rest) - len(rest.lstrip(glyphs.rule))
+        shown = shown.stylize("$state-waiting", begin, end)
+        begin = line.find(glyphs.rule, end)
+    return shown
 
 
 def _times(

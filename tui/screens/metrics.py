@@ -289,7 +289,7 @@ class MetricsScreen(Screen[None]):
             return
         if held is None:
             seen = f"event {count(sight.status.last_seq)}"
-            self._age.say(f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC")
+            self._age.say(f"{seen} · as of {utc(sight.now_us)[11:19]} UTC")
             return
         seconds = (sight.now_us - held.now_us) / US_PER_S
         missed = sight.status.last_seq - held.status.last_seq

@@ -21,7 +21,6 @@ from tests.tui.sights import (
     FakeSource,
     later,
     snapshot,
-    with_signs,
     with_status,
 )
 from tui.app import Monitor
@@ -136,7 +135,7 @@ def test_every_size_has_a_chart_its_figures_and_the_headline(
         text = seat.shown()
         assert "of 812 ended tasks, as of event 12,345" in text
         assert "0.4000–0.6000" in text
-        assert "read-only" in text.split("\n")[-2]
+        assert "as of 00:00:00 UTC" in text.split("\n")[-2]
         assert "z Window" in text.split("\n")[-1]
 
     watched(Given(sight=snapshot(tmp_path / "r1"), size=size), act)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from tui.drawing.clip import one_line
 from tui.drawing.format import UNKNOWN, count, duration
-from tui.drawing.room import MUTED, Column, Room, table
-from tui.sources.headline import HeadlineMetric, Reckoning
+from tui.drawing.room import GAP, MUTED, Column, Room, table
+from tui.sources.headline import Headline, HeadlineMetric, Reckoning
 
 _INTERVAL = 17
-_N = 9
+_N = 7
 _VALUE = 9
-_MODEL = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +34,8 @@ def headline(standing: Standing, room: Room) -> Content:
         return said
     if not found.metrics:
         return said + Content("\nThe job names no metric to look at first.")
-    space = room.width - _VALUE - _INTERVAL - _N - _MODEL - 8
-    interval = "interval" if found.level is None else f"{found.level:.0%} interval"
-    columns = [
-        Column("metric", max(12, space), is_right=False),
-        Column("model", _MODEL, is_right=False),
-        Column("value", _VALUE),
-        Column(interval, _INTERVAL),
-        Column("n", _N),
-    ]
-    if space < _MODEL and len({each.model for each in found.metrics}) == 1:
-        del columns[1]
-        columns[0] = Column("metric", max(12, space + _MODEL + 2), is_right=False)
-    rows = [
-        [_CELLS[c.head.split()[-1]](each) for c in columns] for each in found.metrics
-    ]
+    columns = _columns(found, room.width)
+    rows = [[cell(each) for cell in _CELLS] for each in found.metrics]
     fits = max(1, room.height - 2)
     lines = [said, table(columns, rows[:fits], replace(room, height=fits + 1))]
     if len(rows) > fits:
@@ -56,6 +43,26 @@ def headline(standing: Standing, room: Room) -> Content:
         more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
         lines.append(Content.styled(one_line(more, room.width), MUTED))
     return Content("\n").join(lines)
+
+
+def _columns(found: Headline, width: int) -> list[Column]:
+    """Names take what they need, and share what there is once that is too little."""
+    interval = "interval" if found.level is None else f"{found.level:.0%} interval"
+    figures = [
+        Column("value", _VALUE),
+        Column(interval, _INTERVAL),
+        Column("n", _N),
+    ]
+    space = width - sum(column.width + len(GAP) for column in figures) - len(GAP)
+    paths, models = (
+        max(cell_len(cell(each)) for each in found.metrics) for cell in _CELLS[:2]
+    )
+    model = max(len("model"), min(models, max(space - paths, space // 2)))
+    return [
+        Column("metric", max(len("metric"), min(paths, space - model)), is_right=False),
+        Column("model", model, is_right=False),
+        *figures,
+    ]
 
 
 def provenance(standing: Standing) -> str:
@@ -91,10 +98,10 @@ def _interval(metric: HeadlineMetric) -> str:
     return f"{_figure(metric.lo)}–{_figure(metric.hi)}"
 
 
-_CELLS: Mapping[str, Callable[[HeadlineMetric], str]] = {
-    "metric": lambda metric: metric.path,
-    "model": lambda metric: metric.model,
-    "value": lambda metric: _figure(metric.value),
-    "interval": _interval,
-    "n": lambda metric: count(metric.n),
-}
+_CELLS: Sequence[Callable[[HeadlineMetric], str]] = (
+    lambda metric: metric.path,
+    lambda metric: metric.model,
+    lambda metric: _figure(metric.value),
+    _interval,
+    lambda metric: count(metric.n),
+)

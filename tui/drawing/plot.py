@@ -155,7 +155,7 @@ def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
     left = Content.styled(f"{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
     if cursor is None:
         return left + _drawn(line, glyphs)
-    is_free = line[cursor] == " "
+    is_free = line[cursor] in {" ", glyphs.rule}
     style = "$state-running bold" if is_free else "$state-running bold reverse"
     return Content.assemble(
         left,

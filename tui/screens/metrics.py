@@ -20,14 +20,12 @@ from store.printable import printable
 from tui.drawing.course import SERIES, Course, chart, figures, moment
 from tui.drawing.format import count, duration
 from tui.drawing.header import sign_of
-from tui.drawing.headline import Standing, headline
 from tui.drawing.plot import columns_in
 from tui.drawing.words import sentence, utc
-from tui.sources.child import ChildFailed
-from tui.sources.headline import Reckoning
 from tui.sources.history import US_PER_MINUTE, Ask, History
 from tui.sources.run import ENDED, Snapshot, Trouble
 from tui.watched import Watched
+from tui.widgets.headline_panel import HeadlinePanel
 from tui.widgets.line import Line
 from tui.widgets.panel import Panel, Said, TooSmall
 
@@ -90,7 +88,7 @@ class MetricsScreen(Screen[None]):
         Binding("G,end", "end(1)", "Now", show=False, id="metrics.now"),
         Binding("n", "mark(1)", "Next mark", show=False, id="metrics.next-mark"),
         Binding("N", "mark(-1)", "Mark before", show=False, id="metrics.mark-before"),
-        Binding("r", "reckon", "Compute", id="metrics.reckon"),
+        Binding("r", "compute", "Compute", id="metrics.compute"),
         Binding("tab", "part(1)", "Next panel", show=False, id="metrics.next-panel"),
         Binding(
             "shift+tab", "part(-1)", "Previous panel", show=False, id="metrics.previous"
@@ -102,13 +100,9 @@ class MetricsScreen(Screen[None]):
     def __init__(self, watched: Watched) -> None:
         super().__init__()
         sources, glyphs = watched.sources, watched.glyphs
-        self._clock = sources.clock
         self._glyphs = glyphs
         self._run = sources.run(watched.folder)
         self._source = sources.history(watched.folder, sources.clock)
-        self._scores = sources.headline(
-            watched.folder, sources.child(), sources.answers
-        )
         self._sight: Snapshot | None = None
         self._held: Snapshot | None = None  # what was seen when it was frozen
         self._history: History | None = None
@@ -116,7 +110,6 @@ class MetricsScreen(Screen[None]):
         self._failing = ""  # why the log could not be read the last time
         self._shown: Course | None = None
         self._read_at: Snapshot | None = None  # what was seen when it was last read
-        self._reckoning = Reckoning()
         self._window = _HOUR
         self._model: str | None = None
         self._cursor: int | None = None  # a minute; None: the last column
@@ -127,7 +120,12 @@ class MetricsScreen(Screen[None]):
             )
             for series in SERIES
         }
-        self._headline = Panel(headline, "metrics so far", glyphs, _HEADLINE)
+        self._headline = HeadlinePanel(
+            sources.headline(watched.folder, sources.child(), sources.answers),
+            sources.clock,
+            glyphs,
+            _HEADLINE,
+        )
         self._head, self._figures, self._moment = (
             Line(glyphs, id=name) for name in ("head", "figures", "moment")
         )
@@ -156,10 +154,9 @@ class MetricsScreen(Screen[None]):
         self._turn_to(0)
 
     def on_unmount(self) -> None:
-        """Let go of the log, and of the child."""
+        """Let go of the log."""
         self._run.close()
         self._source.close()
-        self._scores.close()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
         """What was missed while another screen was in front."""
@@ -189,13 +186,15 @@ class MetricsScreen(Screen[None]):
             return
         if not sight.status.imported and self._is_stale(sight):
             self._read()
-        now = self._clock.monotonic()
-        if self._reckoning.is_due(now, sight.status.last_seq):
-            self.action_reckon()
+        self._headline.look(sight.status.last_seq)
 
     def _is_stale(self, sight: Snapshot) -> bool:
         """Whether to read anew: a minute is over, or something else happened."""
-        if self._history is None or self._ask() != self._asked:
+        if any(worker.group == "read" for worker in self.workers):
+            return False
+        if self._history is None or not self._history.is_whole:
+            return True
+        if self._ask() != self._asked:
             return True
         read = self._read_at
         if (
@@ -218,12 +217,13 @@ class MetricsScreen(Screen[None]):
         )
 
     def _read(self) -> None:
-        if any(worker.group == "read" for worker in self.workers):
-            return
         self._asked = self._ask()
         self._read_at = self._sight
         _: Worker[None] = self.run_worker(
-            partial(self._reading, self._asked), group="read", exit_on_error=False
+            partial(self._reading, self._asked),
+            group="read",
+            exclusive=True,
+            exit_on_error=False,
         )
 
     async def _reading(self, ask: Ask) -> None:
@@ -244,8 +244,7 @@ class MetricsScreen(Screen[None]):
         with self.app.batch_update():
             self._tell_head(sight)
             self._tell_course(sight)
-            now = self._clock.monotonic()
-            self._headline.show(Standing(reckoning=self._reckoning, now_s=now))
+            self._headline.tell()
             self._tell_age()
 
     def _tell_head(self, sight: Snapshot) -> None:
@@ -360,23 +359,9 @@ class MetricsScreen(Screen[None]):
         self._say()
         self._read()
 
-    def action_reckon(self) -> None:
+    def action_compute(self) -> None:
         """Have the headline computed, if that is not being done."""
-        if not self._reckoning.is_busy:
-            self._reckoning = self._reckoning.asked(self._clock.monotonic())
-            _: Worker[None] = self.run_worker(
-                self._reckon, group="reckon", exit_on_error=False
-            )
-
-    async def _reckon(self) -> None:
-        try:
-            found = await self._scores.read()
-        except (ChildFailed, StoreError, sqlite3.Error) as error:
-            failure = printable(str(error))
-            self._reckoning = self._reckoning.failed(self._clock.monotonic(), failure)
-        else:
-            self._reckoning = self._reckoning.answered(self._clock.monotonic(), found)
-        self._say()
+        self._headline.compute()
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run goes on anyhow."""

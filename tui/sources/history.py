@@ -113,6 +113,7 @@ class History:
     width: int  #: minutes a column
     columns: tuple[Column, ...]  #: all of the part, gaps included
     happenings: tuple[Happening, ...]  #: ascending, the run's beginning first
+    is_whole: bool = True  #: False: more limits will be known at the next reading
 
     @property
     def is_before_first_minute(self) -> bool:

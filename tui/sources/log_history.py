@@ -47,7 +47,9 @@ from tui.sources.history import (
 from tui.sources.reading import Reading
 
 _STEP = 50_000
-"""Events that are looked through for limits at a time: some 20 ms."""
+"""Events that are looked through for limits at once: some 10 ms."""
+_STEPS = 5
+"""So often in one reading."""
 _REACH = 2_000_000
 """Events that are looked through at most: some hours of a fast run."""
 _NEVER = 1 << 40
@@ -93,7 +95,7 @@ class LogHistory:
                 )
             }
             in_flight = self._in_flight(conn, ask.model, part, rows)
-        self._limits.look(conn, seq, part.first * US_PER_MINUTE)
+        is_whole = self._limits.look(conn, seq, part.first * US_PER_MINUTE)
         ends = [(number + 1) * part.width * US_PER_MINUTE for number in part.numbers]
         limits = self._limits.at(ends, ask.model)
         return History(
@@ -109,6 +111,7 @@ class LogHistory:
                 for at, number in enumerate(part.numbers)
             ),
             happenings=happenings(self._recorded),
+            is_whole=is_whole,
         )
 
     def _take_in(self, conn: sqlite3.Connection) -> None:
@@ -140,7 +143,7 @@ class LogHistory:
             before = sent_before(conn, part.first, model)
             self._before = {(part.first, model): before}
         nets = [rows[n].net if n in rows else 0 for n in part.numbers]
-        after = minute_buckets(conn, part.until, _NEVER, width=1, model=model)
+        after = minute_buckets(conn, part.until, _NEVER, width=_NEVER, model=model)
         lost = [0] * (len(nets) + 1)
         for each in self._recorded:
             if isinstance(each.event, AttemptsAbandoned):
@@ -170,31 +173,48 @@ class _Limits:
     """Limits that were found in a log so far, from its end backwards."""
 
     def __init__(self) -> None:
-        self._seen: list[LimitSeen] = []
+        # the last of each minute and model: what a chart can tell apart
+        self._seen: dict[tuple[int, str], LimitSeen] = {}
         self._low = self._high = 0  # events above the one, up to the other, are known
         self._known_us = 0  # when the earliest of them was recorded
 
-    def look(self, conn: sqlite3.Connection, seq: int, since_us: int) -> None:
-        """Look at what is new, and one step further back where that is wanted."""
+    def look(self, conn: sqlite3.Connection, seq: int, since_us: int) -> bool:
+        """Look at what is new, and some steps further back; whether that was enough."""
         if not self._high:
             self._low = self._high = seq
             self._known_us = self._time(conn, seq)
-        self._seen += limits_observed(conn, max(self._high, seq - _REACH), seq)
+        self._seen |= self._between(conn, max(self._high, seq - _REACH), seq)
         self._high = seq
-        # all models' limits are recorded together
-        is_known = self._known_us <= since_us and (
-            self._seen and self._seen[0].at_us <= since_us
-        )
-        if self._low and not is_known and seq - self._low < _REACH:
+        for _ in range(_STEPS):
+            if self._is_known(since_us):
+                break
             low = max(0, self._low - _STEP)
-            self._seen[:0] = limits_observed(conn, low, self._low)
+            self._seen = self._between(conn, low, self._low) | self._seen
             self._low = low
             self._known_us = self._time(conn, low + 1) if low else 0
+        return self._is_known(since_us)
 
     def at(self, ends_us: list[int], model: str | None) -> list[int | None]:
         """The limits of a model, or the sum of all, at each of some moments."""
-        wanted = [each for each in self._seen if model in {None, each.model}]
+        wanted = [each for each in self._seen.values() if model in {None, each.model}]
+        wanted.sort(key=lambda each: each.at_us)
         return limits_at(wanted, ends_us, self._known_us)
+
+    def _is_known(self, since_us: int) -> bool:
+        """Whether the limits of that moment were found, or will not be looked for."""
+        is_far = self._high - self._low >= _REACH
+        # all models' limits are recorded together
+        is_found = any(each.at_us <= since_us for each in self._seen.values())
+        return is_found or is_far or not self._low
+
+    @staticmethod
+    def _between(
+        conn: sqlite3.Connection, after: int, upto: int
+    ) -> dict[tuple[int, str], LimitSeen]:
+        return {
+            (each.at_us // US_PER_MINUTE, each.model): each
+            for each in limits_observed(conn, after, upto)
+        }
 
     @staticmethod
     def _time(conn: sqlite3.Connection, seq: int) -> int:

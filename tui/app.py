@@ -105,6 +105,8 @@ class Monitor(Shell):
         yield from offers.bound(self, keys)
         if self._watched is not None:
             yield from offers.tasks(self._seen, self._list_tasks)
+            remembered = self._sources.filters.filters
+            yield from offers.filters(remembered, self._list_tasks)
             yield SystemCommand(
                 "Export answers", "How to write them as a file", self.action_export
             )

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from textual.screen import Screen
 
 from tui.screens.config import ConfigScreen
+from tui.screens.events import EventsScreen
+from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -35,6 +37,20 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    make=EventsScreen,
+)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    make=MetricsScreen,
+)
 CONFIG = Place(
     name="config",
     key="i",
@@ -43,5 +59,5 @@ CONFIG = Place(
     make=ConfigScreen,
     is_shown=False,
 )
-PLACES = (TASKS, CONFIG)
+PLACES = (TASKS, EVENTS, METRICS, CONFIG)
 """In the order of the line of keys."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.compare import CompareScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -33,5 +34,12 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    make=CompareScreen,
+)
+PLACES = (TASKS, COMPARE)
 """In the order of the line of keys."""

@@ -56,6 +56,7 @@ class Scoring:
     folder: Path | None
     is_partial: bool  #: the run is unfinished
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+    seq: int  #: the last event of the log that it speaks about
 
     @property
     def digest(self) -> str:
@@ -187,6 +188,7 @@ def replayed(
         folder=None,
         is_partial=state.tasks.open > 0 or not state.planning_exhausted,
         changed_inputs=_changed(first.inputs, inputs),
+        seq=upto,
     )
 
 

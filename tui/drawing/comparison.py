@@ -1,0 +1,272 @@
+"""What tables show of a comparison: metrics in groups of two models, and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tui.drawing.format import UNKNOWN, count, money
+from tui.sources.choices import Choice
+from tui.sources.comparing import (
+    Comparison,
+    Cost,
+    ItemGap,
+    Metric,
+    Pair,
+    PValue,
+    Side,
+    Standing,
+)
+from tui.widgets.columns import Column
+
+PER = 1_000
+"""Tasks that a cost is said of: one alone often costs a hundredth of a cent."""
+COST = f"$ per {PER:,} tasks"
+_LARGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What the tasks of both sides cost."""
+
+    a: Cost
+    b: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A line of the comparison: two models, or one of their metrics, or their costs."""
+
+    pair: Pair
+    name: str  #: of the metric; of the pair: both models
+    shown: Metric | Costs | None  #: None: it heads what follows
+
+    @property
+    def heading(self) -> str:
+        """What stands on the whole line; empty where it has columns."""
+        return self.name if self.shown is None else ""
+
+
+def rows(comparison: Comparison) -> Iterator[Row]:
+    """The lines, in the order of the command; the costs of each two models end them."""
+    none = Cost(usd=None, tasks=0)
+    for pair in comparison.compared.pairs:
+        yield Row(pair=pair, name=_pair(pair), shown=None)
+        for name, metric in pair.metrics.items():
+            yield Row(pair=pair, name=name, shown=metric)
+        costs = Costs(
+            a=comparison.costs.get((pair.a.run, pair.a.model), none),
+            b=comparison.costs.get((pair.b.run, pair.b.model), none),
+        )
+        yield Row(pair=pair, name=COST, shown=costs)
+
+
+def wanted(listed: Sequence[Row], part: str) -> dict[int, Row]:
+    """The lines whose names have *part*, by their place; groups without one go."""
+    kept: dict[int, Row] = {}
+    head: tuple[int, Row] | None = None
+    for place, row in enumerate(listed):
+        if row.shown is None:
+            head = (place, row)
+        elif part.lower() in row.name.lower():
+            if head is not None:
+                kept[head[0]], head = head[1], None
+            kept[place] = row
+    return kept
+
+
+def _pair(pair: Pair) -> str:
+    return f"A {_side(pair.a)}  ↔  B {_side(pair.b)}"
+
+
+def _side(side: Side) -> str:
+    return f"{side.run} {side.model}"
+
+
+def number(value: float | None, *, is_signed: bool = False) -> str:
+    """A metric's value, or a difference of two, in at most eight characters.
+
+    >>> number(0.91249), number(-0.35, is_signed=True), number(12_345.6), number(None)
+    ('0.912', '−0.350', '12,346', '-')
+    """
+    if value is None:
+        return UNKNOWN
+    places = 3 if abs(value) < _LARGE else 0
+    sign = "+" if is_signed else ""
+    # a minus of its own width, as the plus has
+    return f"{value:{sign},.{places}f}".replace("-", "−")
+
+
+def _value(row: Row, *, is_b: bool) -> str:
+    match row.shown:
+        case Metric(a=a, b=b):
+            return number(b if is_b else a)
+        case Costs(a=before, b=after):
+            return money(per_thousand(after if is_b else before))
+        case None:
+            return ""
+
+
+def per_thousand(cost: Cost) -> float | None:
+    """Dollars for a thousand tasks; None: not known, or there is none yet."""
+    return None if cost.usd is None or not cost.tasks else PER * cost.usd / cost.tasks
+
+
+def _difference(row: Row) -> str:
+    match row.shown:
+        case Metric(difference=difference):
+            return number(difference, is_signed=True)
+        case Costs(a=a, b=b):
+            before, after = per_thousand(a), per_thousand(b)
+            if before is None or after is None:
+                return money(None)
+            sign = "−" if after < before else "+"
+            return f"{sign}{money(abs(after - before))}"
+        case None:
+            return ""
+
+
+def _interval(row: Row) -> str:
+    match row.shown:
+        case Metric(lo=float() as lo, hi=float() as hi):
+            return f"{number(lo, is_signed=True)} … {number(hi, is_signed=True)}"
+        case Metric():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def is_sure(metric: Metric) -> bool:
+    """Whether there is an interval, without which no side is called higher."""
+    return metric.lo is not None and metric.hi is not None
+
+
+def _verdict(row: Row) -> str:
+    match row.shown:
+        case Metric() as metric if is_sure(metric):
+            is_doubtful = metric.few and metric.verdict != "undecided"
+            return f"{metric.verdict}{' !' if is_doubtful else ''}"
+        case Metric():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def _verdict_tone(row: Row) -> str:
+    """Which is higher is no praise: it stands out where it is sure, and no more."""
+    match row.shown:
+        case Metric(verdict="A higher" | "B higher") as metric if is_sure(metric):
+            return ""
+        case _:
+            return "dim"
+
+
+def _standing(row: Row) -> str:
+    match row.shown:
+        case Metric(standing=Standing(wins=wins, ties=ties, losses=losses)):
+            return " / ".join(map(count, (wins, ties, losses)))
+        case Metric():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def _pairs(row: Row) -> str:
+    return count(row.shown.n) if isinstance(row.shown, Metric) else ""
+
+
+def _p(row: Row) -> str:
+    match row.shown:
+        case Metric(test=PValue(p_holm=p)):
+            return f"{p:.2g}"
+        case Metric():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def _figure(
+    title: str, width: int, text: Callable[[Row], str], *, drops: int = 0
+) -> Column[Row]:
+    return Column(title=title, width=width, text=text, is_right=True, drops=drops)
+
+
+METRIC_COLUMNS: tuple[Column[Row], ...] = (
+    Column(title="metric", width=18, text=lambda row: row.name, grows=True),
+    _figure("A", 7, lambda row: _value(row, is_b=False)),
+    _figure("B", 7, lambda row: _value(row, is_b=True)),
+    _figure("B − A", 8, _difference),
+    _figure("interval", 15, _interval),
+    Column(title="which", width=10, text=_verdict, tone=_verdict_tone),
+    _figure("win / tie / loss", 16, _standing, drops=1),
+    _figure("pairs", 7, _pairs, drops=2),
+    _figure("p (Holm)", 8, _p, drops=3),
+)
+
+
+def about(row: Row) -> str:
+    """What is worth knowing of a line beyond its columns."""
+    match row.shown:
+        case Metric() as metric:
+            return " · ".join((row.name, *_about_metric(metric)))
+        case Costs(a=a, b=b):
+            tasks = f"{count(a.tasks)} tasks ended in A, {count(b.tasks)} in B"
+            return f"{COST} · {tasks} · as the logs have it now"
+        case None:
+            return " · ".join(_about_pair(row.pair))
+
+
+def _about_metric(metric: Metric) -> Iterator[str]:
+    pairs = f"{count(metric.n)} pairs in {count(metric.clusters)} {metric.cluster}s"
+    yield f"{pairs}, only A {count(metric.only_a)}, only B {count(metric.only_b)}"
+    if metric.undefined:
+        yield f"{count(metric.undefined)} without a value"
+    if not is_sure(metric):
+        yield "no interval, so neither is called higher"
+    elif metric.few:
+        yield f"! {count(metric.clusters)} {metric.cluster}s only: trust it little"
+    if metric.test is not None:
+        yield f"p: {metric.test.name}"
+    yield metric.definition
+
+
+def _about_pair(pair: Pair) -> Iterator[str]:
+    yield f"{count(len(pair.metrics))} metrics"
+    for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
+        if paths:
+            yield f"only {name} has {', '.join(paths)}"
+    for path, why in pair.not_compared.items():
+        yield f"not compared: {path}: {why}"
+
+
+ITEM_COLUMNS: tuple[Column[ItemGap], ...] = (
+    Column(title="item", width=30, text=lambda gap: gap.item, grows=True),
+    Column(title="A", width=8, text=lambda gap: number(gap.a), is_right=True),
+    Column(title="B", width=8, text=lambda gap: number(gap.b), is_right=True),
+    Column(
+        title="B − A",
+        width=8,
+        text=lambda gap: number(gap.b - gap.a, is_signed=True),
+        is_right=True,
+    ),
+)
+
+
+def _second(choice: Choice) -> str:
+    return " · ".join((*choice.words[1:], *filter(None, [choice.what])))
+
+
+def _state(choice: Choice) -> str:
+    return choice.state.replace("_", " ")
+
+
+def _ended(choice: Choice) -> str:
+    return f"{count(choice.ended)} of {count(choice.planned)}"
+
+
+CHOICE_COLUMNS: tuple[Column[Choice], ...] = (
+    Column(title="A", width=18, text=lambda choice: choice.words[0], grows=True),
+    Column(title="B", width=18, text=_second, grows=True),
+    Column(title="run", width=12, text=_state, drops=1),
+    Column(title="ended", width=17, text=_ended, is_right=True, drops=2),
+)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping
 
-from tui.drawing.clip import one_line
 from tui.drawing.format import count, duration
+from tui.sources.choices import Choice
 from tui.sources.comparing import Compared, Pair, Words, run_of
-
-NOTES = 3
-"""Lines of notes that are shown at most."""
 
 
 def sides(words: Words) -> str:
@@ -23,6 +19,11 @@ def sides(words: Words) -> str:
         return f"the models of {words[0]}"
     a, b = words
     return f"A {a}  ↔  B {b}"
+
+
+def about_choice(choice: Choice) -> str:
+    """What would be compared, whole."""
+    return f"enter compares {sides(choice.words)} · {choice.state.replace('_', ' ')}"
 
 
 def waiting(what: str, seconds: float) -> str:
@@ -65,11 +66,12 @@ def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
 
 def method(compared: Compared) -> str:
     """How intervals and p-values came about."""
-    metrics = (metric for pair in compared.pairs for metric in pair.metrics.values())
-    clusters = sorted({metric.cluster for metric in metrics})
-    drawn = f"{count(compared.b)} draws by {', '.join(clusters)}"
-    level = f"{100 * compared.level:.4g} %"
-    return f"{level} intervals: {drawn} · Holm over {compared.family}"
+    metrics = [metric for pair in compared.pairs for metric in pair.metrics.values()]
+    clusters = ", ".join(sorted({metric.cluster for metric in metrics}))
+    tests = sum(metric.test is not None for metric in metrics)
+    level = f"{100 * compared.level:.4g} % intervals"
+    draws = f"{count(compared.b)} draws by {clusters}"
+    return f"{level} of {draws} · Holm over {count(tests)} tests"
 
 
 def amount(compared: Compared) -> str:
@@ -79,32 +81,43 @@ def amount(compared: Compared) -> str:
     return metrics if len(pairs) == 1 else f"{metrics} of {len(pairs)} pairs of models"
 
 
-def as_of(pairs: Sequence[Pair], now: Mapping[str, int]) -> str:
+def as_of(compared: Compared, now: Mapping[str, int]) -> str:
     """How far the logs were written, and what has come since.
 
     Args:
-        pairs: what is shown.
+        compared: what is shown.
         now: the last event of each run by its id, where it is known.
     """
-    seqs = scored(pairs)
-    told = " and ".join(f"event {count(seq)} of {run}" for run, seq in seqs.items())
-    since = sum(max(0, now.get(run, seq) - seq) for run, seq in seqs.items())
-    news = f" · {count(since)} events since, r compares again" if since else ""
-    return f"as of {told}{news}"
+    first = compared.pairs[0]
+    sides = {"A": first.a} | ({"B": first.b} if first.b.run != first.a.run else {})
+    told = " and ".join(f"{count(s.seq)} of {name}" for name, s in sides.items())
+    since = sum(max(0, now.get(s.run, 0) - s.seq) for s in sides.values())
+    news = f" · {count(since)} events since: r" if since else ""
+    return f"as of event {told}{news}"
 
 
-def scored(pairs: Sequence[Pair]) -> dict[str, int]:
-    """The last event that was scored of each run, by its id, A before B."""
-    return {side.run: side.seq for pair in pairs for side in (pair.a, pair.b)}
+def notes(compared: Compared) -> str:
+    """What bears on the comparison and does not show in its numbers."""
+    several = f"{len(compared.notes)} notes, enter on the first line shows them: "
+    said = several if len(compared.notes) > 1 else "note: "
+    return said + " · ".join(compared.notes) if compared.notes else ""
 
 
-def notes(compared: Compared, width: int) -> str:
-    """What bears on the comparison, a line for each; of many, how many more."""
-    lines = [one_line(f"note: {note}", width) for note in compared.notes]
-    if len(lines) <= NOTES:
-        return "\n".join(lines)
-    more = len(lines) - NOTES + 1
-    return "\n".join((*islice(lines, NOTES - 1), f"and {more} notes more"))
+def more(compared: Compared, pair: Pair) -> str:
+    """All that is to be said of two models and has no place in a table."""
+    lines = [
+        f"A  {pair.a.run}  {pair.a.model}",
+        f"B  {pair.b.run}  {pair.b.model}",
+        "",
+        f"{method(compared)}; only items that both sides have.",
+        *(f"note: {note}" for note in compared.notes),
+    ]
+    for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
+        lines += (f"only {name} has {path}" for path in paths)
+    lines += (f"not compared: {path}: {why}" for path, why in pair.not_compared.items())
+    lines.append("")
+    lines += (f"{path}: {m.definition}" for path, m in pair.metrics.items())
+    return "\n".join(lines)
 
 
 def tasks_of(words: Words, pair: Pair, item: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tui.drawing.format import UNKNOWN, count, money
+from tui.drawing.format import UNKNOWN, amount, count, money
 from tui.sources.choices import Choice
 from tui.sources.comparing import (
     Comparison,
@@ -22,7 +22,9 @@ from tui.widgets.columns import Column
 PER = 1_000
 """Tasks that a cost is said of: one alone often costs a hundredth of a cent."""
 COST = f"$ per {PER:,} tasks"
-_LARGE = 1_000
+_LARGE = 99.995
+"""Dollars from which on nobody asks for cents."""
+_MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +63,31 @@ def rows(comparison: Comparison) -> Iterator[Row]:
         yield Row(pair=pair, name=COST, shown=costs)
 
 
-def wanted(listed: Sequence[Row], part: str) -> dict[int, Row]:
-    """The lines whose names have *part*, by their place; groups without one go."""
+def rows_wanted(listed: Mapping[int, Row], part: str) -> dict[int, Row]:
+    """The metrics whose names have *part*, below the two models they are of."""
     kept: dict[int, Row] = {}
-    head: tuple[int, Row] | None = None
-    for place, row in enumerate(listed):
+    head: dict[int, Row] = {}
+    for number, row in listed.items():
         if row.shown is None:
-            head = (place, row)
-        elif part.lower() in row.name.lower():
-            if head is not None:
-                kept[head[0]], head = head[1], None
-            kept[place] = row
+            head = {number: row}
+        elif _has(row.name, part):
+            kept |= {**head, number: row}
+            head = {}
     return kept
+
+
+def items_wanted(listed: Mapping[int, ItemGap], part: str) -> dict[int, ItemGap]:
+    """The items whose keys have *part*."""
+    return {n: gap for n, gap in listed.items() if _has(gap.item, part)}
+
+
+def choices_wanted(listed: Mapping[int, Choice], part: str) -> dict[int, Choice]:
+    """The choices whose runs or models have *part*."""
+    return {n: each for n, each in listed.items() if _has(" ".join(each.words), part)}
+
+
+def _has(text: str, part: str) -> bool:
+    return part.lower() in text.lower()
 
 
 def _pair(pair: Pair) -> str:
@@ -84,17 +99,28 @@ def _side(side: Side) -> str:
 
 
 def number(value: float | None, *, is_signed: bool = False) -> str:
-    """A metric's value, or a difference of two, in at most eight characters.
+    """A metric's value, or a difference of two, in at most seven characters.
 
     >>> number(0.91249), number(-0.35, is_signed=True), number(12_345.6), number(None)
     ('0.912', '−0.350', '12,346', '-')
     """
     if value is None:
         return UNKNOWN
-    places = 3 if abs(value) < _LARGE else 0
+    # what is larger needs fewer places: digits that count are the first
+    places = sum(abs(value) < limit for limit in (9.9995, 99.995, 999.95))
     sign = "+" if is_signed else ""
     # a minus of its own width, as the plus has
     return f"{value:{sign},.{places}f}".replace("-", "−")
+
+
+def _dollars(usd: float | None) -> str:
+    """Dollars in at most seven characters; `?` where unknown."""
+    return f"${usd:,.0f}" if usd is not None and usd >= _LARGE else money(usd)
+
+
+def _some(n: int) -> str:
+    """How many, from ten thousand on by the thousand."""
+    return count(n) if n < _MANY else amount(n)
 
 
 def _value(row: Row, *, is_b: bool) -> str:
@@ -102,7 +128,7 @@ def _value(row: Row, *, is_b: bool) -> str:
         case Metric(a=a, b=b):
             return number(b if is_b else a)
         case Costs(a=before, b=after):
-            return money(per_thousand(after if is_b else before))
+            return _dollars(per_thousand(after if is_b else before))
         case None:
             return ""
 
@@ -121,7 +147,7 @@ def _difference(row: Row) -> str:
             if before is None or after is None:
                 return money(None)
             sign = "−" if after < before else "+"
-            return f"{sign}{money(abs(after - before))}"
+            return f"{sign}{_dollars(abs(after - before))}"
         case None:
             return ""
 
@@ -143,6 +169,8 @@ def is_sure(metric: Metric) -> bool:
 
 def _verdict(row: Row) -> str:
     match row.shown:
+        case Metric(n=0):
+            return "no pairs"
         case Metric() as metric if is_sure(metric):
             is_doubtful = metric.few and metric.verdict != "undecided"
             return f"{metric.verdict}{' !' if is_doubtful else ''}"
@@ -164,7 +192,7 @@ def _verdict_tone(row: Row) -> str:
 def _standing(row: Row) -> str:
     match row.shown:
         case Metric(standing=Standing(wins=wins, ties=ties, losses=losses)):
-            return " / ".join(map(count, (wins, ties, losses)))
+            return "/".join(map(_some, (wins, ties, losses)))
         case Metric():
             return UNKNOWN
         case _:
@@ -197,8 +225,8 @@ METRIC_COLUMNS: tuple[Column[Row], ...] = (
     _figure("B", 7, lambda row: _value(row, is_b=True)),
     _figure("B − A", 8, _difference),
     _figure("interval", 15, _interval),
-    Column(title="which", width=10, text=_verdict, tone=_verdict_tone),
-    _figure("win / tie / loss", 16, _standing, drops=1),
+    Column(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
+    _figure("win/tie/loss", 16, _standing, drops=1),
     _figure("pairs", 7, _pairs, drops=2),
     _figure("p (Holm)", 8, _p, drops=3),
 )
@@ -219,6 +247,9 @@ def about(row: Row) -> str:
 def _about_metric(metric: Metric) -> Iterator[str]:
     pairs = f"{count(metric.n)} pairs in {count(metric.clusters)} {metric.cluster}s"
     yield f"{pairs}, only A {count(metric.only_a)}, only B {count(metric.only_b)}"
+    if metric.standing is not None:
+        wins, losses = metric.standing.wins, metric.standing.losses
+        yield f"B higher on {count(wins)}, lower on {count(losses)}"
     if metric.undefined:
         yield f"{count(metric.undefined)} without a value"
     if not is_sure(metric):
@@ -232,11 +263,26 @@ def _about_metric(metric: Metric) -> Iterator[str]:
 
 def _about_pair(pair: Pair) -> Iterator[str]:
     yield f"{count(len(pair.metrics))} metrics"
+    if not any(metric.n for metric in pair.metrics.values()):
+        yield "nothing in common: no item has a value on both sides"
     for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
         if paths:
-            yield f"only {name} has {', '.join(paths)}"
-    for path, why in pair.not_compared.items():
-        yield f"not compared: {path}: {why}"
+            yield f"{count(len(paths))} that only {name} has"
+    if pair.not_compared:
+        yield f"{count(len(pair.not_compared))} that cannot be compared"
+    yield "enter tells all"
+
+
+def about_items(row: Row, n: int) -> str:
+    """What a list of items is of.
+
+    Args:
+        row: the metric that they differ in.
+        n: how many are listed.
+    """
+    return (
+        f"{row.name} · {_pair(row.pair)} · {count(n)} items differ · enter: its tasks"
+    )
 
 
 ITEM_COLUMNS: tuple[Column[ItemGap], ...] = (
@@ -252,10 +298,6 @@ ITEM_COLUMNS: tuple[Column[ItemGap], ...] = (
 )
 
 
-def _second(choice: Choice) -> str:
-    return " · ".join((*choice.words[1:], *filter(None, [choice.what])))
-
-
 def _state(choice: Choice) -> str:
     return choice.state.replace("_", " ")
 
@@ -265,8 +307,8 @@ def _ended(choice: Choice) -> str:
 
 
 CHOICE_COLUMNS: tuple[Column[Choice], ...] = (
-    Column(title="A", width=18, text=lambda choice: choice.words[0], grows=True),
-    Column(title="B", width=18, text=_second, grows=True),
+    Column(title="A, of this run", width=24, text=lambda each: each.a, grows=True),
+    Column(title="B", width=40, text=lambda each: each.b, grows=True),
     Column(title="run", width=12, text=_state, drops=1),
     Column(title="ended", width=17, text=_ended, is_right=True, drops=2),
 )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store.runs import RunFolder
-from tui.sources.child import ChildFailed
 from tui.sources.comparing import Words, run_of
 from tui.sources.listing import Listed
 from tui.sources.run import Snapshot
@@ -21,12 +20,17 @@ SUBJECT = "subject"
 _SIDES = 2
 
 
+class NoChoice(Exception):
+    """What was typed names nothing to compare with; the message says what would."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Something to compare with, and how the command is told."""
 
     words: Words
-    what: str  #: how models meet, where there are several pairs of them
+    a: str  #: a model of the run, or how many
+    b: str  #: the other run and a model of it, or how those of both meet
     state: str  #: of the other run, in one word
     ended: int  #: its tasks that came to an end
     planned: int
@@ -42,22 +46,23 @@ def choices(own: Snapshot, name: str, listed: Sequence[Listed]) -> Iterator[Choi
         name: how the command is told of it: its id, or its folder.
         listed: the runs of the folder; those of other jobs are passed over.
     """
-    models = _models(own)
-    if len(models) > 1:
-        yield _choice(own, (name,), f"its {len(models)} models, each with each")
-    for a, b in itertools.combinations(models, 2):
-        yield _choice(own, (f"{name}:{a}", f"{name}:{b}"))
+    mine = _models(own)
+    if len(mine) > 1:
+        yield _choice(own, (name,), f"its {len(mine)} models", "each with each")
+    for a, b in itertools.combinations(mine, 2):
+        yield _choice(own, (f"{name}:{a}", f"{name}:{b}"), a, b)
     others = list(_others(own, listed))
-    for run, other in others:
-        shared = [model for model in models if model in _models(other)]
+    for run, seen in others:
+        shared = [model for model in mine if model in _models(seen)]
         if len(shared) > 1:
-            yield _choice(other, (name, run), f"{len(shared)} models, each with itself")
+            meet = f"{run}  each with itself"
+            yield _choice(seen, (name, run), f"{len(shared)} models", meet)
         for model in shared:
-            yield _choice(other, (f"{name}:{model}", f"{run}:{model}"))
-    for run, other in others:
-        for a, b in itertools.product(models, _models(other)):
+            yield _pair(seen, (name, model), (run, model))
+    for run, seen in others:
+        for a, b in itertools.product(mine, _models(seen)):
             if a != b:
-                yield _choice(other, (f"{name}:{a}", f"{run}:{b}"))
+                yield _pair(seen, (name, a), (run, b))
 
 
 def _others(own: Snapshot, listed: Sequence[Listed]) -> Iterator[tuple[str, Snapshot]]:
@@ -69,10 +74,16 @@ def _others(own: Snapshot, listed: Sequence[Listed]) -> Iterator[tuple[str, Snap
             yield run, seen
 
 
-def _choice(seen: Snapshot, words: Words, what: str = "") -> Choice:
+def _pair(seen: Snapshot, a: tuple[str, str], b: tuple[str, str]) -> Choice:
+    """Two models, each with its run."""
+    return _choice(seen, (":".join(a), ":".join(b)), a[1], "  ".join(b))
+
+
+def _choice(seen: Snapshot, words: Words, a: str, b: str) -> Choice:
     return Choice(
         words=words,
-        what=what,
+        a=a,
+        b=b,
         state=seen.state,
         ended=seen.ended,
         planned=seen.status.tasks.planned,
@@ -91,16 +102,16 @@ def typed(name: str, text: str) -> Words:
         text: a run or its folder, with or without a model; before it perhaps A's.
 
     Raises:
-        ChildFailed: it is nothing that can be asked.
+        NoChoice: it is nothing that can be compared with.
     """
     words = (text,) if Path(text).is_dir() else tuple(text.split())
     if len(words) == 1:
         words = (name, *words)
     # whatever begins like this would be an option: the command has one that writes
     if len(words) != _SIDES or any(word.startswith("-") for word in words):
-        raise ChildFailed(f"{text!r} names no run: type RUN or RUN:MODEL")
+        raise NoChoice(f"{text!r} names no run: type RUN or RUN:MODEL")
     if run_of(words[0]) != name:
-        raise ChildFailed(
+        raise NoChoice(
             f"A is the run that is watched, so the first of two is {name} or "
             f"{name}:MODEL"
         )

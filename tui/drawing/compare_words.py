@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tui.drawing.format import count, duration
 from tui.sources.choices import Choice
-from tui.sources.comparing import Compared, Pair, Words, run_of
+from tui.sources.comparing import Compared, Pair, Words
 
 
 def sides(words: Words) -> str:
@@ -120,10 +120,10 @@ def more(compared: Compared, pair: Pair) -> str:
     return "\n".join(lines)
 
 
-def tasks_of(words: Words, pair: Pair, item: str) -> str:
-    """A filter for the tasks of A that have to do with an item."""
+def tasks_of(pair: Pair, item: str) -> str:
+    """A filter for the tasks of A's run that have to do with an item."""
     parts = [f"item:{_quoted(item)}"]
-    if run_of(words[0]) != run_of(words[-1]):
+    if pair.a.run != pair.b.run:
         parts.append(f"model:{_quoted(pair.a.model)}")
     return " ".join(parts)
 

@@ -99,18 +99,22 @@ def _side(side: Side) -> str:
 
 
 def number(value: float | None, *, is_signed: bool = False) -> str:
-    """A metric's value, or a difference of two, in at most seven characters.
+    """A metric's value, or a difference of two, in at most six characters.
 
     >>> number(0.91249), number(-0.35, is_signed=True), number(12_345.6), number(None)
-    ('0.912', '−0.350', '12,346', '-')
+    ('0.912', '−0.350', '12 k', '-')
     """
     if value is None:
         return UNKNOWN
-    # what is larger needs fewer places: digits that count are the first
-    places = sum(abs(value) < limit for limit in (9.9995, 99.995, 999.95))
-    sign = "+" if is_signed else ""
-    # a minus of its own width, as the plus has
-    return f"{value:{sign},.{places}f}".replace("-", "−")
+    size = abs(value)
+    # what is larger needs fewer places: the first digits are those that count
+    places = sum(size < limit for limit in (9.9995, 99.995, 999.95))
+    figure = f"{size:,.{places}f}" if size < _MANY - 0.5 else amount(size)
+    if not figure.strip("0."):
+        return figure  # what is rounded to nothing has no side
+    if value < 0:
+        return f"−{figure}"
+    return f"+{figure}" if is_signed else figure
 
 
 def _dollars(usd: float | None) -> str:
@@ -239,7 +243,7 @@ def about(row: Row) -> str:
             return " · ".join((row.name, *_about_metric(metric)))
         case Costs(a=a, b=b):
             tasks = f"{count(a.tasks)} tasks ended in A, {count(b.tasks)} in B"
-            return f"{COST} · {tasks} · as the logs have it now"
+            return f"{COST} · {tasks} · as the logs had it then"
         case None:
             return " · ".join(_about_pair(row.pair))
 

@@ -36,6 +36,10 @@ from tui.widgets.text_view import TextView
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
+CHECK_S = 5.0
+"""How often the logs are asked whether something has come since."""
+
+
 class View(enum.Enum):
     """What is shown; the value is the id of its widget."""
 
@@ -73,6 +77,7 @@ class CompareScreen(Screen[None]):
     }
     CompareScreen.-said #views, CompareScreen.-tiny #views,
     CompareScreen.-flat #views { display: none; }
+    CompareScreen.-said #notes, CompareScreen.-said #row { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "other", "Choose B", id="compare.other"),
@@ -89,10 +94,11 @@ class CompareScreen(Screen[None]):
         self._source = Comparisons(runs_dir, sources.child(), sources.answers)
         #: how the command is told of A
         self._reference = path.name if path.parent == runs_dir else str(path)
-        self._words: Words = ()
+        self._words: Words = ()  #: that were asked for last
         self._comparison: Comparison | None = None
         self._row: drawing.Row | None = None  #: whose items are listed
         self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
+        self._checked = self._clock.monotonic()
         self._asking: Asking | None = None
         self._trouble = ""
         self._view = View.CHOICES
@@ -159,15 +165,17 @@ class CompareScreen(Screen[None]):
     def look(self) -> None:
         """Show how long it takes, which runs there are, or what has come since."""
         if self._asking is None and not self._trouble:
+            now = self._clock.monotonic()
             if self._view is View.CHOICES:
                 self._trouble = self._choices.look()
-            elif self._comparison is not None:
+            elif self._comparison is not None and now - self._checked >= CHECK_S:
+                self._checked = now
                 self._work(partial(self._checking, self._comparison), "check")
         self._tell()
 
     async def _checking(self, comparison: Comparison) -> None:
         try:
-            now = await self._source.seqs(self._words)
+            now = await self._source.seqs(comparison.words)
         except ChildFailed:
             return  # what is shown stays as true as it says; comparing again tells
         if comparison is self._comparison:
@@ -201,7 +209,7 @@ class CompareScreen(Screen[None]):
         )
         if self._comparison is not None and self._view is not View.CHOICES:
             compared = self._comparison.compared
-            head = f"COMPARE  {words_of.sides(self._words)}"
+            head = f"COMPARE  {words_of.sides(self._comparison.words)}"
             right = words_of.amount(compared)
             foot = words_of.method(compared), words_of.as_of(compared, self._now)
             notes = words_of.notes(compared)
@@ -250,14 +258,19 @@ class CompareScreen(Screen[None]):
         self._ask(what, partial(self._comparing, words))
 
     async def _comparing(self, words: Words) -> None:
-        self._comparison = await self._source.compare(words)
+        before, self._comparison = self._comparison, await self._source.compare(words)
         self._now = {}
-        rows = drawing.rows(self._comparison)
-        self._metrics.begin(dict(enumerate(rows)))
+        rows = dict(enumerate(drawing.rows(self._comparison)))
+        if before is not None and before.words == words:
+            self._metrics.show(rows)  # the same again: the cursor stays
+        else:
+            self._metrics.begin(rows)
         self._turn_to(View.METRICS)
 
     async def _listing_items(self, row: drawing.Row) -> None:
-        items = await self._source.items(self._words, row.pair, row.name)
+        if self._comparison is None:
+            return
+        items = await self._source.items(self._comparison, row.pair, row.name)
         self._row = row
         self._items.begin(dict(enumerate(items)))
         self._items.table.explain("No item differs: escape goes back.")
@@ -291,7 +304,7 @@ class CompareScreen(Screen[None]):
                 what = f"Listing the items that differ in {name}"
                 self._ask(what, partial(self._listing_items, row))
             case ItemGap(item=item) if self._row is not None:
-                wanted = words_of.tasks_of(self._words, self._row.pair, item)
+                wanted = words_of.tasks_of(self._row.pair, item)
                 self.post_message(RunScreen.TasksWanted(wanted))
             case _:
                 pass
@@ -303,9 +316,11 @@ class CompareScreen(Screen[None]):
         self._turn_to(View.CHOICES)
 
     def action_again(self) -> None:
-        """Compare the same as the logs are now."""
-        if self._words:
+        """Compare what is shown as the logs are now, or try again."""
+        if self._words and (self._asking is not None or self._trouble):
             self._compare(self._words)
+        elif self._comparison is not None:
+            self._compare(self._comparison.words)
 
     def _stop(self) -> None:
         self.workers.cancel_group(self, "ask")

@@ -51,7 +51,7 @@ def choices(own: Snapshot, name: str, listed: Sequence[Listed]) -> Iterator[Choi
         yield _choice(own, (name,), f"its {len(mine)} models", "each with each")
     for a, b in itertools.combinations(mine, 2):
         yield _choice(own, (f"{name}:{a}", f"{name}:{b}"), a, b)
-    others = list(_others(own, listed))
+    others = list(_others(own, name, listed))
     for run, seen in others:
         shared = [model for model in mine if model in _models(seen)]
         if len(shared) > 1:
@@ -65,12 +65,18 @@ def choices(own: Snapshot, name: str, listed: Sequence[Listed]) -> Iterator[Choi
                 yield _pair(seen, (name, a), (run, b))
 
 
-def _others(own: Snapshot, listed: Sequence[Listed]) -> Iterator[tuple[str, Snapshot]]:
+def _others(
+    own: Snapshot, name: str, listed: Sequence[Listed]
+) -> Iterator[tuple[str, Snapshot]]:
     """The other runs of its job that the command can be told of."""
     for each in listed:
         run, seen = each.folder.run_id, each.sight
-        is_name = RunFolder.is_valid_id(run) and run != own.status.run_id
-        if is_name and isinstance(seen, Snapshot) and seen.status.job == own.status.job:
+        is_other = RunFolder.is_valid_id(run) and run != name
+        if (
+            is_other
+            and isinstance(seen, Snapshot)
+            and seen.status.job == own.status.job
+        ):
             yield run, seen
 
 

@@ -125,6 +125,7 @@ class Cost:
 class Comparison:
     """A comparison with the costs of its sides."""
 
+    words: Words
     compared: Compared
     costs: Mapping[tuple[str, str], Cost]  #: by run and model
 
@@ -148,18 +149,18 @@ class Comparisons:
         """
         compared = await self._compared(words)
         costs = await self._ask(_costs, words)
-        return Comparison(compared=compared, costs=costs)
+        return Comparison(words=words, compared=compared, costs=costs)
 
-    async def items(self, words: Words, pair: Pair, path: str) -> tuple[ItemGap, ...]:
-        """The items on which one metric of a pair of *words* differs, most first.
+    async def items(
+        self, comparison: Comparison, pair: Pair, path: str
+    ) -> tuple[ItemGap, ...]:
+        """The items on which one metric of a pair differs, most first.
 
         Raises:
             ChildFailed: they cannot be told.
         """
-        both = (
-            f"{run_of(words[0])}:{pair.a.model}",
-            f"{run_of(words[-1])}:{pair.b.model}",
-        )
+        a, b = (run_of(comparison.words[at]) for at in (0, -1))
+        both = (f"{a}:{pair.a.model}", f"{b}:{pair.b.model}")
         # intervals are not shown of items, and are most of the work
         more = ("--metric", path, "--items", path, "--top", str(LISTED), "--b", "0")
         compared = await self._compared(both, more)
@@ -184,14 +185,17 @@ class Comparisons:
         if found is None:
             found = await self._child.records(*asked)
             self._answers.put(asked, logs, found)
+        if len(found) != 1:
+            raise ChildFailed(
+                f"siftlog compare printed {len(found)} records: run it yourself"
+            )
         try:
-            (compared,) = msgspec.convert(found, list[Compared])
-        except ValueError as error:  # of msgspec too
+            return msgspec.convert(found[0], Compared)
+        except msgspec.ValidationError as error:
             raise ChildFailed(
                 f"siftlog compare prints what this monitor cannot read ({error}): use "
                 "one version of both"
             ) from error
-        return compared
 
     async def _ask(self, view: Callable[[Sequence[RunFolder]], _T], words: Words) -> _T:
         """What *view* says of the runs that *words* name, in a thread of its own."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tui.drawing.clip import one_line
 from tui.drawing.format import count, duration
 from tui.sources.choices import Choice
 from tui.sources.comparing import Compared, Pair, Words
+
+_REASON = 600
+"""Cells of a reason that are shown: some lines, with the next keys below."""
 
 
 def sides(words: Words) -> str:
@@ -42,7 +46,8 @@ def stopped(what: str, seconds: float) -> str:
 
 def failed(sentence: str) -> str:
     """Why there is nothing to show, and the next keys."""
-    return f"{sentence}.\n\nTry again with r, choose another one with b, or escape."
+    told = one_line(sentence, _REASON)
+    return f"{told}.\n\nTry again with r, choose another one with b, or escape."
 
 
 def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
@@ -59,8 +64,8 @@ def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
     if not is_whole:
         return "Looking for runs …"
     return (
-        f"No other run of {job} in {runs_dir}: start one with 'siftlog run {job}', or "
-        "type a run's folder after /."
+        f"No other run of {job}: start one with 'siftlog run {job}', or type a run's "
+        f"folder after /. Looked for in {runs_dir}."
     )
 
 

@@ -227,7 +227,7 @@ METRIC_COLUMNS: tuple[Column[Row], ...] = (
     Column(title="metric", width=18, text=lambda row: row.name, grows=True),
     _figure("A", 7, lambda row: _value(row, is_b=False)),
     _figure("B", 7, lambda row: _value(row, is_b=True)),
-    _figure("B − A", 8, _difference),
+    _figure("B - A", 8, _difference),
     _figure("interval", 15, _interval),
     Column(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
     _figure("win/tie/loss", 16, _standing, drops=1),
@@ -294,7 +294,7 @@ ITEM_COLUMNS: tuple[Column[ItemGap], ...] = (
     Column(title="A", width=8, text=lambda gap: number(gap.a), is_right=True),
     Column(title="B", width=8, text=lambda gap: number(gap.b), is_right=True),
     Column(
-        title="B − A",
+        title="B - A",
         width=8,
         text=lambda gap: number(gap.b - gap.a, is_signed=True),
         is_right=True,

@@ -74,7 +74,7 @@ ASCII = Glyphs(
     blank="-",
     mark="|",
     has_braille=False,
-    plain=str.maketrans("·…≥–−", "|~>--"),
+    plain=str.maketrans("·…≥–−↔", "|~>--="),
 )
 
 #: Terminals that have no signs beyond ASCII, or too few.

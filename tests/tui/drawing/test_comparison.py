@@ -42,7 +42,7 @@ def test_a_line_has_both_values_the_interval_and_who_wins() -> None:
         "metric": "m",
         "A": "0.500",
         "B": "0.750",
-        "B − A": "+0.250",
+        "B - A": "+0.250",
         "interval": "+0.125 … +0.375",
         "verdict": "B higher",
         "win/tie/loss": "31 k/561 k/460",

@@ -125,12 +125,14 @@ def more(compared: Compared, pair: Pair) -> str:
     return "\n".join(lines)
 
 
-def tasks_of(pair: Pair, item: str) -> str:
-    """A filter for the tasks of A's run that have to do with an item."""
-    parts = [f"item:{_quoted(item)}"]
-    if pair.a.run != pair.b.run:
-        parts.append(f"model:{_quoted(pair.a.model)}")
-    return " ".join(parts)
+def tasks_of(pair: Pair, item: str) -> tuple[str, ...]:
+    """Filters for the tasks of A's run that have to do with an item, the best first.
+
+    A task that was asked in a batch has the batch's key; its document begins both.
+    """
+    models = f" model:{_quoted(pair.a.model)}" if pair.a.run != pair.b.run else ""
+    keys = dict.fromkeys((item, item.partition("/")[0]))
+    return tuple(f"item:{_quoted(key)}{models}" for key in keys)
 
 
 def _quoted(value: str) -> str:

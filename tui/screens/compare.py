@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -25,6 +24,7 @@ from tui.screens.run import RunScreen
 from tui.sources.child import ChildFailed
 from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Words
 from tui.watched import Watched
+from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
 from tui.widgets.filtered import Filtered
 from tui.widgets.grouped_table import GroupedTable
@@ -32,9 +32,6 @@ from tui.widgets.line import Line
 from tui.widgets.panel import Said, TooSmall
 from tui.widgets.table import Table
 from tui.widgets.text_view import TextView
-
-Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-
 
 CHECK_S = 5.0
 """How often the logs are asked whether something has come since."""
@@ -47,14 +44,6 @@ class View(enum.Enum):
     METRICS = "metrics"
     ITEMS = "items"
     MORE = "more"  #: about two models, what has no place in a line
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """A question under way."""
-
-    what: str
-    begun: float  #: by the monotonic clock
 
 
 class CompareScreen(Screen[None]):
@@ -99,11 +88,10 @@ class CompareScreen(Screen[None]):
         self._row: drawing.Row | None = None  #: whose items are listed
         self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
         self._checked = self._clock.monotonic()
-        self._asking: Asking | None = None
-        self._trouble = ""
         self._view = View.CHOICES
-        self._said, self._notes, self._about = (
-            Said(name, self._glyphs) for name in ("said", "notes", "row")
+        self._asking = Asking("said", self._glyphs, self._clock)
+        self._notes, self._about = (
+            Said(name, self._glyphs) for name in ("notes", "row")
         )
         choices = View.CHOICES.value
         self._choices = Choosing(watched, self._reference, id=choices)
@@ -124,7 +112,7 @@ class CompareScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The heading, one of the views or a sentence, the foot."""
         yield Line(self._glyphs, id="head")
-        yield self._said
+        yield self._asking
         with Container(id="views"):
             yield from (self._choices, self._metrics, self._items, self._more)
         yield TooSmall(self._glyphs)
@@ -164,13 +152,15 @@ class CompareScreen(Screen[None]):
 
     def look(self) -> None:
         """Show how long it takes, which runs there are, or what has come since."""
-        if self._asking is None and not self._trouble:
-            now = self._clock.monotonic()
-            if self._view is View.CHOICES:
-                self._trouble = self._choices.look()
-            elif self._comparison is not None and now - self._checked >= CHECK_S:
-                self._checked = now
-                self._work(partial(self._checking, self._comparison), "check")
+        now = self._clock.monotonic()
+        if not self._asking.is_silent:
+            self._asking.look()
+        elif self._view is View.CHOICES:
+            self._choices.look()
+        elif self._comparison is not None and now - self._checked >= CHECK_S:
+            self._checked = now
+            checking = partial(self._checking, self._comparison)
+            _: Worker[None] = self.run_worker(checking, exclusive=True)
         self._tell()
 
     async def _checking(self, comparison: Comparison) -> None:
@@ -191,16 +181,6 @@ class CompareScreen(Screen[None]):
 
     def _tell(self) -> None:
         """Say what is shown, how it was made and how old it is."""
-        said = ""
-        if self._asking is not None:
-            seconds = self._clock.monotonic() - self._asking.begun
-            said = words_of.waiting(self._asking.what, seconds)
-        elif self._trouble:
-            said = words_of.failed(self._trouble)
-        if self.has_class("-said") and not said:
-            self._front.focus()  # it was lost with what was hidden
-        self.set_class(bool(said), "-said")
-        self._said.say(printable(said))
         head, right, foot, notes = (
             f"COMPARE  {self._reference} with …",
             f"{self._choices.count:,} to choose from",
@@ -232,30 +212,10 @@ class CompareScreen(Screen[None]):
 
     # What is asked
 
-    def _ask(self, what: str, work: Work) -> None:
-        self._trouble = ""
-        self._asking = Asking(what=what, begun=self._clock.monotonic())
-        self._work(partial(self._asked, work), "ask")
-        self._tell()
-
-    def _work(self, work: Work, group: str) -> None:
-        _: Worker[None] = self.run_worker(
-            work, group=group, exclusive=True, exit_on_error=False
-        )
-
-    async def _asked(self, work: Work) -> None:
-        """An answer, or the sentence why there is none."""
-        try:
-            await work()
-        except ChildFailed as error:
-            self._trouble = str(error)
-        self._asking = None
-        self.look()
-
     def _compare(self, words: Words) -> None:
         self._words = words
         what = f"Comparing {words_of.sides(words)}"
-        self._ask(what, partial(self._comparing, words))
+        self._asking.ask(what, partial(self._comparing, words))
 
     async def _comparing(self, words: Words) -> None:
         before, self._comparison = self._comparison, await self._source.compare(words)
@@ -276,6 +236,11 @@ class CompareScreen(Screen[None]):
         self._items.table.explain("No item differs: escape goes back.")
         self._turn_to(View.ITEMS)
 
+    async def _listing_tasks(self, filters: Sequence[str]) -> None:
+        if self._comparison is not None:
+            wanted = await self._source.fitting(self._comparison, filters)
+            self.post_message(RunScreen.TasksWanted(wanted))
+
     # What happens
 
     @on(Table.Moved)
@@ -288,8 +253,15 @@ class CompareScreen(Screen[None]):
 
     @on(Choosing.Refused)
     def _refused(self, message: Choosing.Refused) -> None:
-        self._trouble = message.sentence
-        self._tell()
+        self._asking.refuse(message.sentence)
+
+    @on(Asking.Changed)
+    def _asked(self) -> None:
+        is_said = not self._asking.is_silent
+        self.set_class(is_said, "-said")
+        if not is_said:
+            self._front.focus()  # it was lost with what was hidden
+        self.look()
 
     @on(Table.Chosen)
     def _chosen(self, message: Table.Chosen) -> None:
@@ -302,40 +274,32 @@ class CompareScreen(Screen[None]):
                 self.notify(said, markup=False)
             case drawing.Row(shown=Metric(), name=name) as row:
                 what = f"Listing the items that differ in {name}"
-                self._ask(what, partial(self._listing_items, row))
+                self._asking.ask(what, partial(self._listing_items, row))
             case ItemGap(item=item) if self._row is not None:
-                wanted = words_of.tasks_of(self._row.pair, item)
-                self.post_message(RunScreen.TasksWanted(wanted))
+                filters = words_of.tasks_of(self._row.pair, item)
+                self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
             case _:
                 pass
 
     def action_other(self) -> None:
         """Choose something else to compare with."""
-        self._stop()
-        self._trouble = ""
+        self._asking.stop()
+        self._asking.hush()
         self._turn_to(View.CHOICES)
 
     def action_again(self) -> None:
         """Compare what is shown as the logs are now, or try again."""
-        if self._words and (self._asking is not None or self._trouble):
+        if self._words and not self._asking.is_silent:
             self._compare(self._words)
         elif self._comparison is not None:
             self._compare(self._comparison.words)
 
-    def _stop(self) -> None:
-        self.workers.cancel_group(self, "ask")
-        self._asking = None
-
     def action_back(self) -> None:
-        """Leave the filter, what is computed, the view, the screen."""
-        if self._asking is not None:
-            seconds = self._clock.monotonic() - self._asking.begun
-            self._trouble = words_of.stopped(self._asking.what, seconds)
-            self._stop()
-            self._tell()
-        elif self._trouble:
-            self._trouble = ""
-            self.look()
+        """Leave what is computed, the filter, the view, the screen."""
+        if self._asking.is_busy:
+            self._asking.stop()
+        elif not self._asking.is_silent:
+            self._asking.hush()
         elif self.focused is not self._front:
             self._front.focus()
         elif self._view is not View.METRICS and self._comparison is not None:

@@ -16,9 +16,10 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from store.errors import StoreError
+from store.query import parse_query
 from store.runs import RunFolder, resolve
 from store.task import TaskState
-from store.views import Status, open_reader, status
+from store.views import Status, open_reader, status, tasks
 from tui.sources.answers import Answers, LogAt, log_at
 from tui.sources.child import Child, ChildFailed
 
@@ -166,6 +167,22 @@ class Comparisons:
         compared = await self._compared(both, more)
         return tuple(item for pair in compared.pairs for item in pair.items)
 
+    async def fitting(self, comparison: Comparison, filters: Sequence[str]) -> str:
+        """The first filter that lets a task of A's run through, or else the last.
+
+        Raises:
+            ChildFailed: the run cannot be read.
+        """
+
+        def view(folders: Sequence[RunFolder]) -> str:
+            with open_reader(folders[0].log) as reader:
+                for expression in filters:
+                    if tasks(reader, parse_query(expression), limit=1):
+                        return expression
+            return filters[-1]
+
+        return await self._ask(view, comparison.words[:1])
+
     async def seqs(self, words: Words) -> Mapping[str, int]:
         """The last event of each run's log now, by the run's id.
 
@@ -206,7 +223,7 @@ class Comparisons:
 
         try:
             return await asyncio.to_thread(work)
-        except (StoreError, sqlite3.Error) as error:
+        except (StoreError, sqlite3.Error, OSError) as error:
             raise ChildFailed(str(error)) from error
 
 
@@ -237,7 +254,7 @@ _ENDED = (TaskState.COMPLETED, TaskState.FAILED)
 
 
 def _cost(seen: Status, model: str) -> Cost:
-    tasks = sum(
+    ended = sum(
         lane.states.get(state, 0)
         for lane in seen.lanes
         if lane.model == model
@@ -245,4 +262,4 @@ def _cost(seen: Status, model: str) -> Cost:
     )
     is_known = seen.cost_usd is not None
     usd = seen.model_cost_usd.get(model, 0.0) if is_known else None
-    return Cost(usd=usd, tasks=tasks)
+    return Cost(usd=usd, tasks=ended)

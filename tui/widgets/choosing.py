@@ -61,11 +61,13 @@ class Choosing(Filtered[Choice]):
         """Let go of the log."""
         self._own.close()
 
-    def look(self) -> str:
-        """See which runs there are; a sentence where the run itself is gone."""
+    def look(self) -> None:
+        """See which runs there are, or that the run itself is gone."""
         own = self._own.look()
         if isinstance(own, Trouble):
-            return own.sentence
+            self.show({})
+            self.table.explain(f"{own.sentence}.")
+            return
         listed = self._listing.look()
         found = islice(choices(own, self._reference, listed), OFFERED)
         self.show(
@@ -78,7 +80,6 @@ class Choosing(Filtered[Choice]):
         runs_dir = str(self._listing.runs_dir)
         sentence = no_choice(own.status.job, runs_dir, self.part, is_whole=is_whole)
         self.table.explain(sentence)
-        return ""
 
     @on(Table.Chosen)
     def _chosen(self, message: Table.Chosen) -> None:

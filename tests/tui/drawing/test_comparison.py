@@ -160,19 +160,22 @@ def test_how_it_was_made_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "model", "expression"),
+    ("item", "model", "filters"),
     [
-        ("PMC1/q:1", "m-large", "item:PMC1/q:1 model:m-large"),
-        ('a "b c', "m", 'item:"b c" model:m'),
-        ("", "m l", 'item:"" model:"m l"'),
+        ("PMC1", "m-large", ("item:PMC1 model:m-large",)),
+        ("PMC1/q:1", "m", ("item:PMC1/q:1 model:m", "item:PMC1 model:m")),
+        ('a "b c', "m", ('item:"b c" model:m',)),
+        ("", "m l", ('item:"" model:"m l"',)),
     ],
 )
-def test_an_item_leads_to_its_tasks(item: str, model: str, expression: str) -> None:
+def test_an_item_leads_to_its_tasks_or_to_those_of_its_document(
+    item: str, model: str, filters: tuple[str, ...]
+) -> None:
     (found,) = comparison(pair(model)).compared.pairs
-    assert words_of.tasks_of(found, item) == expression
+    assert words_of.tasks_of(found, item) == filters
 
 
 def test_items_of_two_models_of_one_run_lead_to_the_tasks_of_both() -> None:
     same = pair(b={"run": "r1", "model": "m-small", "seq": 12})
     (found,) = comparison(same).compared.pairs
-    assert words_of.tasks_of(found, "PMC1") == "item:PMC1"
+    assert words_of.tasks_of(found, "PMC1") == ("item:PMC1",)

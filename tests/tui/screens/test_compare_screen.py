@@ -131,19 +131,19 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(
         assert len(text.split("\n")) == size[1]
         await at.press("j")
         assert "612,004 pairs in 120 papers, only A 3, only B 98,110" in at.shown()
-        gaps = [{"item": "PMC1/q:1", "a": 1.0, "b": 0.0}]
+        gaps = [{"item": "item-1/q:1", "a": 1.0, "b": 0.0}]
         at.child.answer = [record(pair(items=gaps))]
         await at.compare()
         text = at.shown()
-        assert "PMC1/q:1" in text
+        assert "item-1/q:1" in text
         assert "−1.000" in text
         assert "1 items differ" in text
-        await at.press("enter")
+        await at.compare()
         assert isinstance(at.app.screen, TasksScreen)
         wanted = at.app.screen.query_one("#filter", Input).value
-        assert wanted == "item:PMC1/q:1 model:m-large"
+        assert wanted == "item:item-1 model:m-large"
         await at.press("c")
-        assert "PMC1/q:1" in at.shown()
+        assert "item-1/q:1" in at.shown()
         await at.press("escape")
         assert "B higher" in at.shown()
         assert at.screen.focused is not None
@@ -289,6 +289,8 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
 def test_a_run_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
     async def act(at: Seat) -> None:
         assert "the log of r1 is gone: look elsewhere." in at.shown()
+        await at.press("escape")
+        assert not isinstance(at.app.screen, CompareScreen)
 
     gone = Trouble(sentence="the log of r1 is gone: look elsewhere")
     seat(tmp_path, own=gone).run(act)

@@ -93,6 +93,17 @@ def test_costs_are_known_only_where_all_prices_are(tmp_path: Path) -> None:
     assert costs["r2", "m-large"] == Cost(usd=None, tasks=0)
 
 
+def test_the_first_filter_that_fits_a_task_is_taken(tmp_path: Path) -> None:
+    source = Comparisons(runs(tmp_path), FakeChild([record(pair())]), Answers())
+
+    async def fitting(*filters: str) -> str:
+        return await source.fitting(await source.compare(WORDS), filters)
+
+    assert asyncio.run(fitting("item:item-1/q:1", "item:item-1")) == "item:item-1"
+    assert asyncio.run(fitting("item:item-1", "item:item")) == "item:item-1"
+    assert asyncio.run(fitting("item:none", "item:no")) == "item:no"
+
+
 @pytest.mark.parametrize(
     ("answer", "words", "sentence"),
     [

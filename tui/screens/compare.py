@@ -89,6 +89,8 @@ class CompareScreen(Screen[None]):
         self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
         self._checked = self._clock.monotonic()
         self._view = View.CHOICES
+        self._head = Line(self._glyphs, id="head")
+        self._foot = Line(self._glyphs, id="foot", is_rule=True)
         self._asking = Asking("said", self._glyphs, self._clock)
         self._notes, self._about = (
             Said(name, self._glyphs) for name in ("notes", "row")
@@ -111,14 +113,14 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The heading, one of the views or a sentence, the foot."""
-        yield Line(self._glyphs, id="head")
+        yield self._head
         yield self._asking
         with Container(id="views"):
             yield from (self._choices, self._metrics, self._items, self._more)
         yield TooSmall(self._glyphs)
         yield self._notes
         yield self._about
-        yield Line(self._glyphs, id="foot", is_rule=True)
+        yield self._foot
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -193,8 +195,8 @@ class CompareScreen(Screen[None]):
             right = words_of.amount(compared)
             foot = words_of.method(compared), words_of.as_of(compared, self._now)
             notes = words_of.notes(compared)
-        self.query_one("#head", Line).say(head, right)
-        self.query_one("#foot", Line).say(*foot)
+        self._head.say(head, right)
+        self._foot.say(*foot)
         self._notes.say(one_line(notes, 2 * (self.size.width - 4)))
         self.set_class(bool(notes), "-noted")
         self._tell_row()

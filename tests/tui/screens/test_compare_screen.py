@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -33,8 +32,6 @@ from tui.sources.child import ChildFailed
 from tui.sources.listing import Listed
 from tui.sources.run import Sight, Trouble
 from tui.watched import Sources
-
-SIZES = ((80, 24), (120, 40))
 
 
 @dataclass
@@ -114,10 +111,7 @@ def seat(tmp_path: Path, *pairs: dict[str, object], **changed: object) -> Seat:
     return Seat(tmp_path, FakeChild([record(*(pairs or (pair(),)))]), **changed)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_choice_a_comparison_its_items_and_their_tasks(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_a_choice_a_comparison_its_items_and_their_tasks(tmp_path: Path) -> None:
     async def act(at: Seat) -> None:
         text = at.shown()
         assert "COMPARE  r1 with …" in text
@@ -128,7 +122,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(
         assert "+0.125 … +0.375  B higher" in text
         assert "$ per 1,000 tasks" in text
         assert "as of event 12 of A and 14 of B" in text
-        assert len(text.split("\n")) == size[1]
+        assert len(text.split("\n")) == 24
         await at.press("j")
         assert "612,004 pairs in 120 papers, only A 3, only B 98,110" in at.shown()
         gaps = [{"item": "item-1/q:1", "a": 1.0, "b": 0.0}]
@@ -151,7 +145,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(
         assert not isinstance(at.app.screen, CompareScreen)
         assert not at.child.is_closed
 
-    at = seat(tmp_path, size=size)
+    at = seat(tmp_path, size=(80, 24))
     at.run(act)
     assert at.child.is_closed
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from tui.drawing.clip import one_line
 from tui.drawing.format import count, duration
-from tui.sources.choices import Choice
 from tui.sources.comparing import Compared, Pair, Words
 
 _REASON = 600
@@ -23,11 +22,6 @@ def sides(words: Words) -> str:
         return f"the models of {words[0]}"
     a, b = words
     return f"A {a}  ↔  B {b}"
-
-
-def about_choice(choice: Choice) -> str:
-    """What would be compared, whole."""
-    return f"enter compares {sides(choice.words)} · {choice.state.replace('_', ' ')}"
 
 
 def waiting(what: str, seconds: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tui.drawing.format import UNKNOWN, amount, count, money
-from tui.sources.choices import Choice
 from tui.sources.comparing import (
     Comparison,
     Cost,
@@ -70,7 +69,7 @@ def rows_wanted(listed: Mapping[int, Row], part: str) -> dict[int, Row]:
     for number, row in listed.items():
         if row.shown is None:
             head = {number: row}
-        elif _has(row.name, part):
+        elif has(row.name, part):
             kept |= {**head, number: row}
             head = {}
     return kept
@@ -78,15 +77,11 @@ def rows_wanted(listed: Mapping[int, Row], part: str) -> dict[int, Row]:
 
 def items_wanted(listed: Mapping[int, ItemGap], part: str) -> dict[int, ItemGap]:
     """The items whose keys have *part*."""
-    return {n: gap for n, gap in listed.items() if _has(gap.item, part)}
+    return {n: gap for n, gap in listed.items() if has(gap.item, part)}
 
 
-def choices_wanted(listed: Mapping[int, Choice], part: str) -> dict[int, Choice]:
-    """The choices whose runs or models have *part*."""
-    return {n: each for n, each in listed.items() if _has(" ".join(each.words), part)}
-
-
-def _has(text: str, part: str) -> bool:
+def has(text: str, part: str) -> bool:
+    """Whether what was typed is a part of *text*, in letters of either case."""
     return part.lower() in text.lower()
 
 
@@ -299,20 +294,4 @@ ITEM_COLUMNS: tuple[Column[ItemGap], ...] = (
         text=lambda gap: number(gap.b - gap.a, is_signed=True),
         is_right=True,
     ),
-)
-
-
-def _state(choice: Choice) -> str:
-    return choice.state.replace("_", " ")
-
-
-def _ended(choice: Choice) -> str:
-    return f"{count(choice.ended)} of {count(choice.planned)}"
-
-
-CHOICE_COLUMNS: tuple[Column[Choice], ...] = (
-    Column(title="A, of this run", width=24, text=lambda each: each.a, grows=True),
-    Column(title="B", width=40, text=lambda each: each.b, grows=True),
-    Column(title="run", width=12, text=_state, drops=1),
-    Column(title="ended", width=17, text=_ended, is_right=True, drops=2),
 )

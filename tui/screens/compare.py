@@ -19,6 +19,7 @@ from textual.worker import Worker
 from store.printable import printable
 from tui.drawing import compare_words as words_of
 from tui.drawing import comparison as drawing
+from tui.drawing.choice_columns import about_choice
 from tui.drawing.clip import one_line
 from tui.screens.run import RunScreen
 from tui.sources.child import ChildFailed
@@ -205,7 +206,7 @@ class CompareScreen(Screen[None]):
         """What there is to say of the row under the cursor, on two lines."""
         words = ""
         if self._view is View.CHOICES and self._choices.table.row is not None:
-            words = words_of.about_choice(self._choices.table.row)
+            words = about_choice(self._choices.table.row)
         elif self._view is View.METRICS and self._metrics.table.row is not None:
             words = drawing.about(self._metrics.table.row)
         elif self._view is View.ITEMS and self._row is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.compare import CompareScreen
 from tui.screens.events import EventsScreen
 from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
@@ -49,5 +50,12 @@ METRICS = Place(
     about="Chart the run over time, with its headline metrics so far",
     make=MetricsScreen,
 )
-PLACES = (TASKS, EVENTS, METRICS)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    make=CompareScreen,
+)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE)
 """In the order of the line of keys."""

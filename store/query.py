@@ -112,6 +112,16 @@ def _term(match: re.Match[str]) -> Term:
     return _negate(read(operator, value, match.end("op")), match)
 
 
+def finals(expression: str) -> Query:
+    """The final tasks that a filter names; the failed ones if it is empty.
+
+    Raises:
+        QueryError: the filter cannot be read.
+    """
+    named = parse_query(expression or "state:failed")
+    return Query((*parse_query("state:final").terms, *named.terms))
+
+
 def _negate(term: Term, match: re.Match[str]) -> Term:
     return Term(
         condition=term.condition,
@@ -184,6 +194,14 @@ def _cost(operator: str, value: str, at: int) -> Term:
     )
 
 
+def _task(operator: str, value: str, at: int) -> Term:
+    _only_colon("task", operator, at)
+    match = _TASK_NUMBER.fullmatch(value)
+    if match is None:
+        raise QueryError("write task:T-12 or task:12", at)
+    return Term(condition="task", parameters=(int(match[1]),))
+
+
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 
 
@@ -204,5 +222,6 @@ KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
     "latency": _latency,
     "cost": _cost,
     "attempts": _attempts,
+    "task": _task,
 }
 """Every key of the language, with what reads its values."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import getpass
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -58,6 +58,15 @@ def _author() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return f"uid {os.getuid()}"
+
+
+def withdrawals(commands: Iterable[Command]) -> dict[str, Command]:
+    """Who takes a request back first, by the id of the request."""
+    found: dict[str, Command] = {}
+    for command in commands:
+        if command.kind == "withdraw":
+            found.setdefault(str(command.payload.get("id")), command)
+    return found
 
 
 _DECODER = msgspec.json.Decoder(Command)

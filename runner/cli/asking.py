@@ -12,15 +12,15 @@ from runner.cli.session import CLOCK
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.cli.stand import state_of
 from runner.errors import RunnerError, UsageError
+from store.asked import answers
 from store.commands import Command, Payload, write
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.runs import RunFolder, resolve
 from store.stakes import Stakes, sentence
-from store.views import events, last_seq, open_reader, status
+from store.views import last_seq, open_reader, status
 
 PATIENCE_S = 5.0
 LOOK_S = 0.05
-ANSWERS = ("command_accepted", "command_rejected", "command_applied")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
     while CLOCK.monotonic() < until:
         is_alive = folder.is_alive()
         with open_reader(folder.log) as reader:
-            rows = events(reader, after=before, kinds=ANSWERS)
+            rows = answers(reader, before)
         for event in (row.event for row in rows):
             match event:
                 case CommandRejected(command=of, reason=reason) if of == command:
@@ -153,4 +153,7 @@ def _unanswered(folder: RunFolder, answer: str) -> str:
     age = (
         "never" if beat is None else f"{(CLOCK.now_us() - beat.at_us) / 1e6:.0f} s ago"
     )
-    return f"The run has not answered (heartbeat {age}); the command stays queued."
+    return (
+        f"The run has not answered (heartbeat {age}); the command stays queued: "
+        f"siftlog commands {run} lists and withdraws what waits."
+    )

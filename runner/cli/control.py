@@ -1,4 +1,4 @@
-"""Verbs that steer a run from outside: pause, drain, cancel, retry.
+"""Verbs that steer a run from outside: pause, drain, cancel, retry, commands.
 
 They write one line into the run's `control.jsonl`; whoever writes the log carries it
 out and answers with events. With `--dry-run` they only say what it would come to.
@@ -7,12 +7,17 @@ out and answers with events. With `--dry-run` they only say what it would come t
 from __future__ import annotations
 
 import sys
-from typing import Any
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import choices
-from runner.cli.speech import tell
+from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from store.asked import Asked
 
 
 @click.command()
@@ -122,3 +127,55 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     if how.dry_run or not stakes.tasks:
         return show_dry(how, "retry", payload, stakes)
     return ask(how, "retry", payload, tasks=stakes.tasks)
+
+
+@click.command()
+@choices.run_argument
+@click.option(
+    "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
+)
+@choices.asking
+def commands(*, name: str | None, **given: Any) -> int:
+    """Show what was asked of RUN and what became of it, or take a request back.
+
+    A request waits until a process writes the run: until the next siftlog resume,
+    where none does. ID may be the beginning of one.
+    """
+    from runner.cli.asking import ask, manner
+    from runner.errors import UsageError
+    from store.asked import Answer, asked
+    from store.commands import CommandTail
+    from store.views import open_reader
+
+    how = manner(given)
+    with open_reader(how.folder.log) as reader:
+        found = asked(reader, CommandTail(how.folder.control).read())
+    if name is None:
+        for request in found:
+            _show(request, as_json=how.as_json)
+        return DONE
+    waiting = [request for request in found if request.answer is Answer.WAITING]
+    named = [request for request in waiting if request.id.startswith(name)]
+    if len(named) != 1:
+        raise UsageError(
+            f"{len(named) or 'No'} waiting requests of {how.folder.run_id} begin with "
+            f"{name!r}: siftlog commands {how.folder.run_id} lists them."
+        )
+    if how.dry_run:
+        tell(f"{named[0].words} (by {named[0].author}) would be taken back.")
+        return DONE
+    return ask(how, "withdraw", {"id": named[0].id})
+
+
+def _show(request: Asked, *, as_json: bool) -> None:
+    """One request as a line."""
+    if as_json:
+        record({**asdict(request), "answer": request.answer.value})
+        return
+    began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
+    who = request.author if request.host is None else f"{request.author}@{request.host}"
+    said = "" if request.said is None else f": {request.said}"
+    text(
+        f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {who}  {request.words}  "
+        f"{request.answer.value}{said}"
+    )

@@ -174,6 +174,12 @@ def _budget(command: Command, run: Target) -> Act:
     return act
 
 
+def _withdraw(command: Command, run: Target) -> Act:
+    """What could be taken back was, before it came to this: see `listen`."""
+    del command, run
+    raise Refused("there is no unanswered request of that id")
+
+
 def _scope(command: Command, run: Target) -> Scope:
     """The stage and model that a request names, both known to the run."""
     stage, model = (command.payload.get(what) for what in ("stage", "model"))
@@ -205,6 +211,7 @@ EFFECTS: Effects = {
     "retry": _retry,
     "limits": _limits,
     "budget": _budget,
+    "withdraw": _withdraw,
 }
 WAITING: Effects = {
     **EFFECTS,

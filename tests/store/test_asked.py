@@ -6,7 +6,7 @@ from pathlib import Path
 
 from store.asked import Answer, Asked, answers, asked
 from store.commands import Command, Payload, withdrawals
-from store.events import CommandAccepted, CommandApplied, CommandRejected
+from store.events import CommandAccepted, CommandApplied, CommandRejected, Event
 from store.testing import START_US
 from store.views import open_reader
 from tests.store.logs import written
@@ -32,9 +32,9 @@ def _accepted(name: str) -> CommandAccepted:
 
 
 def _read(
-    path: Path, *commands: Command, events: tuple[object, ...] = ()
+    path: Path, *commands: Command, events: tuple[Event, ...] = ()
 ) -> list[Asked]:
-    with open_reader(written(path, [RUN_STARTED], list(events))) as reader:  # type: ignore[list-item]
+    with open_reader(written(path, [RUN_STARTED, *events])) as reader:
         return asked(reader, commands)
 
 

@@ -1,6 +1,7 @@
 """The monitor: which screen is in front, how often it looks, and what leaves it.
 
-It reads and never writes; there is one timer, and it belongs to the application.
+There is one timer, and it belongs to the application. What is asked of a run goes
+through `tui.asking`; everything else only reads.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from textual.timer import Timer
 
 from store.runs import RunFolder, list_runs
 from tui import offers
+from tui.actions import ACTIONS, Action, withdrawing
+from tui.asking import Asking
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.palette import PALETTES, state_variables
 from tui.places import PLACES, TASKS, Place
+from tui.screens.aiming import Aiming
+from tui.screens.commands import CommandsScreen
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
+from tui.sources.run import Snapshot
 from tui.watched import Sources, Watched
 
 RATES = (0.5, 1.0, 2.0, 4.0)
@@ -50,8 +56,24 @@ class Monitor(App[str]):
         Binding("1", "runs", "Runs", show=False, id="runs"),
         Binding("2", "run", "Run", show=False, id="run"),
         *(
-            Binding(place.key, f"go('{place.name}')", place.title, id=place.name)
+            Binding(
+                place.key,
+                f"go('{place.name}')",
+                place.title,
+                show=place.is_shown,
+                id=place.name,
+            )
             for place in PLACES
+        ),
+        *(
+            Binding(
+                action.key,
+                f"ask('{action.name}')",
+                action.title,
+                show=action.is_shown,
+                id=action.name,
+            )
+            for action in ACTIONS
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
@@ -83,6 +105,7 @@ class Monitor(App[str]):
         self._sources = sources
         self._glyphs = glyphs
         self._watched: Watched | None = None
+        self._asking: Asking | None = None  # None: nothing may be asked
         self._first = run
         self._rate = RATES.index(rate)
         self._timer: Timer | None = None
@@ -126,9 +149,25 @@ class Monitor(App[str]):
                 self.uninstall_screen(screen)
                 screen.remove()
         self._watched = Watched(
-            folder=folder, sources=self._sources, glyphs=self._glyphs
+            folder=folder,
+            sources=self._sources,
+            glyphs=self._glyphs,
+            control=self._sources.control(folder),
         )
-        self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+        self._ask_of(self._watched)
+        self._push_run(self._watched)
+
+    def _push_run(self, watched: Watched) -> None:
+        source = self._sources.run(watched.folder)
+        is_read_only = watched.control is None
+        self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
+
+    def _ask_of(self, watched: Watched) -> None:
+        """From now on that run is asked, where anybody may."""
+        if self._asking is not None:
+            self._asking.close()
+        control = watched.control
+        self._asking = None if control is None else Asking(self, watched, control)
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
         """Show the run that was chosen."""
@@ -153,7 +192,7 @@ class Monitor(App[str]):
             if self._watched is None or self._watched.folder != folder:
                 self._show(folder)
             else:
-                self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+                self._push_run(self._watched)
         self._go(next(place for place in PLACES if place.name == name))
 
     def _go(self, place: Place) -> Screen[Any] | None:
@@ -167,6 +206,46 @@ class Monitor(App[str]):
             self.action_run()
             self.push_screen(screen)
         return screen
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that ask something are grey where nothing may be asked, or makes sense.
+
+        They are hidden where no run is in front.
+        """
+        if action != "ask":
+            return super().check_action(action, parameters)
+        seen = self._seen
+        if seen is None:
+            return False
+        wanted = next(each for each in ACTIONS if each.name == parameters[0])
+        is_open = self._asking is not None and wanted.choices(seen, "")
+        return True if is_open else None
+
+    @property
+    def _seen(self) -> Snapshot | None:
+        """The run in front, as it was seen last."""
+        if self._watched is None or isinstance(self.screen, RunsScreen):
+            return None
+        screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
+        return screens[0].snapshot if screens else None
+
+    def action_ask(self, name: str) -> None:
+        """Say what an action would come to, and ask it of the run if it is meant."""
+        wanted = next(each for each in ACTIONS if each.name == name)
+        aim = self.screen.aim if isinstance(self.screen, Aiming) else ""
+        self._begin(wanted, aim)
+
+    def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
+        """Say what taking a request back means, and do it if it is meant."""
+        self._begin(withdrawing(message.asked), "")
+
+    def _begin(self, action: Action, aim: str) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, RunScreen):
+                screen.look()  # another one may have been in front for long
+        seen = self._seen
+        if self._asking is not None and seen is not None:
+            self._asking.begin(action, seen, aim)
 
     def action_runs(self) -> None:
         """Back to the list of runs."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.commands import CommandsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -24,6 +25,7 @@ class Place:
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
     make: Callable[[Watched], Screen[None]]
+    is_shown: bool = True  #: in the line of keys, which has no room for all
 
 
 TASKS = Place(
@@ -33,5 +35,13 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+COMMANDS = Place(
+    name="commands",
+    key="a",
+    title="Asked",
+    about="Show who asked what of the run, and what became of it",
+    make=CommandsScreen,
+    is_shown=False,
+)
+PLACES = (TASKS, COMMANDS)
 """In the order of the line of keys."""

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from store.clock import Clock
 from store.runs import RunFolder
+from tui.control import Control, control_of
 from tui.drawing.glyphs import Glyphs
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
 
@@ -26,15 +28,19 @@ class Sources:
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
     clock: Clock
+    requests: Callable[[RunFolder], RequestSource] = FolderRequests
+    control: Callable[[RunFolder], Control | None] = lambda _: None
+    """Who asks things of a run; by default nobody may."""
 
     @classmethod
-    def of(cls, runs_dir: Path, clock: Clock) -> Sources:
-        """The logs of a folder's runs."""
+    def of(cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False) -> Sources:
+        """The logs of a folder's runs, and whether anything may be asked of them."""
         return cls(
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
             clock=clock,
+            control=partial(control_of, clock=clock, is_read_only=is_read_only),
         )
 
 
@@ -45,3 +51,4 @@ class Watched:
     folder: RunFolder
     sources: Sources
     glyphs: Glyphs
+    control: Control | None = None  #: None: read-only

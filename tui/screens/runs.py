@@ -125,7 +125,7 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
-        words = f"RUNS  {summary(self._listed)}  in {where} · read-only"
+        words = f"RUNS  {summary(self._listed)}  in {where}"
         self._heading.say(one_line(words, self.size.width - _PADDING))
         self.set_class(not self._listed, "-empty")
         if not self._listed:

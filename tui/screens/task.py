@@ -43,6 +43,11 @@ class TaskScreen(Screen[None]):
         """Read it again if anything has happened; called by the application's timer."""
         self._pane.look(self._number)
 
+    @property
+    def aim(self) -> str:
+        """This task alone."""
+        return f"task:{task_name(self._number)}"
+
     def action_copy(self) -> None:
         """Copy the task's name."""
         self.app.copy_to_clipboard(task_name(self._number))

@@ -308,6 +308,13 @@ class TasksScreen(Screen[None]):
         self._changed(message.value)
         self._table.focus()
 
+    @property
+    def aim(self) -> str:
+        """The task beside the table while one is in it, or all that are listed."""
+        if self._pane.is_inside(self.focused) and self._table.chosen is not None:
+            return f"task:{task_name(self._table.chosen)}"
+        return self._list.expression
+
     def filter_by(self, expression: str) -> None:
         """Show other tasks, as if the filter had been typed."""
         self._first = expression

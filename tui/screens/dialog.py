@@ -129,6 +129,7 @@ class Dialog(ModalScreen[Wish | None]):
         with VerticalScroll(id="dialog", can_focus=False) as box:
             title = f"{self._action.title}: {self._run_id}, {self._found_in}"
             box.border_title = Content(one_line(title, _CELLS))
+            box.border_subtitle = "j/k choose, tab to the fields, y yes, n no"
             yield OptionList(
                 *(Option(self._shown(at)) for at in range(len(self._choices))),
                 id="choices",
@@ -181,9 +182,11 @@ class Dialog(ModalScreen[Wish | None]):
         self._reckon()
 
     @on(OptionList.OptionHighlighted, "#choices")
-    def _chosen(self, message: OptionList.OptionHighlighted) -> None:
-        if message.option_index != self._at:
-            self._take(message.option_index)
+    def _chosen(self) -> None:
+        # where it is by now: several keys may have come before this message
+        at = self.query_one("#choices", OptionList).highlighted
+        if at is not None and at != self._at:
+            self._take(at)
 
     @on(OptionList.OptionSelected, "#choices")
     @on(Input.Submitted, "#value")
@@ -277,5 +280,6 @@ class Dialog(ModalScreen[Wish | None]):
 
     def action_choose(self, by: int) -> None:
         """Another of the choices."""
-        at = min(max(self._at + by, 0), len(self._choices) - 1)
-        self.query_one("#choices", OptionList).highlighted = at
+        options = self.query_one("#choices", OptionList)
+        at = self._at if options.highlighted is None else options.highlighted
+        options.highlighted = min(max(at + by, 0), len(self._choices) - 1)

@@ -68,7 +68,7 @@ class Action:
     """An entry of the table."""
 
     name: str
-    key: str
+    key: str | None  #: None: in the palette alone
     title: str
     about: str
     is_shown: bool = True  #: in the line of keys
@@ -208,6 +208,19 @@ def _cancelling(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
     return (cancel, now) if seen.state == "draining" else (drain, cancel, now)
 
 
+def _scoring(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
+    del aim
+    answers = seen.status.tasks.completed
+    if seen.is_alive or not answers:
+        return ()  # a run under way is scored in part, and nothing of that is kept
+    told = (
+        f"{answers:,} answers would be scored once more, by the siftlog and the job "
+        "that are installed now, and the scoring recorded beside the earlier ones. "
+        "Leaving the monitor stops it."
+    )
+    return (Choice(words="score the answers again", kind="score", told=told),)
+
+
 def withdrawing(request: Asked) -> Action:
     """To take back a request that still waits."""
     choice = Choice(
@@ -226,6 +239,13 @@ def withdrawing(request: Asked) -> Action:
     )
 
 
+SCORE = Action(
+    name="score",
+    key=None,
+    title="Score again",
+    about="Score the stored answers once more",
+    choices=_scoring,
+)
 ACTIONS = (
     Action(
         name="pause",
@@ -256,6 +276,7 @@ ACTIONS = (
         is_shown=False,
         choices=_cancelling,
     ),
+    SCORE,
 )
 """In the order of the line of keys."""
 

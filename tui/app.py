@@ -7,6 +7,7 @@ through `tui.asking`; everything else only reads.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -16,7 +17,7 @@ from textual.timer import Timer
 
 from store.runs import RunFolder, list_runs
 from tui import offers
-from tui.actions import ACTIONS, Action, withdrawing
+from tui.actions import ACTIONS, SCORE, Action, withdrawing
 from tui.asking import Asking
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.palette import PALETTES, state_variables
@@ -74,6 +75,7 @@ class Monitor(App[str]):
                 id=action.name,
             )
             for action in ACTIONS
+            if action.key is not None
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
@@ -119,6 +121,9 @@ class Monitor(App[str]):
         yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
         if isinstance(screen, RunScreen):
             yield from offers.tasks(screen.snapshot, self._list_tasks)
+        if self.check_action("ask", (SCORE.name,)):
+            ask = partial(self.action_ask, SCORE.name)
+            yield SystemCommand(SCORE.title, SCORE.about, ask)
         yield from super().get_system_commands(screen)
 
     def on_mount(self) -> None:

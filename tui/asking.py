@@ -7,6 +7,7 @@ whatever screen is in front by then. Without a control nothing of this happens.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Coroutine
 
 from textual.app import App
 from textual.worker import Worker
@@ -17,6 +18,7 @@ from tui.actions import Action, expected_state
 from tui.control import Control
 from tui.following import Followed, News
 from tui.screens.dialog import Dialog, Wish
+from tui.sources.child import ChildFailed
 from tui.sources.run import Snapshot
 from tui.watched import Watched
 
@@ -42,6 +44,7 @@ class Asking:
         """Follow nothing any more; what was asked stays asked."""
         self._is_closed = True
         self._source.close()
+        self._control.close()
 
     def begin(self, action: Action, seen: Snapshot, aim: str) -> None:
         """Open the dialog of an action.
@@ -71,6 +74,9 @@ class Asking:
         self._app.push_screen(dialog, decided)
 
     def _ask(self, wish: Wish, state: str) -> None:
+        if wish.kind == "score":
+            self._work(self._score(wish))
+            return
         try:
             # to take something back is right in whatever state
             expected = None if wish.kind == "withdraw" else state
@@ -86,9 +92,21 @@ class Asking:
             run_id=self._run_id,
             asked_us=self._clock.now_us(),
         )
+        self._work(self._follow(followed))
+
+    def _work(self, work: Coroutine[None, None, None]) -> None:
         _: Worker[None] = self._app.run_worker(
-            self._follow(followed), group="following", exit_on_error=False
+            work, group="asking", exit_on_error=False
         )
+
+    async def _score(self, wish: Wish) -> None:
+        self._tell(News(sentence=f"{wish.words}: begun"))
+        try:
+            said = await self._control.score()
+        except ChildFailed as error:
+            self._tell(News(sentence=f"{wish.words}: {error}", is_bad=True))
+        else:
+            self._tell(News(sentence=f"{wish.words}: {said}"))
 
     async def _follow(self, followed: Followed) -> None:
         while not (followed.is_over or self._is_closed):

@@ -1,5 +1,6 @@
-"""The only place of the monitor that writes: a line in a run's `control.jsonl`.
+"""The only place of the monitor that has anything written into a run's folder.
 
+It appends lines to `control.jsonl`, and has the command record a scoring.
 Where nothing may be asked, there is no `Control` at all: what does not exist cannot be
 forgotten by a key, a palette command or a screen that is added later.
 """
@@ -12,6 +13,7 @@ from typing import Protocol
 from store.clock import Clock
 from store.commands import Command, Payload, write
 from store.runs import RunFolder
+from tui.sources.child import CommandChild
 
 
 class Control(Protocol):
@@ -30,6 +32,18 @@ class Control(Protocol):
         """
         ...
 
+    async def score(self) -> str:
+        """Score the stored answers once more; what came of it, in a few words.
+
+        Raises:
+            ChildFailed: they were not scored; the message says why.
+        """
+        ...
+
+    def close(self) -> None:
+        """End a scoring that is under way."""
+        ...
+
 
 class FolderControl:
     """Writes for whoever runs the monitor."""
@@ -37,6 +51,7 @@ class FolderControl:
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
+        self._child = CommandChild()
 
     def ask(self, kind: str, payload: Payload, expected_state: str | None) -> str:
         """Append one request; the id that its answers will name."""
@@ -48,6 +63,15 @@ class FolderControl:
         )
         write(self._folder, command)
         return command.id
+
+    async def score(self) -> str:
+        """Score the stored answers once more, in a process of its own."""
+        (scored,) = await self._child.records("score", str(self._folder.path), "--json")
+        return f"recorded as scoring {scored['scoring']}"
+
+    def close(self) -> None:
+        """End a scoring that is under way."""
+        self._child.close()
 
 
 def control_of(

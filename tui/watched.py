@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from store.clock import Clock
 from store.runs import RunFolder
 from tui.control import Control, control_of
 from tui.drawing.glyphs import Glyphs
+from tui.sources.answers import Answers
+from tui.sources.child import Child, CommandChild
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run import RunSource, Source
@@ -31,6 +33,8 @@ class Sources:
     requests: Callable[[RunFolder], RequestSource] = FolderRequests
     control: Callable[[RunFolder], Control | None] = lambda _: None
     """Who asks things of a run; by default nobody may."""
+    child: Callable[[], Child] = CommandChild
+    answers: Answers = field(default_factory=Answers)  #: of all children
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False) -> Sources:

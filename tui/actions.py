@@ -40,6 +40,7 @@ class Field:
     label: str
     read: Callable[[str], Value]  #: raises `NotAValue`
     value: str = ""  #: to begin with
+    is_number: bool = True  #: a digit is meant for it, wherever one is in the dialog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,11 @@ def _retrying(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
     if seen.status.imported:
         return ()
     which = Field(
-        key="filter", label="filter", read=_filter, value=aim or "state:failed"
+        key="filter",
+        label="filter",
+        read=_filter,
+        value=aim or "state:failed",
+        is_number=False,
     )
     return (Choice(words="ask final tasks again", kind="retry", field=which),)
 

@@ -56,7 +56,7 @@ def test_nothing_of_a_hostile_text_steers_the_terminal_and_q_leaves_it_as_it_was
     before = {path: path.read_bytes() for path in run.path.iterdir()}
     with monitor(run) as terminal:
         shown = terminal.read_until(b"Overloaded")
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         terminal.type(b"q")
         shown = terminal.read_until(b"left with 0")
         shown = terminal.read_until(b"echo")

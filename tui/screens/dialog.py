@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList
@@ -192,7 +193,18 @@ class Dialog(ModalScreen[Wish | None]):
     @on(Input.Submitted, "#value")
     def _go_on(self) -> None:
         """To the answers: a choice or a value alone is none."""
-        self.query_one("#no", Button).focus()
+        self.set_focus(self.query_one("#no", Button))
+
+    def on_key(self, event: Key) -> None:
+        """A digit begins the value, whatever has the focus."""
+        field = self._choice.field
+        is_digit = event.character is not None and event.character.isdecimal()
+        is_free = not isinstance(self.focused, Input)
+        if event.character and is_digit and is_free and field and field.is_number:
+            event.stop()
+            value = self.query_one("#value", Input)
+            self.set_focus(value)
+            value.insert_text_at_cursor(event.character)
 
     @on(Input.Changed, "#value")
     def _changed(self) -> None:

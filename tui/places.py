@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from textual.screen import Screen
 
 from tui.screens.commands import CommandsScreen
+from tui.screens.config import ConfigScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -43,5 +44,13 @@ COMMANDS = Place(
     make=CommandsScreen,
     is_shown=False,
 )
-PLACES = (TASKS, COMMANDS)
+CONFIG = Place(
+    name="config",
+    key="i",
+    title="Config",
+    about="Show how the run was set up",
+    make=ConfigScreen,
+    is_shown=False,
+)
+PLACES = (TASKS, COMMANDS, CONFIG)
 """In the order of the line of keys."""

@@ -13,6 +13,7 @@ from tui.control import Control, control_of
 from tui.drawing.glyphs import Glyphs
 from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
+from tui.sources.config import ConfigSource, FolderConfig
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run import RunSource, Source
@@ -29,10 +30,12 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    config: Callable[[RunFolder], ConfigSource]
     clock: Clock
     requests: Callable[[RunFolder], RequestSource] = FolderRequests
     control: Callable[[RunFolder], Control | None] = lambda _: None
     """Who asks things of a run; by default nobody may."""
+    is_read_only: bool = False  #: nobody is to ask anything of any run
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
 
@@ -43,8 +46,10 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            config=FolderConfig,
             clock=clock,
             control=partial(control_of, clock=clock, is_read_only=is_read_only),
+            is_read_only=is_read_only,
         )
 
 

@@ -18,7 +18,7 @@ from store.runs import RunFolder
 from store.task import TaskRow, TaskState
 from store.testing import FakeClock
 from store.views import AttemptRow, Order, Step, StoredVerdict
-from tests.tui.sights import FakeListing, FakeSource
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
 from tui.sources.run import Trouble
@@ -213,6 +213,7 @@ def watching(
             listing=FakeListing(),
             run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
             tasks=lambda _: source,
+            config=lambda _: FakeConfig(),
             clock=clock or FakeClock(),
         ),
         glyphs=glyphs,

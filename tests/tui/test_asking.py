@@ -16,7 +16,7 @@ from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks
-from tests.tui.sights import FakeListing, FakeSource, snapshot, with_signs
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
 from tui.app import Monitor
 from tui.asking import LOOK_S
 from tui.drawing.glyphs import UNICODE
@@ -44,6 +44,7 @@ class Seat:
                 listing=FakeListing([Listed(folder=folder, sight=self.sight)]),
                 run=lambda _: self.source,
                 tasks=lambda _: FakeTasks(20),
+                config=lambda _: FakeConfig(),
                 clock=self.clock,
                 requests=lambda _: self.requests,
                 control=lambda _: None if self.is_read_only else self.control,

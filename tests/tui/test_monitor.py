@@ -16,6 +16,7 @@ from store.testing import FakeClock
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
+    FakeConfig,
     FakeListing,
     FakeSource,
     every_state,
@@ -84,6 +85,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         listing=listing,
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
+        config=lambda _: FakeConfig(),
         clock=FakeClock(),
     )
 

@@ -31,6 +31,7 @@ from tui.sources.tasks import Names, TaskLine
 from tui.watched import Watched
 from tui.widgets.line import Line
 from tui.widgets.pages import PAGE
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
@@ -106,6 +107,7 @@ class TasksScreen(Screen[None]):
             columns = task_columns(self._glyphs, self._clock)
             yield Table(columns, self._glyphs, id="tasks")
             yield TaskPane(self._source, self._glyphs)
+        yield TooSmall(self._glyphs)
         yield Line(self._glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -278,11 +280,15 @@ class TasksScreen(Screen[None]):
 
     @on(Table.Chosen, "#tasks")
     def _open(self, message: Table.Chosen) -> None:
-        if self.size.width >= PANE_COLUMNS:
+        self.open_task(message.number)
+
+    def open_task(self, number: int) -> None:
+        """Show everything about one task: beside the table, or before it."""
+        if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
-            self._pane.show(message.number)
+            self._pane.show(number)
         else:
-            self.app.push_screen(TaskScreen(self._source, self._glyphs, message.number))
+            self.app.push_screen(TaskScreen(self._source, self._glyphs, number))
 
     @on(Table.HeadClicked, "#tasks")
     def _sorted(self, message: Table.HeadClicked) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -16,6 +16,7 @@ from store.printable import printable
 from tui.drawing.clip import fitting
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
+from tui.widgets.moving import MOVES
 from tui.widgets.pages import Move, Place
 
 
@@ -53,16 +54,7 @@ class TextView(ScrollView, can_focus=True):
         &> .text-view--line { color: $foreground; background: $background; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "move('DOWN')", "Down", show=False),
-        Binding("k,up", "move('UP')", "Up", show=False),
-        Binding("g,home", "move('FIRST')", "Top", show=False),
-        Binding("G,end", "move('LAST')", "End", show=False),
-        Binding("ctrl+d", "move('HALF_DOWN')", "Half a page down", show=False),
-        Binding("ctrl+u", "move('HALF_UP')", "Half a page up", show=False),
-        Binding("pagedown", "move('PAGE_DOWN')", "Page down", show=False),
-        Binding("pageup", "move('PAGE_UP')", "Page up", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
 
     def __init__(
         self,

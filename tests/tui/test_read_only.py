@@ -73,7 +73,7 @@ async def _try_all(pilot: Pilot[str], app: Monitor) -> set[str]:
             called = new[0].callback()
             if asyncio.iscoroutine(called):
                 await called
-            await pilot.pause()
+            await pilot.pause(0.05)
             if isinstance(app.screen, ModalScreen):
                 await _press(pilot, "y", "enter")
             if isinstance(app.screen, ModalScreen):

@@ -26,7 +26,7 @@ from textual.worker import Worker
 from store.commands import Payload
 from store.errors import StoreError
 from store.printable import printable
-from store.stakes import Stakes, sentence
+from store.stakes import sentence
 from tui.actions import (
     Action,
     Choice,
@@ -117,7 +117,7 @@ class Dialog(ModalScreen[Wish | None]):
         self._glyphs = glyphs
         self._at = 0
         self._payload: Payload | None = None  # None: what was typed is no value
-        self._stakes: Stakes | None = None
+        self._reckoned = ""  # what was typed, as far as it was looked at
         self._is_told = False  # whether what it comes to is shown
         self._debounce: Timer | None = None
         self._effect, self._line, self._label, self._asked = (
@@ -207,7 +207,9 @@ class Dialog(ModalScreen[Wish | None]):
             value.insert_text_at_cursor(event.character)
 
     @on(Input.Changed, "#value")
-    def _changed(self) -> None:
+    def _changed(self, message: Input.Changed) -> None:
+        if message.value == self._reckoned:
+            return  # put there by a choice, and reckoned with
         self._is_told = False
         if self._debounce is not None:
             self._debounce.stop()
@@ -217,11 +219,11 @@ class Dialog(ModalScreen[Wish | None]):
 
     def _reckon(self) -> None:
         """Find out what it comes to; what was being found out no longer counts."""
-        self._stakes, self._is_told, self._payload = None, False, None
+        self._is_told, self._payload = False, None
         self._ask_name(is_asked=False)
-        choice = self._choice
+        choice, self._reckoned = self._choice, self._typed
         try:
-            self._payload = choice.payload_with(self._typed)
+            self._payload = choice.payload_with(self._reckoned)
         except NotAValue as error:
             self.workers.cancel_group(self, "stakes")
             self._say(f"{error}.".capitalize(), "")
@@ -245,7 +247,6 @@ class Dialog(ModalScreen[Wish | None]):
         except (StoreError, sqlite3.Error, OSError) as error:
             self._say(f"{error}.", "")
             return
-        self._stakes = stakes
         self._is_told = not is_futile(choice.kind, stakes)
         self._say(
             sentence(choice.kind, payload, stakes, self._run_id),

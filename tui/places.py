@@ -36,8 +36,8 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-COMMANDS = Place(
-    name="commands",
+ASKED = Place(
+    name="asked",
     key="a",
     title="Asked",
     about="Show who asked what of the run, and what became of it",
@@ -52,5 +52,5 @@ CONFIG = Place(
     make=ConfigScreen,
     is_shown=False,
 )
-PLACES = (TASKS, COMMANDS, CONFIG)
+PLACES = (TASKS, ASKED, CONFIG)
 """In the order of the line of keys."""

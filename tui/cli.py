@@ -211,9 +211,13 @@ def _is_browser() -> bool:
 
 def _is_screen() -> bool:
     """Whether there is something that a screen can be drawn on."""
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     is_drawn = os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
-    return _is_browser() or (is_terminal and is_drawn)
+    return _is_browser() or (is_drawn and _is_terminal())
+
+
+def _is_terminal() -> bool:
+    """Whether somebody can see what is said, and answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _theme(name: str | None) -> str:

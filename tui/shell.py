@@ -7,9 +7,11 @@ business.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
@@ -30,6 +32,8 @@ from tui.pace import Pace
 from tui.screens.looking import Looking
 
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+_GRACE_S = 3
+"""For a terminal to be set right; one that takes nothing more is given up."""
 _KILLED = 128
 """A shell's exit code of what a signal ended, less the signal's number."""
 
@@ -93,11 +97,16 @@ class Shell(App[str]):
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for each in _ENDINGS:
-                loop.add_signal_handler(each, self._end, each)
+                # not the loop's own: it may be waiting for a terminal that is stuck
+                signal.signal(each, partial(self._end, loop))
 
-    def _end(self, by: signal.Signals) -> None:
+    def _end(self, loop: asyncio.AbstractEventLoop, by: int, frame: object) -> None:
         """Leave the terminal as it was found, whoever ends this."""
-        self.exit(return_code=_KILLED + by)
+        del frame
+        if not os.isatty(0):
+            os._exit(_KILLED + by)  # it is gone, and nothing else is to be set right
+        signal.alarm(_GRACE_S)
+        loop.call_soon_threadsafe(partial(self.exit, return_code=_KILLED + by))
 
     def keep_pace(self) -> None:
         """Look as often as it was last decided."""

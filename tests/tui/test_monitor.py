@@ -17,6 +17,7 @@ from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
+    FakeConfig,
     FakeListing,
     FakeSource,
     every_state,
@@ -86,6 +87,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
         events=lambda _: FakeEvents(),
+        config=lambda _: FakeConfig(),
         clock=FakeClock(),
     )
 

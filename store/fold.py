@@ -14,6 +14,7 @@ An illegal move raises `IllegalMove`, and the whole fold must then be thrown awa
 
 from __future__ import annotations
 
+import enum
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 3
+CODE_VERSION = 4
 
 US_PER_S = 1_000_000
 US_PER_MINUTE = 60 * US_PER_S
@@ -82,12 +83,42 @@ class Minute:
 
 
 @dataclass(slots=True)
+class Lane:
+    """What has happened so far of one stage and model: its minutes in sum."""
+
+    started: int = 0
+    succeeded: int = 0
+    replies: int = 0  #: answers whose latency is known
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_pico: int = 0
+
+
+@dataclass(slots=True)
 class ErrorClass:
     """Failed attempts of one class, stage and model."""
 
     n: int
+    final: int  #: of them, those that no further attempt followed
     last_seq: int
     sample_task: int
+
+
+class Outcome(enum.StrEnum):
+    """What came of an attempt or a reply that was not as it should be."""
+
+    RETRIED = "retried"
+    FINAL = "final"  #: no further attempt
+    REASKED = "re-ask"  #: the content was refused, and asked for again
+    UNPARSED = "unparsed"  #: the reply is kept, and the parser could not read it
+
+
+@dataclass(slots=True)
+class Failures:
+    """What went wrong in one minute of one class, stage, model and outcome."""
+
+    n: int
+    last_task: int
 
 
 OneTask: TypeAlias = (
@@ -158,12 +189,30 @@ class Fold:
     )
     limiters: dict[str, tuple[LimitObserved, int]] = field(default_factory=dict)
     errors: dict[tuple[str, str, str], ErrorClass] = field(default_factory=dict)
+    failures: dict[tuple[int, str, str, str, Outcome], Failures] = field(
+        default_factory=dict
+    )
     reasons: dict[tuple[str, str], int] = field(
         default_factory=lambda: defaultdict(int)
     )
     counters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     marks: list[tuple[str, int]] = field(default_factory=list)
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    @property
+    def lanes(self) -> dict[tuple[str, str], Lane]:
+        """What this fold's minutes come to, by stage and model."""
+        sums: dict[tuple[str, str], Lane] = defaultdict(Lane)
+        for (stage, model, _), minute in self.minutes.items():
+            lane = sums[stage, model]
+            lane.started += minute.started
+            lane.succeeded += minute.succeeded
+            lane.tokens_in += minute.tokens_in
+            lane.tokens_out += minute.tokens_out
+            lane.cost_pico += minute.cost_pico
+        for (model, stage, _), n in self.latencies.items():
+            sums[stage, model].replies += n
+        return sums
 
     def previous(self, task: int | None) -> int | None:
         """Seq of the latest event that is about *task* alone, so far."""
@@ -316,6 +365,7 @@ class Fold:
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
+            self._went_wrong(ts_us, event.reask, draft, Outcome.REASKED)
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None
@@ -330,10 +380,20 @@ class Fold:
         self.counters["attempts_failed"] += 1
         self._possible(event.possible_usd)
         key = (event.error, draft.stage, draft.model)
-        seen = self.errors.get(key)
+        seen = self.errors.get(key) or ErrorClass(0, 0, seq, event.task)
         self.errors[key] = ErrorClass(
-            1 if seen is None else seen.n + 1, seq, event.task
+            seen.n + 1, seen.final + (not retried), seq, event.task
         )
+        outcome = Outcome.RETRIED if retried else Outcome.FINAL
+        self._went_wrong(ts_us, event.error, draft, outcome)
+
+    def _went_wrong(
+        self, ts_us: int, what: str, draft: TaskDraft, outcome: Outcome
+    ) -> None:
+        key = (ts_us // US_PER_MINUTE, what, draft.stage, draft.model, outcome)
+        seen = self.failures.get(key)
+        n = 1 if seen is None else seen.n + 1
+        self.failures[key] = Failures(n, draft.task)
 
     def _completed(self, seq: int, ts_us: int, event: TaskCompleted) -> None:
         draft = self._step(seq, event, Move.COMPLETE)
@@ -344,6 +404,7 @@ class Fold:
         if event.unparsed is not None:
             self.counters["tasks_unparsed"] += 1
             self.reasons["parse", event.unparsed] += 1
+            self._went_wrong(ts_us, event.unparsed, draft, Outcome.UNPARSED)
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].succeeded += 1
         self.run.success_us = ts_us
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from store.answers import Answers, Recent, Repeated, Tail
 from store.codec import unpack
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
@@ -22,9 +23,11 @@ from store.events import (
     AttemptStarted,
     Recorded,
 )
+from store.failures import ErrorCount, FailureRow, error_counts, failures
 from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
+from store.present import Present, present
 from store.query import Query
 from store.reading import (
     last_seq,
@@ -40,14 +43,12 @@ from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
-    ErrorCount,
     Heartbeat,
     LaneCounts,
     LimitsSeen,
     Status,
     TaskCounts,
     UsageCount,
-    error_counts,
     run_started,
     scorings,
     status,
@@ -62,6 +63,7 @@ from store.traffic import (
     data_version,
     latencies,
     minutes,
+    next_retries,
     oldest_in_flight,
     one_moment,
 )
@@ -69,9 +71,11 @@ from store.verdicts import StoredVerdict, read_verdicts
 
 __all__ = [
     "NEW",
+    "Answers",
     "AttemptCounts",
     "AttemptRow",
     "ErrorCount",
+    "FailureRow",
     "Heartbeat",
     "InFlight",
     "Lane",
@@ -82,12 +86,16 @@ __all__ = [
     "Order",
     "Outlook",
     "Pause",
+    "Present",
     "Prospect",
+    "Recent",
+    "Repeated",
     "Reader",
     "Spending",
     "Status",
     "Step",
     "StoredVerdict",
+    "Tail",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -99,6 +107,7 @@ __all__ = [
     "error_counts",
     "event_times",
     "events",
+    "failures",
     "families",
     "last_seq",
     "latencies",
@@ -107,10 +116,12 @@ __all__ = [
     "minutes",
     "model_calls",
     "oldest_in_flight",
+    "next_retries",
     "one_moment",
     "open_reader",
     "parts",
     "payload",
+    "present",
     "read_verdicts",
     "reply",
     "run_started",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from store.clock import Clock
+from store.present import is_working
 from store.runs import RunFolder, list_runs
 from tui.sources.run import RunSource, Sight, Snapshot
 
@@ -61,7 +62,7 @@ class FolderListing:
             seen = self._seen.get(folder.run_id)
             if (seen is None or seen[0] != stamp) and unread:
                 unread -= 1
-                with RunSource(folder, self._clock) as source:
+                with RunSource(folder, self._clock, is_brief=True) as source:
                     seen = (stamp, source.look())
                 self._seen[folder.run_id] = seen
             listed.append(Listed(folder=folder, sight=self._present(folder, seen)))
@@ -73,7 +74,9 @@ class FolderListing:
         """What was read, as of now: clocks move on where the log does not."""
         if seen is None or not isinstance(seen[1], Snapshot):
             return seen and seen[1]
-        return replace(seen[1], now_us=self._clock.now_us(), is_alive=folder.is_alive())
+        beat = seen[1].status.heartbeat
+        is_alive = is_working(folder.is_alive(), beat)
+        return replace(seen[1], now_us=self._clock.now_us(), is_alive=is_alive)
 
 
 def _stamp(folder: RunFolder) -> Stamp:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,40 +19,41 @@ from typing import Protocol, Self, TypeAlias
 from store.clock import Clock
 from store.connect import unreadable
 from store.errors import StoreError
-from store.estimates import US_PER_S, liveness
+from store.estimates import US_PER_S
 from store.events import AttemptFailed
-from store.forecast import Forecast, best_rate, forecast, left_by_stage
+from store.forecast import Forecast, Span, best_rate
+from store.present import AT_WORK, HOUR, RECENT, Present, is_working
 from store.runs import RunFolder
 from store.views import (
+    Answers,
     ErrorCount,
+    FailureRow,
     InFlight,
     Latencies,
     MinuteRow,
     Reader,
     Status,
+    Tail,
     completed_by_minute,
     data_version,
     error_counts,
     events,
+    failures,
     latencies,
     minutes,
+    next_retries,
     oldest_in_flight,
     one_moment,
     open_reader,
-    run_started,
     status,
 )
 
 US_PER_MINUTE = 60 * US_PER_S
-HOUR = 60
-"""Minutes that the charts and the forecast look back on."""
-RECENT = 5
-"""Whole minutes that a rate of the present is taken over, at most."""
-OLDEST = 5
+OLDEST = 20
 """Calls under way that are named."""
+LATELY = 10
+"""Minutes, the present one among them, over which failures are counted."""
 
-AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
-"""States in which calls are made, or should be."""
 ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
 """States in which no process works on the run, as it should be."""
 
@@ -64,6 +66,7 @@ class LastFailure:
     task: int
     error: str
     message: str  #: as the endpoint said it: make it printable before it is shown
+    times: int  #: it came so often in a row with the same words, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +74,14 @@ class Facts:
     """A run as its log has it, all at the same event."""
 
     status: Status
-    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
     minutes: tuple[MinuteRow, ...]  #: of the last hour
     best: float | None  #: tasks completed a minute, in the run's best 10 minutes
-    latencies: tuple[Latencies, ...]
+    latencies: tuple[Latencies, ...]  #: of the whole run
+    answers: Answers | None  #: the latest ones; None: not looked at
     oldest: tuple[InFlight, ...]
+    retries: Mapping[tuple[str, str], int]  #: when the next is due, by stage and model
     errors: tuple[ErrorCount, ...]  #: most frequent first
+    failures: tuple[FailureRow, ...] | None  #: of `LATELY`; None: an older log
     last_failure: LastFailure | None
 
 
@@ -89,7 +94,7 @@ class Snapshot:
 
     facts: Facts
     now_us: int
-    is_alive: bool  #: a process of this machine holds the log
+    is_alive: bool | None  #: a process holds the log; None: it ran on another machine
 
     @property
     def status(self) -> Status:
@@ -97,9 +102,19 @@ class Snapshot:
         return self.facts.status
 
     @cached_property
+    def present(self) -> Present:
+        """What is reckoned from both, the same for every reader."""
+        return Present(
+            status=self.status,
+            rows=self.facts.minutes,
+            now_us=self.now_us,
+            is_alive=self.is_alive,
+        )
+
+    @property
     def state(self) -> str:
         """The run's state in one word, of `store.estimates.STATES`."""
-        return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
+        return self.present.state
 
     @property
     def is_ended(self) -> bool:
@@ -127,37 +142,30 @@ class Snapshot:
         """Tasks that are or were to be asked, as far as they are planned."""
         return self.status.tasks.planned - self.status.tasks.skipped
 
-    @cached_property
+    @property
     def forecast(self) -> Forecast | None:
         """When it ends and what it costs; None where nothing moves, or is left."""
-        if self.state not in {"live", "quiet"} or not self.status.tasks.open:
-            return None
-        return forecast(
-            self.facts.minutes,
-            left_by_stage(self.status.lanes, self.facts.first),
-            since=self.status.signs.phase_us // US_PER_MINUTE + 1,
-            until=self.now_us // US_PER_MINUTE,
-        )
+        return self.present.forecast
+
+    @property
+    def comes_to_usd(self) -> Span | None:
+        """Dollars that the whole run will have cost; None: that cannot be said."""
+        return self.present.comes_to_usd
 
     @property
     def recent_minutes(self) -> int:
         """Whole minutes that rates of the present are taken over; 0 at first."""
-        since = self.status.signs.phase_us // US_PER_MINUTE + 1
-        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - since))
+        return self.present.recent_minutes
 
     @property
     def recent(self) -> list[MinuteRow]:
         """What happened in them."""
-        now = self.now_us // US_PER_MINUTE
-        first = now - self.recent_minutes
-        return [row for row in self.facts.minutes if first <= row.t < now]
+        return self.present.recent
 
     @property
     def rate(self) -> float | None:
         """Tasks completed a minute, of late; None where nobody works, or not yet."""
-        if self.state not in AT_WORK or not self.recent_minutes:
-            return None
-        return sum(row.succeeded for row in self.recent) / self.recent_minutes
+        return self.present.rate
 
     @property
     def of_best(self) -> float | None:
@@ -176,6 +184,13 @@ class Snapshot:
             if row.t in counted:
                 counted[row.t] += row.succeeded
         return [n if t >= first else None for t, n in counted.items()]
+
+    @property
+    def lately(self) -> list[FailureRow] | None:
+        """What went wrong in the last `LATELY` minutes; None: not known."""
+        first = self.now_us // US_PER_MINUTE - LATELY + 1
+        found = self.facts.failures
+        return None if found is None else [row for row in found if row.t >= first]
 
     @property
     def created_us(self) -> int:
@@ -213,8 +228,19 @@ class Source(Protocol):
 class RunSource:
     """Looks at one run's log; nothing it does can be written."""
 
-    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+    def __init__(
+        self, folder: RunFolder, clock: Clock, *, is_brief: bool = False
+    ) -> None:
+        """A source that has not looked yet.
+
+        Args:
+            folder: the run's.
+            clock: what tells the present.
+            is_brief: for a line in a list: neither the best minutes nor the latest
+                answers are read, which take longer than all the rest.
+        """
         self._folder = folder
+        self._tail = None if is_brief else Tail()
         self._clock = clock
         self._reader: Reader | None = None
         self._file: tuple[int, int] | None = None
@@ -261,7 +287,7 @@ class RunSource:
                 "watch the run again to see that one"
             )
         # asked before reading: what a dying writer committed last is not missed
-        is_alive = self._folder.is_alive()
+        is_held = self._folder.is_alive()
         try:
             facts = self._read(path, file)
         except StoreError as error:
@@ -270,13 +296,19 @@ class RunSource:
         except sqlite3.DatabaseError as error:
             self.close()
             return Trouble(sentence=str(unreadable(path, error)))
-        return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
+        return Snapshot(
+            facts=facts,
+            now_us=self._clock.now_us(),
+            is_alive=is_working(is_held, facts.status.heartbeat),
+        )
 
     def _read(self, path: Path, file: tuple[int, int]) -> Facts:
         if self._reader is None:
             self._reader = open_reader(path)
             self._file = file
-            self._best = best_rate(completed_by_minute(self._reader))
+            if self._tail is not None:
+                self._tail = Tail()
+                self._best = best_rate(completed_by_minute(self._reader))
         version = data_version(self._reader)
         if self._facts is None or version != self._version:
             with one_moment(self._reader):
@@ -291,16 +323,19 @@ class RunSource:
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
-        expected = run_started(reader).expected
+        stand = status(reader)
+        answers = None if self._tail is None else self._tail.read(reader)
         return Facts(
-            status=status(reader),
-            first=() if expected is None else tuple(expected.first),
+            status=stand,
             minutes=rows,
             best=self._best,
             latencies=latencies(reader),
+            answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
+            retries=next_retries(reader, stand.tasks.waiting),
             errors=tuple(errors),
-            last_failure=_last_failure(reader, errors),
+            failures=failures(reader, now - LATELY),
+            last_failure=_last_failure(reader, errors, answers),
         )
 
 
@@ -319,8 +354,11 @@ def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
     return counted
 
 
-def _last_failure(reader: Reader, errors: list[ErrorCount]) -> LastFailure | None:
+def _last_failure(
+    reader: Reader, errors: list[ErrorCount], answers: Answers | None
+) -> LastFailure | None:
     seq = max((error.last_seq for error in errors), default=0)
+    repeated = answers and answers.failure
     for recorded in events(reader, after=seq - 1, limit=1) if seq else ():
         if isinstance(recorded.event, AttemptFailed):
             return LastFailure(
@@ -328,5 +366,6 @@ def _last_failure(reader: Reader, errors: list[ErrorCount]) -> LastFailure | Non
                 task=recorded.event.task,
                 error=recorded.event.error,
                 message=recorded.event.message,
+                times=repeated.n if repeated else 1,
             )
     return None

@@ -134,7 +134,7 @@ def present(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> Present:
         )
 
 
-def is_working(is_held: bool, beat: Heartbeat | None) -> bool | None:  # noqa: FBT001 - the fact itself
+def is_working(is_held: bool, beat: Heartbeat | None) -> bool | None:
     """Whether the run's process is there; None where it is another machine's.
 
     A lock that is not held says nothing of a process elsewhere.

@@ -23,6 +23,7 @@ from store.spending import spending
 from store.statements import SQL
 from store.task import TaskState, usd
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCounts:
     """Tasks by where they stand; `planned` is their sum."""

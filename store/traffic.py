@@ -17,7 +17,6 @@ from store.statements import SQL
 from store.status import percentile_ms
 from store.task import usd
 
-
 MANY = 2_000
 """Waiting tasks that are looked through for the next retry: a millisecond or two."""
 

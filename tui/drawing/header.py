@@ -8,11 +8,13 @@ from store.task import TaskState
 from tui.drawing.clip import one_line
 from tui.drawing.format import amount, duration, percent
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.panels import limited_by
+from tui.drawing.models import limited_by
 from tui.drawing.room import Room
 from tui.drawing.words import eta, sentence, spent
 from tui.sources.run import ENDED, Snapshot
 
+WIDE = 110
+"""Columns from which on the job stands beside the run."""
 #: Style of a state's word; the others are as running.
 _STYLES = {
     "finished": "$state-done",
@@ -53,8 +55,10 @@ def header(snapshot: Snapshot, room: Room) -> Content:
         else f" (heartbeat {duration(beat)})"
     )
     name = one_line(status.run_id, max(12, room.width // 3))
+    job = f" · {status.job} {status.job_version}" if room.width >= WIDE else ""
     first = Content.assemble(
         (name, "bold"),
+        one_line(job, room.width // 4),
         "  ",
         state_of(snapshot, room.glyphs),
         f"{alive}  {percent(share, tenths=True)}",

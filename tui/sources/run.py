@@ -22,7 +22,7 @@ from store.errors import StoreError
 from store.estimates import US_PER_S
 from store.events import AttemptFailed
 from store.forecast import Forecast, Span, best_rate
-from store.present import AT_WORK, HOUR, RECENT, Present, is_working
+from store.present import HOUR, RECENT, Present, is_working
 from store.runs import RunFolder
 from store.views import (
     Answers,

@@ -280,7 +280,7 @@ def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
 
     async def press(seat: Seat) -> None:
         text = seat.shown()
-        assert "1 finished · 1 live" in text
+        assert "1 live · 1 finished · 1 unread · 1 unreadable" in text
         assert "▸ ▶ live" in text
         await seat.press("j")
 

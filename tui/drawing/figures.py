@@ -74,6 +74,8 @@ def latencies(snapshot: Snapshot, room: Room) -> Content:
         ]
         for each in found
     ]
+    if room.height <= len(rows) + 1:
+        return table([name, *figures], rows, room)
     above = Room(width=room.width, height=room.height - 1, glyphs=room.glyphs)
     drawn = table([name, *figures], rows, above)
     return Content.assemble(drawn, "\n", lines_of([window], room, MUTED))

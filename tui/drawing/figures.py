@@ -87,8 +87,8 @@ def cost(snapshot: Snapshot, room: Room) -> Content:
     budget, spent = status.budget_usd, status.cost_usd
     lines = [f"{money(spent)} spent"]
     if hourly is not None:
-        window = f"over the last {snapshot.recent_minutes} min"
-        lines = [f"{money(spent)} · {money(hourly)}/h {window}"]
+        window = f"last {snapshot.recent_minutes} min"
+        lines = [f"{money(spent)} · {money(hourly)}/h, {window}"]
     projected = snapshot.comes_to_usd
     if projected is not None:
         high = "?" if projected.high is None else money(projected.high)

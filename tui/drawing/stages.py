@@ -133,7 +133,8 @@ def stages(snapshot: Snapshot, room: Room) -> Content:
         ]
         cells += [tight(row.left, left.width), row.eta]
         if has_next:
-            cells.insert(at_retry, duration(row.retry_s))
+            due = "now" if row.retry_s == 0 else duration(row.retry_s)
+            cells.insert(at_retry, due)
         rows.append(cells)
     return table(columns, rows, room, gap)
 

@@ -120,7 +120,9 @@ class RunsScreen(Screen[None]):
         at = options.highlighted
         current = "" if at is None else self._listed[at].folder.run_id
         order = [each.folder.run_id for each in self._listed]
-        self._listed = [each for each in self._all if matches(each, self._words)]
+        self._listed = [
+            each for each in self._all if not self._words or matches(each, self._words)
+        ]
         ids = [each.folder.run_id for each in self._listed]
         if len(ids) != len(order):
             options.clear_options()

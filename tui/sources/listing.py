@@ -18,7 +18,7 @@ from store.present import is_working
 from store.runs import RunFolder
 from tui.sources.run import RunSource, Sight, Snapshot
 
-BATCH = 6
+BATCH = 4
 """Runs opened by one look, so that it stays short: each takes one to two ms."""
 ROUND = 60
 """Runs at rest that one look asks whether their files have changed."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -75,14 +75,16 @@ class Facts:
 
     status: Status
     minutes: tuple[MinuteRow, ...]  #: of the last hour
-    best: float | None  #: tasks completed a minute, in the run's best 10 minutes
-    latencies: tuple[Latencies, ...]  #: of the whole run
-    answers: Answers | None  #: the latest ones; None: not looked at
     oldest: tuple[InFlight, ...]
-    retries: Mapping[tuple[str, str], int]  #: when the next is due, by stage and model
     errors: tuple[ErrorCount, ...]  #: most frequent first
-    failures: tuple[FailureRow, ...] | None  #: of `LATELY`; None: an older log
     last_failure: LastFailure | None
+    #: tasks completed a minute, in the run's best 10 minutes; None: not that long yet
+    best: float | None = None
+    latencies: tuple[Latencies, ...] = ()  #: of the whole run
+    answers: Answers | None = None  #: the latest ones; None: not looked at
+    #: when the next retry is due, by stage and model
+    retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,8 +238,7 @@ class RunSource:
         Args:
             folder: the run's.
             clock: what tells the present.
-            is_brief: for a line in a list: neither the best minutes nor the latest
-                answers are read, which take longer than all the rest.
+            is_brief: for a line in a list, which shows less and is read more quickly.
         """
         self._folder = folder
         self._tail = None if is_brief else Tail()
@@ -319,12 +320,20 @@ class RunSource:
     def _facts_of(self, reader: Reader) -> Facts:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
+        stand = status(reader)
+        errors = sorted(error_counts(reader), key=lambda error: -error.n)
+        if self._tail is None:
+            return Facts(
+                status=stand,
+                minutes=rows,
+                oldest=oldest_in_flight(reader, 1),
+                errors=tuple(errors),
+                last_failure=_last_failure(reader, errors, None),
+            )
+        answers = self._tail.read(reader)
         self._best = max(
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
-        errors = sorted(error_counts(reader), key=lambda error: -error.n)
-        stand = status(reader)
-        answers = None if self._tail is None else self._tail.read(reader)
         return Facts(
             status=stand,
             minutes=rows,

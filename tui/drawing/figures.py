@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from store.present import AT_WORK
 from store.views import Latencies, Recent
 from tui.drawing.chart import bar, course
 from tui.drawing.format import amount, count, duration, latency, money, percent
@@ -25,9 +26,7 @@ def goodput(snapshot: Snapshot, room: Room) -> Content:
     window, best = snapshot.recent_minutes, snapshot.facts.best
     share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
     if snapshot.rate is None:
-        lines: list[str | Content] = [
-            "no process works on it" if snapshot.is_ended else "no whole minute yet"
-        ]
+        lines: list[str | Content] = [_why_not(snapshot)]
     else:
         lines = [f"{amount(snapshot.rate)} over the last {window} min{share}"]
     if room.height > len(lines) + 2:
@@ -43,6 +42,13 @@ def goodput(snapshot: Snapshot, room: Room) -> Content:
         f"  out {amount(_a_second(tokens_out, window) if is_known else None)}"
     )
     return lines_of(lines, room)
+
+
+def _why_not(snapshot: Snapshot) -> str:
+    """Why there is no rate."""
+    if snapshot.is_ended:
+        return "no process works on it"
+    return "no whole minute yet" if snapshot.state in AT_WORK else "nothing is started"
 
 
 def _a_second(n: int, minutes: int) -> float | None:

@@ -175,11 +175,13 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
 
 def limited_by(snapshot: Snapshot) -> str:
     """What holds the run back at present, in a few words; empty where nothing does."""
-    for row in model_rows(snapshot):
+    rows = model_rows(snapshot)
+    for row in rows:
         for name, use in (("tokens/min", row.tokens), ("requests/min", row.requests)):
             if use.is_full:
                 return f"{name} of {row.name}"
-    return ""
+    full = next((row for row in rows if row.calls.is_full), None)
+    return f"calls at a time of {full.name}" if full else ""
 
 
 def last_minute(snapshot: Snapshot) -> list[MinuteRow]:

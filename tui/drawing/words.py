@@ -100,7 +100,8 @@ def _nothing(snapshot: Snapshot) -> str:
     if not snapshot.status.tasks.planned:
         return "nothing is planned yet"
     held = " and ".join(map(str, snapshot.status.pauses))
-    return f"paused in part: {held}" if held else ""
+    lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
+    return f"paused in part: {held}; {lift}" if held else ""
 
 
 def _quiet(snapshot: Snapshot) -> str:
@@ -139,8 +140,7 @@ def _paused(snapshot: Snapshot) -> str:
     by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
     held = snapshot.status.pauses
     what = " and ".join(map(str, held)) or f"the run (by {by})"
-    lift = f"go on with 'siftlog resume {run}'"
-    return f"paused: {what}; nothing is started: {lift}"
+    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {what}"
 
 
 def _draining(snapshot: Snapshot) -> str:

@@ -171,11 +171,14 @@ class Snapshot:
 
     @property
     def of_best(self) -> float | None:
-        """That rate as a share of the best 10 minutes; None before it is steady."""
+        """That rate as a share of the best 10 minutes; None before it is steady.
+
+        Where the last minutes are the best so far, they are all of it.
+        """
         best = self.facts.best
         if self.rate is None or not best or self.recent_minutes < RECENT:
             return None
-        return self.rate / best
+        return min(1.0, self.rate / best)
 
     @property
     def course(self) -> list[float | None]:

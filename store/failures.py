@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from store.fold import Outcome
 from store.statements import SQL
+from store.sums import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

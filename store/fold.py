@@ -14,8 +14,6 @@ An illegal move raises `IllegalMove`, and the whole fold must then be thrown awa
 
 from __future__ import annotations
 
-import enum
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +47,15 @@ from store.events import (
     TasksReopened,
 )
 from store.run_state import RunState
+from store.sums import (
+    US_PER_MINUTE,
+    US_PER_S,
+    ErrorClass,
+    Failures,
+    Minute,
+    Outcome,
+    bucket_of,
+)
 from store.task import (
     MOVES,
     Move,
@@ -61,65 +68,6 @@ from store.task import (
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
 CODE_VERSION = 4
-
-US_PER_S = 1_000_000
-US_PER_MINUTE = 60 * US_PER_S
-#: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
-BUCKET_RATIO = 1.02
-_LOG_RATIO = math.log(BUCKET_RATIO)
-
-
-@dataclass(slots=True)
-class Minute:
-    """What happened in one minute of one stage and model."""
-
-    started: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    retried: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_pico: int = 0
-
-
-@dataclass(slots=True)
-class Lane:
-    """What has happened so far of one stage and model: its minutes in sum."""
-
-    started: int = 0
-    succeeded: int = 0
-    replies: int = 0  #: answers whose latency is known
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_pico: int = 0
-
-
-@dataclass(slots=True)
-class ErrorClass:
-    """Failed attempts of one class, stage and model."""
-
-    n: int
-    final: int  #: of them, those that no further attempt followed
-    last_seq: int
-    sample_task: int
-
-
-class Outcome(enum.StrEnum):
-    """What came of an attempt or a reply that was not as it should be."""
-
-    RETRIED = "retried"
-    FINAL = "final"  #: no further attempt
-    REASKED = "re-ask"  #: the content was refused, and asked for again
-    UNPARSED = "unparsed"  #: the reply is kept, and the parser could not read it
-
-
-@dataclass(slots=True)
-class Failures:
-    """What went wrong in one minute of one class, stage, model and outcome."""
-
-    n: int
-    last_task: int
-
 
 OneTask: TypeAlias = (
     AttemptStarted
@@ -150,11 +98,6 @@ def touched(event: Event) -> Iterable[int]:
         case _:
             task: int | None = getattr(event, "task", None)  # of every `OneTask`
             return () if task is None else (task,)
-
-
-def bucket_of(latency_ms: float) -> int:
-    """The latency bucket of a duration; everything below 1 ms shares bucket 0."""
-    return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,21 +141,6 @@ class Fold:
     counters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     marks: list[tuple[str, int]] = field(default_factory=list)
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
-
-    @property
-    def lanes(self) -> dict[tuple[str, str], Lane]:
-        """What this fold's minutes come to, by stage and model."""
-        sums: dict[tuple[str, str], Lane] = defaultdict(Lane)
-        for (stage, model, _), minute in self.minutes.items():
-            lane = sums[stage, model]
-            lane.started += minute.started
-            lane.succeeded += minute.succeeded
-            lane.tokens_in += minute.tokens_in
-            lane.tokens_out += minute.tokens_out
-            lane.cost_pico += minute.cost_pico
-        for (model, stage, _), n in self.latencies.items():
-            sums[stage, model].replies += n
-        return sums
 
     def previous(self, task: int | None) -> int | None:
         """Seq of the latest event that is about *task* alone, so far."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from store.estimates import liveness
-from store.fold import US_PER_MINUTE
 from store.forecast import Forecast, Span, forecast, left_by_stage
 from store.status import Heartbeat, Status, status
+from store.sums import US_PER_MINUTE
 from store.traffic import MinuteRow, minutes, one_moment
 
 HOUR = 60

@@ -14,6 +14,7 @@ from store.events import Event
 from store.fold import CODE_VERSION, Block, Fold, touched
 from store.run_state import RunState
 from store.statements import SQL
+from store.sums import lanes_of
 from store.task import TaskDraft, TaskState, planned_state
 
 _STATES = tuple(TaskState)
@@ -92,7 +93,7 @@ def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
                     lane.tokens_out,
                     lane.cost_pico,
                 )
-                for key, lane in fold.lanes.items()
+                for key, lane in lanes_of(fold.minutes, fold.latencies).items()
             ],
         ),
         ("add_latency", [(*key, n) for key, n in fold.latencies.items()]),

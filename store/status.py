@@ -14,13 +14,13 @@ from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
 from store.failures import error_counts
-from store.fold import BUCKET_RATIO
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
 from store.spending import spending
 from store.statements import SQL
+from store.sums import BUCKET_RATIO
 from store.task import TaskState, usd
 
 

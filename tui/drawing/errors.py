@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from textual.content import Content
 
 from store.estimates import US_PER_S
-from store.fold import Outcome
+from store.sums import Outcome
 from tui.drawing.clip import clip
 from tui.drawing.format import UNKNOWN, duration, tight
 from tui.drawing.goals import term

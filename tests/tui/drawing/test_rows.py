@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from store.fold import Outcome
+from store.sums import Outcome
 from store.task import TaskState
 from store.views import FailureRow, LimitsSeen
 from tests.tui.seats import listed

@@ -32,7 +32,7 @@ REFUSED = "RateLimited"
 class Use:
     """How much of a limit is used."""
 
-    used: float | None  #: None: no whole minute is known yet
+    used: float | None  #: None: no whole minute is over, or nobody works
     limit: float | None  #: None: there is no limit
 
     @property
@@ -72,7 +72,7 @@ def model_rows(snapshot: Snapshot) -> list[ModelRow]:
     """The models that tasks are planned for."""
     limits = {seen.model: seen for seen in snapshot.status.limits}
     minute = last_minute(snapshot)
-    is_known = snapshot.recent_minutes > 0
+    is_known = snapshot.rate is not None
     refused = _refused(snapshot) if is_known else None
     rows = []
     for model, name in names_of(snapshot).items():

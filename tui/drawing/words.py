@@ -150,7 +150,7 @@ def _draining(snapshot: Snapshot) -> str:
 
 def _drained(snapshot: Snapshot) -> str:
     why = snapshot.status.why or "it was asked to end"
-    return f"{why}: go on with 'siftlog resume {snapshot.status.run_id}'"
+    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {why}"
 
 
 def _budget_stop(snapshot: Snapshot) -> str:

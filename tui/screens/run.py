@@ -17,12 +17,11 @@ from store.printable import printable
 from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.header import header
-from tui.drawing.panels import LEFT, OVERVIEW, PARTS, RIGHT, Part
+from tui.drawing.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import utc
 from tui.sources.run import Snapshot, Source, Trouble
 from tui.widgets.panel import Panel, Said, TooSmall
-
-_HEADER = Part(name="header", title="", draw=header)
+from tui.widgets.row_panel import RowPanel
 
 
 class RunScreen(Screen[None]):
@@ -33,10 +32,10 @@ class RunScreen(Screen[None]):
         Binding("tab", "part(1)", "Next panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
         Binding("ctrl+o", "jump", "Jump to a panel", show=False, id="jump"),
-        Binding("j,down", "move(1)", "Down", show=False, id="down"),
-        Binding("k,up", "move(-1)", "Up", show=False, id="up"),
-        Binding("g", "move(-1000)", "First", show=False, id="first"),
-        Binding("G", "move(1000)", "Last", show=False, id="last"),
+        Binding("j,down", "move(1)", "Down", show=False, id="move.down"),
+        Binding("k,up", "move(-1)", "Up", show=False, id="move.up"),
+        Binding("g", "move(-1000)", "First", show=False, id="move.first"),
+        Binding("G", "move(1000)", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
         Binding("escape", "back", "Runs", id="back"),
     ]
@@ -56,8 +55,8 @@ class RunScreen(Screen[None]):
         self._last: Snapshot | None = None
         self._part = 0
         self._is_jumping = False
-        self._header = Panel(_HEADER, glyphs)
-        self._panels = {part.name: Panel(part, glyphs) for part in PARTS}
+        self._header = Panel(header, "", glyphs, "header")
+        self._panels = {part.name: RowPanel(part, glyphs) for part in PARTS}
         self._tabs, self._trouble, self._age = (
             Said(name, glyphs) for name in ("tabs", "trouble", "age")
         )
@@ -159,20 +158,18 @@ class RunScreen(Screen[None]):
         if self._current.goal is not None:
             self.post_message(self.TasksWanted(self._current.goal))
 
-    def on_panel_picked(self, message: Panel.Picked) -> None:
+    def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
         """A panel was clicked; a second click on a row opens it."""
-        names = list(self._panels)
-        if message.name in names:
-            self._turn_to(names.index(message.name))
-            if message.is_twice:
-                self.action_open()
+        self._turn_to(list(self._panels).index(message.name))
+        if message.is_twice:
+            self.action_open()
 
     def action_back(self) -> None:
         """To the list of runs."""
         self.app.pop_screen()
 
     @property
-    def _current(self) -> Panel:
+    def _current(self) -> RowPanel:
         return self._panels[PARTS[self._part].name]
 
     def _turn_to(self, part: int) -> None:

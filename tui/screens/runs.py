@@ -33,10 +33,10 @@ class RunsScreen(Screen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "move('down')", "Down", show=False, id="down"),
-        Binding("k", "move('up')", "Up", show=False, id="up"),
-        Binding("g", "move('first')", "First", show=False, id="first"),
-        Binding("G", "move('last')", "Last", show=False, id="last"),
+        Binding("j", "move('down')", "Down", show=False, id="move.down"),
+        Binding("k", "move('up')", "Up", show=False, id="move.up"),
+        Binding("g", "move('first')", "First", show=False, id="move.first"),
+        Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("l,right", "open", "Open", id="open"),
         Binding("slash", "find", "Find", id="filter"),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),

@@ -142,6 +142,9 @@ def test_a_row_of_a_panel_opens_the_tasks_it_is_about(tmp_path: Path) -> None:
         assert "[m] models" in seat.shown()
         await seat.press("z")
         assert "[m] models" not in seat.shown()
+        await seat.pilot.click("#stages", offset=(4, 3))
+        await seat.pilot.pause()
+        assert "▸judge" in seat.shown()
 
     watched(snapshot(tmp_path / "r1"), press)
     assert wanted == ["stage:judge", "reason:no_list", "T-0000005"]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.events import EventsScreen
+from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -33,5 +35,19 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-PLACES = (TASKS,)
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    make=EventsScreen,
+)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    make=MetricsScreen,
+)
+PLACES = (TASKS, EVENTS, METRICS)
 """In the order of the line of keys."""

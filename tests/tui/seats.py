@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeListing, FakeSource
 from tui.app import Monitor
@@ -66,6 +67,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         listing=listing,
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
+        events=lambda _: FakeEvents(),
         clock=FakeClock(),
     )
 

@@ -19,10 +19,9 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.palette import PALETTES, state_variables
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
-from tui.screens.looking import Looking
+from tui.screens.looking import Filtering, Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.tasks import TasksScreen
 from tui.watched import Sources, Watched
 
 RATES = (0.5, 1.0, 2.0, 4.0)
@@ -99,9 +98,10 @@ class Monitor(App[str]):
         yield from super().get_system_commands(screen)
 
     def on_mount(self) -> None:
-        """The list of runs, and before it the run that was named."""
-        self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
-        if self._first is not None:
+        """The run that was named, or the list of runs."""
+        if self._first is None:
+            self.action_runs()
+        else:
             self._show(self._first)
         self._pace()
 
@@ -119,7 +119,7 @@ class Monitor(App[str]):
 
     def _show(self, folder: RunFolder) -> None:
         """Watch a run; the screens about another one go."""
-        self.action_runs()
+        self._leave()
         for place in PLACES:
             if self.is_screen_installed(place.name):
                 screen = self.get_screen(place.name)
@@ -140,8 +140,8 @@ class Monitor(App[str]):
 
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.filter_by(expression)
 
     def action_go(self, name: str) -> None:
@@ -169,17 +169,20 @@ class Monitor(App[str]):
         return screen
 
     def action_runs(self) -> None:
-        """Back to the list of runs."""
-        self._back_to(RunsScreen)
+        """Back to the list of runs, made when it is first asked for."""
+        self._leave()
+        if not isinstance(self.screen, RunsScreen):
+            self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
+
+    def _leave(self) -> None:
+        """Leave what stands before the list of runs, or what comes before that."""
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
 
     def action_run(self) -> None:
         """Back to the run."""
-        self._back_to(RunScreen)
-
-    def _back_to(self, kind: type[Screen[None]]) -> None:
-        """Leave what stands before a screen of that kind, where there is one."""
-        if any(isinstance(screen, kind) for screen in self.screen_stack):
-            while not isinstance(self.screen, kind):
+        if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, RunScreen):
                 self.pop_screen()
 
     def action_help(self) -> None:

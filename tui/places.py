@@ -1,17 +1,17 @@
 """The screens about one run, each a key away from all others: one table.
 
 A place keeps its screen while its run is watched: whoever comes back finds the filter,
-the cursor and the order that were left there.
+the cursor and the order that were left there. Modules of places are imported when they
+are first gone to: whoever starts the monitor waits for one screen, not for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
 
 from textual.screen import Screen
 
-from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
 
@@ -23,7 +23,13 @@ class Place:
     key: str
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
-    make: Callable[[Watched], Screen[None]]
+    screen: str  #: where its class is, imported with the first visit
+
+    def make(self, watched: Watched) -> Screen[None]:
+        """Its screen, for a run."""
+        module, _, name = self.screen.partition(":")
+        screen: Screen[None] = getattr(importlib.import_module(module), name)(watched)
+        return screen
 
 
 TASKS = Place(
@@ -31,7 +37,7 @@ TASKS = Place(
     key="t",
     title="Tasks",
     about="List the run's tasks",
-    make=TasksScreen,
+    screen="tui.screens.tasks:TasksScreen",
 )
 PLACES = (TASKS,)
 """In the order of the line of keys."""

@@ -44,7 +44,7 @@ class RunScreen(Screen[None]):
         Binding("space", "freeze", "Freeze", id="freeze"),
         Binding("tab", "part(1)", "Next panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
-        Binding("escape", "back", "Runs", id="back"),
+        Binding("escape", "app.runs", "Runs", id="back"),
     ]
 
     class TasksWanted(Message):
@@ -146,10 +146,6 @@ class RunScreen(Screen[None]):
         """The next part, where there is room for one at a time."""
         self._turn_to((self._part + by) % len(_PARTS))
         self.look()
-
-    def action_back(self) -> None:
-        """To the list of runs."""
-        self.app.pop_screen()
 
     def _turn_to(self, part: int) -> None:
         self._part = part

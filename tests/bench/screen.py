@@ -6,10 +6,12 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import tempfile
 import termios
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,14 +59,34 @@ class Screen:
             pass
         return self.last_s
 
+    def type(self, keys: str) -> float:
+        """Press keys; when that was."""
+        began = self.now_s()
+        os.write(self._master, keys.encode())
+        return began
+
     def keyed(self, key: str) -> float:
         """Milliseconds from a key to the last byte of what it brought about."""
         self.settled()
-        began = self.now_s()
-        os.write(self._master, key.encode())
+        began = self.type(key)
         if not self._more(PATIENCE_S):
             raise RuntimeError(f"{key!r} changed nothing")
         return (self.settled() - began) * 1000
+
+    def drained(self) -> None:
+        """From now on somebody else reads what it sends, and throws it away."""
+        drain = threading.Thread(target=self._drain, daemon=True)
+        drain.start()
+
+    def _drain(self) -> None:
+        while self._more(PATIENCE_S):
+            pass
+
+    def left(self) -> None:
+        """Detach, and wait until the process is gone."""
+        self.type("q")
+        while self.process.poll() is None:
+            self._more(QUIET_S)
 
     def watched(self, seconds: float) -> tuple[float, float]:
         """Share of a core and bytes a second, while it goes on like this."""
@@ -90,22 +112,31 @@ class Screen:
         ready, _, _ = select.select([self._master], [], [], patience_s)
         if not ready:
             return b""
-        more = os.read(self._master, 1 << 16)
+        try:
+            more = os.read(self._master, 1 << 16)
+        except OSError:  # the process has left it
+            return b""
         self.bytes += len(more)
         self.last_s = self.now_s()
         return more
 
 
+WATCH = (SIFTLOG, "watch")
+TIMED = (sys.executable, "-m", "tests.bench.timed_watch")
+
+
 @contextmanager
 def screen(
-    *words: object, cwd: Path, columns: int = 120, lines: int = 40
+    *words: object,
+    command: Sequence[object] = WATCH,
+    columns: int = 120,
+    lines: int = 40,
 ) -> Iterator[Screen]:
-    """`siftlog watch` with *words* on a terminal of that size."""
+    """The monitor with *words* on a terminal of that size."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (lines, columns))
     process = subprocess.Popen(
-        [SIFTLOG, "watch", *map(str, words)],
-        cwd=cwd,
+        [*map(str, command), *map(str, words)],
         env=environment(LOOKS | COMPILED),
         stdin=slave,
         stdout=slave,

@@ -2,8 +2,8 @@
 
     python -m tests.bench.timed_watch FILE [WORDS OF WATCH...]
 
-The milliseconds of every step of the loop, from the first look on, go to FILE as JSON
-when the monitor is left.
+The milliseconds of every step of the loop go to FILE as JSON when the monitor is left,
+but for those of building the first screen and of leaving.
 """
 
 from __future__ import annotations
@@ -16,29 +16,36 @@ from pathlib import Path
 
 from tui.cli import watch
 
-_WARM_S = 3.0
-"""Building the first screen is no handler of a running monitor."""
+ENDS_S = 2.0
+"""What is left out at either end."""
 
 
 class _Timed:
     """Runs what the loop would run, and keeps how long it took."""
 
     def __init__(self) -> None:
-        self.taken_ms: list[float] = []
+        self._taken: list[tuple[float, float]] = []
         self._run = asyncio.Handle._run
-        self._since = time.perf_counter() + _WARM_S
 
     def install(self) -> None:
         """From now on."""
-        timed, run = self, self._run
+        taken, run = self._taken, self._run
 
         def stopped(handle: asyncio.Handle) -> None:
             began = time.perf_counter()
             run(handle)
-            if began > timed._since:
-                timed.taken_ms.append((time.perf_counter() - began) * 1000)
+            taken.append((began, time.perf_counter() - began))
 
         asyncio.Handle._run = stopped  # type: ignore[method-assign]
+
+    def taken_ms(self) -> list[float]:
+        """The steps of a running monitor."""
+        first, last = self._taken[0][0], self._taken[-1][0]
+        return [
+            took * 1000
+            for began, took in self._taken
+            if first + ENDS_S < began < last - ENDS_S
+        ]
 
 
 if __name__ == "__main__":
@@ -46,4 +53,4 @@ if __name__ == "__main__":
     timed = _Timed()
     timed.install()
     watch.main(words, standalone_mode=False)
-    Path(path).write_text(json.dumps(timed.taken_ms), "ascii")
+    Path(path).write_text(json.dumps(timed.taken_ms()), "ascii")

@@ -24,6 +24,7 @@ from store.runs import RunFolder
 from tests.bench.long_log import build
 from tests.bench.row import Row
 from tests.bench.screen import TIMED, Screen, screen
+from tests.bench.timed_watch import ENDS_S
 from tests.bench.verdict import least, most, shown
 
 TASKS = 100_000
@@ -133,12 +134,13 @@ class _Bench:
                     seen.type("+")
                     seen.watched(0.5)
                     cpu_4, bytes_4 = seen.watched(self._seconds)
+                seen.type("-")
                 seen.watched(2.0)
-                cpu_0, bytes_0 = seen.watched(self._seconds / 2)
+                cpu_0, bytes_0 = seen.watched(self._seconds)
             rows += [
                 most("tui", f"CPU at 1,000 events/s, 2 Hz, {size}, %", cpu_2 * 100, 5),
                 most("tui", f"CPU at 1,000 events/s, 4 Hz, {size}, %", cpu_4 * 100, 8),
-                most("tui", f"CPU idle, 4 Hz, {size}, %", cpu_0 * 100, 1),
+                most("tui", f"CPU idle, 2 Hz, {size}, %", cpu_0 * 100, 1),
                 most("tui", f"to the terminal, 2 Hz, {size}, KiB/s", bytes_2 / 1024, 25),
                 shown(f"to the terminal, 4 Hz, {size}, KiB/s", bytes_4 / 1024, "tui"),
                 shown(f"to the terminal, idle, {size}, KiB/s", bytes_0 / 1024, "tui"),
@@ -150,10 +152,10 @@ class _Bench:
         with tempfile.TemporaryDirectory() as name:
             path = Path(name, "taken.json")
             with (
-                self._writing(RATE, self._seconds + 3),
+                self._writing(RATE, self._seconds + 2 * ENDS_S),
                 screen(path, *self._words(), command=TIMED) as seen,
             ):
-                seen.watched(self._seconds)
+                seen.watched(self._seconds + 2 * ENDS_S)
                 seen.left()
             taken = json.loads(path.read_bytes())
         return [

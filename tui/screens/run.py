@@ -117,7 +117,11 @@ class RunScreen(Screen[None]):
                 "Leave with q, or go to all runs with escape."
             )
             return
-        self._last = sight
+        before, self._last = self._last, sight
+        if before is None or not sight.is_told_as(before):
+            self._show(sight)
+
+    def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
@@ -140,12 +144,12 @@ class RunScreen(Screen[None]):
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
-        self.look()
+        if self._last is not None:
+            self._show(self._last)
 
     def action_part(self, by: int) -> None:
         """The next part, where there is room for one at a time."""
         self._turn_to((self._part + by) % len(_PARTS))
-        self.look()
 
     def _turn_to(self, part: int) -> None:
         self._part = part

@@ -101,6 +101,14 @@ class Snapshot:
         """The run's state in one word, of `store.estimates.STATES`."""
         return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
 
+    def is_told_as(self, other: Snapshot) -> bool:
+        """Whether nothing to be shown differs: what moves alone is told in seconds."""
+        return (
+            self.facts is other.facts
+            and self.is_alive == other.is_alive
+            and self.now_us // US_PER_S == other.now_us // US_PER_S
+        )
+
     @property
     def is_ended(self) -> bool:
         """Whether nothing more will come unless a person resumes the run."""

@@ -45,12 +45,11 @@ class Screen:
 
     def until(self, mark: bytes) -> float:
         """Seconds from the start until *mark* was there."""
-        seen = b""
+        seen, end = b"", self.now_s() + PATIENCE_S
         while mark not in seen:
-            more = self._more(PATIENCE_S)
-            if not more:
+            if self.now_s() > end:
                 raise RuntimeError(f"{mark!r} never came, but {seen[-2000:]!r}")
-            seen += more
+            seen += self._more(PATIENCE_S)
         return self.last_s
 
     def settled(self) -> float:

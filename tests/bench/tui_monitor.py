@@ -89,9 +89,7 @@ class _Bench:
         return [
             most("tui", f"start to first paint, {self._what}, median s", median, 0.5),
             shown("start to first paint, worst s", max(first), "tui"),
-            most(
-                "tui", "start to whole Run screen, median s", _median(whole), 0.7
-            ),
+            most("tui", "start to whole Run screen, median s", _median(whole), 0.7),
             shown("start to whole Run screen, worst s", max(whole), "tui"),
         ]
 
@@ -110,7 +108,9 @@ class _Bench:
             shown("key to paint in Tasks, one row, p50 ms", _median(steps), "tui"),
             most("tui", "key to paint in Tasks, one row, p95 ms", _p95(steps), 50),
             shown("key to paint in Tasks, pages and ends, p50 ms", _median(pages)),
-            most("tui", "key to paint in Tasks, pages and ends, p95 ms", _p95(pages), 50),
+            most(
+                "tui", "key to paint in Tasks, pages and ends, p95 ms", _p95(pages), 50
+            ),
             most("tui", "filter: last key to first page, ms", found_ms, 250),
         ]
 
@@ -141,7 +141,9 @@ class _Bench:
                 most("tui", f"CPU at 1,000 events/s, 2 Hz, {size}, %", cpu_2 * 100, 5),
                 most("tui", f"CPU at 1,000 events/s, 4 Hz, {size}, %", cpu_4 * 100, 8),
                 most("tui", f"CPU idle, 2 Hz, {size}, %", cpu_0 * 100, 1),
-                most("tui", f"to the terminal, 2 Hz, {size}, KiB/s", bytes_2 / 1024, 25),
+                most(
+                    "tui", f"to the terminal, 2 Hz, {size}, KiB/s", bytes_2 / 1024, 25
+                ),
                 shown(f"to the terminal, 4 Hz, {size}, KiB/s", bytes_4 / 1024, "tui"),
                 shown(f"to the terminal, idle, {size}, KiB/s", bytes_0 / 1024, "tui"),
             ]
@@ -183,7 +185,9 @@ class _Bench:
             jumped = seen.rss_mib()
         return [
             shown("memory at the start, MiB", at_start, "tui"),
-            shown(f"after {self._seconds * 4:.0f} looks beside a writer", looked, "tui"),
+            shown(
+                f"after {self._seconds * 4:.0f} looks beside a writer", looked, "tui"
+            ),
             most("tui", f"after {JUMPS} jumps in Tasks, MiB", jumped, 120),
         ]
 
@@ -193,23 +197,27 @@ class _Bench:
         waits: dict[int, list[float]] = {0: [], 1: [], 5: []}
         wal: dict[int, float] = {}
         for _ in range(3):
-            for count in rates:
+            for count, each in rates.items():
                 free, paced = self._beside(count, 0), self._beside(count, RATE)
-                rates[count].append(free["events_per_s"])
+                each.append(free["events_per_s"])
                 waits[count].append(paced["ack_50_ms"])
                 seen = max(free["wal_mib"], paced["wal_mib"])
                 wal[count] = max(wal.get(count, 0), seen)
-        rate = {count: _median(each) for count, each in rates.items()}
-        wait = {count: _median(each) for count, each in waits.items()}
+        rate = {count: _median(values) for count, values in rates.items()}
+        wait = {count: _median(values) for count, values in waits.items()}
         return [
             shown("events/s, as many as go, unwatched", rate[0], "tui"),
-            least("tui", "the same with one monitor / without", rate[1] / rate[0], 0.99),
+            least(
+                "tui", "the same with one monitor / without", rate[1] / rate[0], 0.99
+            ),
             shown("the same with five monitors / without", rate[5] / rate[0], "tui"),
             shown("an append at 1,000/s, unwatched, p50 ms", wait[0], "tui"),
             shown("the same with one monitor / without", wait[1] / wait[0], "tui"),
             shown("the same with five monitors / without", wait[5] / wait[0], "tui"),
             shown("largest WAL, unwatched, MiB", wal[0], "tui"),
-            most("tui", "largest WAL with five monitors / without", wal[5] / wal[0], 1.5),
+            most(
+                "tui", "largest WAL with five monitors / without", wal[5] / wal[0], 1.5
+            ),
         ]
 
     def _beside(self, monitors: int, rate: float) -> dict[str, float]:

@@ -257,6 +257,12 @@ class RunSource:
         path = self._folder.log
         try:
             file = _identity(path)
+        except PermissionError:
+            self.close()
+            return Trouble(
+                sentence=f"the folder of {self.run_id} may not be entered: ask its "
+                "owner for the right to read it"
+            )
         except OSError:
             self.close()
             return Trouble(

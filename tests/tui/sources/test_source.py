@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
 from tui.sources.run import RunSource, Snapshot, Trouble
@@ -77,6 +79,26 @@ def test_another_file_in_its_place_is_told_and_not_shown(
             seen = source.look()
             assert isinstance(seen, Trouble)
             assert "another file" in seen.sentence
+
+
+def test_a_folder_that_may_not_be_entered_is_told(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("closed") / "r1"
+    folder.mkdir()
+    open_to_others(folder)
+    folder.chmod(0o700 if os.getuid() == 0 else 0)
+
+    def look() -> None:
+        with RunSource(RunFolder(folder), FakeClock()) as source:
+            seen = source.look()
+        if not isinstance(seen, Trouble) or "may not be entered" not in seen.sentence:
+            raise AssertionError
+
+    try:
+        assert as_nobody(look) == 0
+    finally:
+        folder.chmod(0o755)
 
 
 def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
     python -m tests.tui.looking FOLDER
 
-A JSON object for each look at which the log had moved, until it is ended.
+It says "ready", and when its standard input is closed a JSON object for each look at
+which the log had moved, the last of them when nothing is written any more.
 """
 
 from __future__ import annotations
 
 import json
+import select
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from store.status import AttemptCounts, ErrorCount, TaskCounts
 from store.task import TaskState
 from store.views import MinuteRow
 from tui.sources.run import RunSource, Snapshot
+
+EVERY_S = 0.1
 
 
 def figures(
@@ -67,12 +70,19 @@ def seen(snapshot: Snapshot) -> dict[str, object]:
     )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Look until the other end of the standard input is closed."""
+    said: dict[int, dict[str, object]] = {}
+    is_last = False
     with RunSource(RunFolder(Path(sys.argv[1])), SystemClock()) as source:
-        said = 0
-        while True:
+        print("ready", flush=True)
+        while not is_last:
+            is_last = bool(select.select([sys.stdin], [], [], EVERY_S)[0])
             sight = source.look()
-            if isinstance(sight, Snapshot) and sight.status.last_seq != said:
-                said = sight.status.last_seq
-                print(json.dumps(seen(sight)), flush=True)
-            time.sleep(0.1)
+            if isinstance(sight, Snapshot):
+                said[sight.status.last_seq] = seen(sight)
+    print(*map(json.dumps, said.values()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,15 +26,18 @@ from store.status import AttemptCounts, ErrorCount, TaskCounts
 from store.task import TaskState
 from store.views import MinuteRow, events, open_reader, payload
 from tests.bench.long_log import build
-from tests.processes import siftlog
+from tests.processes import siftlog, start
 from tests.terminals import on_terminal
 from tests.tui.looking import figures
 from tui.sources.run import RunSource, Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 30 if "SIFTLOG_PROVE" in os.environ else 2
-MONITORS = 5
-BEFORE = 600
+PROVE = "SIFTLOG_PROVE" in os.environ
+SECONDS = 30 if PROVE else 2
+LOOKING = 5 if PROVE else 2
+"""Besides them there are a screen, plain lines and a status."""
+SCREEN = "stty rows 30 columns 100; export TERM=xterm LANG=C.UTF-8"
+BEFORE = 300
 """Tasks of the run before anybody looks."""
 PAGE = 5000
 
@@ -52,6 +55,7 @@ def process(*words: object) -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
         [sys.executable, "-m", *map(str, words)],
         cwd=ROOT,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -60,8 +64,15 @@ def process(*words: object) -> Iterator[subprocess.Popen[str]]:
     finally:
         started.kill()
         started.wait()
-        if started.stdout is not None:
-            started.stdout.close()
+        for pipe in (started.stdin, started.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def is_ready(started: subprocess.Popen[str]) -> None:
+    """Wait until it says so."""
+    assert started.stdout is not None
+    assert started.stdout.readline() == "ready\n"
 
 
 def replayed(run: RunFolder, seqs: Sequence[int]) -> dict[int, dict[str, object]]:
@@ -146,32 +157,40 @@ def folded(fold: Fold, seq: int) -> dict[str, object]:
 
 @pytest.mark.timeout(60 + 2 * SECONDS)
 def test_five_monitors_of_a_live_run_agree_with_its_replay(run: RunFolder) -> None:
+    cwd = run.path.parent.parent
     with ExitStack() as stack:
+        screen = stack.enter_context(
+            on_terminal([f"{SCREEN}; SIFTLOG watch r1"], cwd=cwd)
+        )
         looking = [
             stack.enter_context(process("tests.tui.looking", run.path))
-            for _ in range(MONITORS)
+            for _ in range(LOOKING)
         ]
-        assert all(each.stdout and each.stdout.readline() for each in looking)
+        for each in looking:
+            is_ready(each)
         writer = stack.enter_context(
             process("tests.bench.live_writer", run.log, 1000, SECONDS)
         )
+        is_ready(writer)
+        plain = start("watch", "r1", "--plain", cwd=cwd)
         assert writer.wait() == 0
-        asked = json.loads(
-            siftlog("status", "r1", "--json", cwd=run.path.parent.parent).stdout
-        )
+        asked = json.loads(siftlog("status", "r1", "--json", cwd=cwd).stdout)
+        assert plain.wait() == 0  # nobody works on it any more
+        told = (cwd / "out.txt").read_text("ascii").splitlines()[-1]
         said = []
         for each in looking:
-            each.terminate()
             said += [json.loads(line) for line in each.communicate()[0].splitlines()]
-    assert len({each["seq"] for each in said}) > MONITORS
+        last = max(said, key=lambda each: each["seq"])
+        screen.read_until(f"event {last['seq']:,}".encode())
+    assert len({each["seq"] for each in said}) > LOOKING
     truth = replayed(run, [each["seq"] for each in said])
     for each in said:
         assert each == truth[each["seq"]]
-    last = max(said, key=lambda each: each["seq"])
     tasks = asked["tasks"]
     assert last["tasks"] == [
         tasks[name] for name in ("planned", "completed", "failed", "open")
     ]
+    assert f"of {tasks['planned']:,} tasks; {tasks['failed']:,} failed" in told
 
 
 class LaterClock(SystemClock):
@@ -198,12 +217,11 @@ def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
         process("tests.bench.live_writer", run.log, 100, 60) as writer,
         RunSource(run, clock) as source,
         on_terminal(
-            ["stty rows 30 columns 100; TERM=xterm LANG=C.UTF-8 SIFTLOG watch r1"],
+            [f"{SCREEN}; SIFTLOG watch r1"],
             cwd=run.path.parent.parent,
         ) as terminal,
     ):
-        assert writer.stdout
-        assert writer.stdout.readline() == "ready\n"
+        is_ready(writer)
         assert state() == "live"
         terminal.read_until(b"live")
         writer.send_signal(signal.SIGSTOP)

@@ -100,6 +100,7 @@ class Reader(sqlite3.Connection):
     path: Path  #: the log
     #: where the files were copied to, if they could not be read where they are
     copied_to: TemporaryDirectory[str] | None = None
+    copied_as: tuple[tuple[int, int], ...] = ()  #: what told these files from others
 
     def __exit__(
         self,
@@ -124,6 +125,12 @@ class Reader(sqlite3.Connection):
         super().close()
         if self.copied_to is not None:
             self.copied_to.cleanup()
+
+    def is_outdated(self) -> bool:
+        """Whether it reads a copy of files that have changed since."""
+        return self.copied_to is not None and self.copied_as != _stamps(
+            _files(self.path)
+        )
 
 
 def open_reader(path: Path) -> Reader:
@@ -188,8 +195,8 @@ def _needs_copy(conn: Reader) -> bool:
 
 
 def _look_at_copy(path: Path) -> Reader:
-    wal = path.with_name(f"{path.name}-wal")
-    files = [file for file in (path, wal) if file.exists()]
+    files = _files(path)
+    stamps = _stamps(files)
     if sum(file.stat().st_size for file in files) > COPY_BYTES:
         raise StoreError(
             f"{path} lies in a folder where nothing may be written, and is too large "
@@ -206,8 +213,19 @@ def _look_at_copy(path: Path) -> Reader:
             f"copied for a look ({error.strerror}): make room for temporary files"
         ) from error
     conn = _look_at(Path(folder.name, path.name))
-    conn.copied_to = folder
+    conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
     return conn
+
+
+def _files(path: Path) -> list[Path]:
+    """Those that a log consists of: without a writer, there is no WAL."""
+    wal = path.with_name(f"{path.name}-wal")
+    return [file for file in (path, wal) if file.exists()]
+
+
+def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
+    found = [file.stat() for file in files]
+    return tuple((stat.st_mtime_ns, stat.st_size) for stat in found)
 
 
 def wal_problem(folder: Path) -> str | None:

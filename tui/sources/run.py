@@ -287,6 +287,8 @@ class RunSource:
         return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
 
     def _read(self, path: Path, file: tuple[int, int]) -> Facts:
+        if self._reader is not None and self._reader.is_outdated():
+            self.close()
         if self._reader is None:
             self._reader = open_reader(path)
             self._file = file

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from store import connect
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
+from tui.sources import run
 from tui.sources.run import RunSource, Snapshot, Trouble
 
 
@@ -54,6 +56,22 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
     assert second.facts is first.facts
     assert second.now_us == first.now_us + 5_000_000
     assert third.facts is not first.facts
+    assert third.status.heartbeat is not None
+    assert third.status.heartbeat.pid == 7
+
+
+def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "open_reader", connect._look_at_copy)
+    with RunSource(folder, FakeClock()) as source:
+        first, second = source.look(), source.look()
+        edit(folder.log, "UPDATE heartbeat SET pid = 7")
+        third = source.look()
+    assert isinstance(first, Snapshot)
+    assert isinstance(second, Snapshot)
+    assert isinstance(third, Snapshot)
+    assert second.facts is first.facts
     assert third.status.heartbeat is not None
     assert third.status.heartbeat.pid == 7
 

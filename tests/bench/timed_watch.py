@@ -3,7 +3,8 @@
     python -m tests.bench.timed_watch FILE [WORDS OF WATCH...]
 
 The milliseconds of every step of the loop go to FILE as JSON when the monitor is left,
-but for those of building the first screen and of leaving.
+by the clock and of the processor, but for those of building the first screen and of
+leaving.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class _Timed:
     """Runs what the loop would run, and keeps how long it took."""
 
     def __init__(self) -> None:
-        self._taken: list[tuple[float, float]] = []
+        self._taken: list[tuple[float, float, float]] = []
         self._run = asyncio.Handle._run
 
     def install(self) -> None:
@@ -32,18 +33,19 @@ class _Timed:
         taken, run = self._taken, self._run
 
         def stopped(handle: asyncio.Handle) -> None:
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.thread_time()
             run(handle)
-            taken.append((began, time.perf_counter() - began))
+            worked = time.thread_time() - cpu
+            taken.append((began, time.perf_counter() - began, worked))
 
         asyncio.Handle._run = stopped  # type: ignore[method-assign]
 
-    def taken_ms(self) -> list[float]:
+    def taken_ms(self) -> list[tuple[float, float]]:
         """The steps of a running monitor."""
         first, last = self._taken[0][0], self._taken[-1][0]
         return [
-            took * 1000
-            for began, took in self._taken
+            (took * 1000, worked * 1000)
+            for began, took, worked in self._taken
             if first + ENDS_S < began < last - ENDS_S
         ]
 

@@ -1,7 +1,7 @@
 """The monitor: which screen is in front, and how one comes to another.
 
 It reads and never writes into a run; what a terminal needs is the business of
-`tui.shell`.
+`tui.shell`, and what is asked of a run that of `tui.asking`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ from tui.offers import Offered
 from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
+from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.tasks import TasksScreen
-from tui.shell import Shell
-from tui.sources.run import Snapshot
+from tui.steered import Steered
 from tui.watched import Sources, Watched
 
 
-class Monitor(Shell):
+class Monitor(Steered):
     """Watches runs; leaving it changes nothing."""
 
     ENABLE_COMMAND_PALETTE = True
@@ -104,13 +103,15 @@ class Monitor(Shell):
         keys = keys_of(screen.active_bindings.values(), self.get_key_display)
         yield from offers.bound(self, keys)
         if self._watched is not None:
-            yield from offers.tasks(self._seen, self._list_tasks)
-            remembered = self._sources.filters.filters
-            yield from offers.filters(remembered, self._list_tasks)
+            yield from offers.tasks(self.seen, self._list_tasks)
             yield SystemCommand(
                 "Export answers", "How to write them as a file", self.action_export
             )
         yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
+        if self._watched is not None:
+            remembered = self._sources.filters.filters
+            yield from offers.filters(remembered, self._list_tasks)
+        yield from self.keyless()
         yield SystemCommand(
             "Screenshot", "As SVG and as text, in this folder", self.action_capture
         )
@@ -127,29 +128,33 @@ class Monitor(Shell):
         names = (*ours, *sorted(terminal))
         yield from offers.themes(self.available_themes, names, self._use_theme)
 
-    @property
-    def _seen(self) -> Snapshot | None:
-        """The run that is shown, as it was seen last."""
-        screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
-        return screens[0].snapshot if screens else None
-
     def on_mount(self) -> None:
         """The list of runs, and before it the run that was named."""
         self._open(self._first)
 
     def _open(self, run: RunFolder | None) -> None:
-        self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
-        if run is not None:
+        if run is None:
+            self.action_runs()
+        else:
             self._show(run)
 
     def _show(self, folder: RunFolder) -> None:
         """Watch a run; the screens about another one go."""
-        self.action_runs()
+        self._leave()
         self._forget_places()
         self._watched = Watched(
-            folder=folder, sources=self._sources, glyphs=self._glyphs
+            folder=folder,
+            sources=self._sources,
+            glyphs=self._glyphs,
+            control=self._sources.control(folder),
         )
-        self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+        self.ask_of(self._watched)
+        self._push_run(self._watched)
+
+    def _push_run(self, watched: Watched) -> None:
+        source = self._sources.run(watched.folder)
+        is_read_only = watched.control is None
+        self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
 
     def _forget_places(self) -> None:
         for place in PLACES:
@@ -168,14 +173,14 @@ class Monitor(Shell):
 
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.filter_by(expression)
 
     def action_open_task(self, number: int) -> None:
         """One task of the run that is shown, before the list of all."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.open_task(number)
 
     def action_go(self, name: str) -> None:
@@ -187,7 +192,7 @@ class Monitor(Shell):
             if self._watched is None or self._watched.folder != folder:
                 self._show(folder)
             else:
-                self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+                self._push_run(self._watched)
         self._go(next(place for place in PLACES if place.name == name))
 
     def _go(self, place: Place) -> Screen[Any] | None:
@@ -203,17 +208,23 @@ class Monitor(Shell):
         return screen
 
     def action_runs(self) -> None:
-        """Back to the list of runs."""
-        self._back_to(RunsScreen)
+        """Back to the list of runs, made when it is first asked for."""
+        self._leave()
+        if not isinstance(self.screen, RunsScreen):
+            listing, is_read_only = self._sources.listing, self._sources.is_read_only
+            self.push_screen(
+                RunsScreen(listing, self._glyphs, is_read_only=is_read_only)
+            )
+
+    def _leave(self) -> None:
+        """Leave what stands before the list of runs, or what comes before that."""
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
 
     def action_run(self) -> None:
         """Back to the run."""
-        self._back_to(RunScreen)
-
-    def _back_to(self, kind: type[Screen[None]]) -> None:
-        """Leave what stands before a screen of that kind, where there is one."""
-        if any(isinstance(screen, kind) for screen in self.screen_stack):
-            while not isinstance(self.screen, kind):
+        if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, RunScreen):
                 self.pop_screen()
 
     def action_command_palette(self) -> None:
@@ -232,7 +243,7 @@ class Monitor(Shell):
         """What this monitor is, and what it runs on."""
         folder = None if self._watched is None else self._watched.folder
         is_read_only = self._sources.is_read_only
-        text = about(self, folder, self._seen, is_read_only=is_read_only)
+        text = about(self, folder, self.seen, is_read_only=is_read_only)
         heading = "ABOUT this monitor · y copies it for a report"
         self.push_screen(PageScreen("about", heading, text, self._glyphs))
 
@@ -295,4 +306,4 @@ class Monitor(Shell):
 
     def action_detach(self) -> None:
         """Leave; say once that the run does not."""
-        self.exit(farewell(self._seen))
+        self.exit(farewell(self.seen))

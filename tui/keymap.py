@@ -56,9 +56,11 @@ class Bound:
 
         Two screens are never in front together; a widget may be on any of them.
         """
-        kinds = (self.where, other.where)
-        are_screens = all(issubclass(kind, Screen) for kind in kinds)
-        return self.where is other.where or not are_screens
+        is_one = issubclass(self.where, other.where) or issubclass(
+            other.where, self.where
+        )
+        are_screens = all(issubclass(each.where, Screen) for each in (self, other))
+        return is_one or not are_screens
 
 
 def default_path() -> Path:

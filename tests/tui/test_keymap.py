@@ -74,7 +74,7 @@ def test_what_cannot_be_followed_is_one_sentence(
 
 def test_two_screens_may_use_the_same_key_and_keys_may_be_exchanged() -> None:
     assert checked({"freeze": "s"}, KNOWN, "k") == {"freeze": "s"}
-    exchanged = {"tasks.sort": "x", "tasks.clear": "s"}
+    exchanged = {"metrics.window": "b", "metrics.model": "z"}
     assert checked(exchanged, KNOWN, "k") == exchanged
 
 

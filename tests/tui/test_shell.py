@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.tui.seats import Seat, watched
 from tests.tui.sights import snapshot
-from tests.tui.test_monitor import Seat, watched
 from tui.drawing.glyphs import ASCII
 from tui.drawing.palette import CONTRAST
 from tui.pace import ENOUGH

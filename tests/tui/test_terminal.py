@@ -79,7 +79,7 @@ def test_nothing_of_a_hostile_text_steers_the_terminal_and_q_leaves_it_as_it_was
     before = {path: path.read_bytes() for path in run.path.iterdir()}
     with monitor(run) as terminal:
         terminal.read_until(b"Overloaded")
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         terminal.type(b"q")
         shown = terminal.read_until(b"left with 0")
         shown = terminal.read_until(b"echo")
@@ -95,7 +95,7 @@ def test_nothing_of_a_hostile_text_steers_the_terminal_and_q_leaves_it_as_it_was
 
 def test_a_storm_of_sizes_and_a_killing_signal_leave_no_trace(run: RunFolder) -> None:
     with monitor(run, before="exec", after="", term="screen-256color") as terminal:
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         for number in range(50):
             terminal.resize(60 + 7 * (number % 17), 15 + number % 31)
         for size, part in (
@@ -116,12 +116,12 @@ def test_a_storm_of_sizes_and_a_killing_signal_leave_no_trace(run: RunFolder) ->
 def test_it_can_be_put_aside_and_taken_up_again(run: RunFolder) -> None:
     after = "; echo put aside; fg > /dev/null; echo left with $?"
     with monitor(run, before="set -m;", after=after, term="xterm") as terminal:
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         terminal.type(b"\x1a")
         shown = terminal.read_until(b"put aside")
         aside = shown.index(b"put aside")
         assert not left_on(shown[:aside])
-        terminal.read_until(b"read-only", after=aside)
+        terminal.read_until(b"as of", after=aside)
         terminal.type(b"\x03")
         shown = terminal.read_until(b"left with 0")
     assert b"left with 0" in shown
@@ -141,7 +141,7 @@ def test_an_error_is_told_once_the_terminal_is_as_it_was(run: RunFolder) -> None
 
 def test_a_console_without_signs_or_colours_gets_neither(run: RunFolder) -> None:
     with monitor(run, term="linux", variables="NO_COLOR=1") as terminal:
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         terminal.type(b"q")
         shown = terminal.read_until(b"left with 0")
     text = ESCAPES.sub(b"", shown)
@@ -158,6 +158,6 @@ def test_a_console_without_signs_or_colours_gets_neither(run: RunFolder) -> None
 
 def test_it_ends_with_its_terminal(run: RunFolder) -> None:
     with monitor(run, before="exec", after="") as terminal:
-        terminal.read_until(b"read-only")
+        terminal.read_until(b"as of")
         terminal.hang_up()
         assert terminal.leader.wait(20)

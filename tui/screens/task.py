@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
+from tui.drawing.task_columns import task_name
 from tui.sources.tasks import TaskSource
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
@@ -43,6 +44,11 @@ class TaskScreen(Screen[None]):
     def look(self) -> None:
         """Read it again if anything has happened; called by the application's timer."""
         self._pane.look(self._number)
+
+    @property
+    def aim(self) -> str:
+        """This task alone."""
+        return f"task:{task_name(self._number)}"
 
     def action_back(self) -> None:
         """Out of a comparison, to the attempts, then to where one came from."""

@@ -92,11 +92,6 @@ class TasksScreen(FilteredScreen):
         self._source.close()
 
     @property
-    def expression(self) -> str:
-        """The filter that the list has, for whoever acts on all its tasks."""
-        return self._lister.list.expression
-
-    @property
     def _field(self) -> FilterField:
         return self.query_one(FilterField)
 
@@ -189,6 +184,13 @@ class TasksScreen(FilteredScreen):
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
         self.set_focus(self._table)
+
+    @property
+    def aim(self) -> str:
+        """The task beside the table while one is in it, or all that are listed."""
+        if self._pane.is_inside(self.focused) and self._table.chosen is not None:
+            return f"task:{task_name(self._table.chosen)}"
+        return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
         """Show other tasks, as if the filter had been typed."""

@@ -102,6 +102,10 @@ def watch(
         return _say(runs_dir, run_name or LAST)
     # read by textual when it is imported
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    if not _is_browser():
+        # a size that was exported once would hide every later one of the terminal
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
     from store.runs import resolve
     from tui.drawing.glyphs import ASCII, UNICODE, glyphs_for
     from tui.pace import Pace

@@ -50,6 +50,11 @@ def planning(conn: sqlite3.Connection) -> Planning:
     return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
 
 
+def phase(conn: sqlite3.Connection) -> str:
+    """Kind of the last event that began or ended work."""
+    return load_run_state(conn).phase
+
+
 def planned_upto(conn: sqlite3.Connection, upto: int) -> int:
     """The highest task number that was planned by event *upto*."""
     row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()

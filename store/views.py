@@ -23,6 +23,15 @@ from store.events import (
     Recorded,
     TaskCompleted,
 )
+from store.history import (
+    BucketRow,
+    LimitSeen,
+    heartbeat_us,
+    limits_observed,
+    minute_buckets,
+    running_now,
+    sent_before,
+)
 from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
@@ -30,6 +39,7 @@ from store.query import Query
 from store.reading import (
     last_seq,
     payload,
+    phase,
     planned_seq,
     recorded,
     reply,
@@ -38,6 +48,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
@@ -73,12 +84,15 @@ __all__ = [
     "NEW",
     "AttemptCounts",
     "AttemptRow",
+    "BucketRow",
     "ErrorCount",
+    "Found",
     "Heartbeat",
     "InFlight",
     "Lane",
     "LaneCounts",
     "Latencies",
+    "LimitSeen",
     "LimitsSeen",
     "MinuteRow",
     "Order",
@@ -91,6 +105,7 @@ __all__ = [
     "Status",
     "Step",
     "StoredVerdict",
+    "Stretch",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -103,10 +118,14 @@ __all__ = [
     "event_times",
     "events",
     "families",
+    "find_events",
+    "heartbeat_us",
     "last_seq",
     "latencies",
+    "limits_observed",
     "list_tasks",
     "mean_costs",
+    "minute_buckets",
     "minutes",
     "model_calls",
     "oldest_in_flight",
@@ -114,12 +133,15 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "phase",
     "planned_seq",
     "read_scores",
     "read_verdicts",
     "reply",
     "run_started",
+    "running_now",
     "scorings",
+    "sent_before",
     "spending",
     "status",
     "task_events",

@@ -12,8 +12,14 @@ from platformdirs import user_state_path
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.answers import Answers
+from tui.sources.child import Child, CommandChild
+from tui.sources.events import EventSource, LogEvents
 from tui.sources.filters import FilterFile, FilterMemory
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.log_history import LogHistory
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
 
@@ -28,8 +34,13 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
     clock: Clock
     filters: FilterMemory = field(default_factory=FilterMemory)
+    child: Callable[[], Child] = CommandChild
+    answers: Answers = field(default_factory=Answers)  #: of all children
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:
@@ -38,6 +49,7 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            events=LogEvents,
             clock=clock,
             filters=FilterFile(user_state_path("siftlog") / "filters.json"),
         )

@@ -21,6 +21,7 @@ from store.runs import RunFolder
 from store.task import TaskRow, TaskState
 from store.testing import FakeClock
 from store.views import AttemptRow, Order, Score, Step, StoredVerdict
+from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
@@ -256,6 +257,7 @@ def watching(
             listing=FakeListing(),
             run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
             tasks=lambda _: source,
+            events=lambda _: FakeEvents(100),
             clock=clock or FakeClock(),
             filters=filters or FilterMemory(),
         ),

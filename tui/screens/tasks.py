@@ -2,59 +2,42 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
-from textual.worker import Worker
 
-from store.errors import StoreError
 from store.printable import printable
 from store.query import Query
 from store.views import Order
 from tui.drawing.format import count
 from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
 from tui.screens.task_lister import TaskLister
 from tui.sources.task_lines import TaskLine
 from tui.watched import Watched
-from tui.widgets.filter_field import FilterField
+from tui.widgets.filter_field import TASKS, FilterField
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
 AGE_S = 5.0
 """How often ages are drawn anew while nothing else happens."""
-PANE_COLUMNS = 140
-"""From this width on a task opens beside the table."""
-
-Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
-class TasksScreen(Screen[None]):
+class TasksScreen(FilteredScreen):
     """The tasks that a filter lets through, as a table."""
 
     DEFAULT_CSS = """
-    TasksScreen { background: $background; }
-    TasksScreen #head { text-style: bold; }
-    TasksScreen { layers: base above; }
-    TasksScreen #said {
-        layer: above; dock: top; offset: 0 2; display: none; height: auto;
-        padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
-    }
     TasksScreen #tasks { height: 1fr; width: 1fr; }
-    TasksScreen #beside { height: 1fr; }
     TasksScreen TaskPane { width: 1fr; display: none; }
     TasksScreen.-detail TaskPane { display: block; }
-    TasksScreen #foot { color: $state-queued; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         # before anybody else, so that of keys which come in one go, as over a slow
@@ -83,12 +66,11 @@ class TasksScreen(Screen[None]):
         self._lister = TaskLister(self._source, self._table, self._say)
         self._drawn = self._clock.monotonic()
         self._is_frozen = False
-        self._failing: set[str] = set()  #: what could not be read the last time
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
         yield Line(self._glyphs, id="head")
-        yield FilterField(self._memory, id="filter")
+        yield FilterField(self._memory, TASKS, id="filter")
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield self._table
@@ -160,31 +142,6 @@ class TasksScreen(Screen[None]):
         self._lister.begin(query, expression, order)
         self._work(self._lister.fill, "list")
 
-    def _work(self, work: Work, group: str) -> None:
-        safely = partial(self._safely, work, group)
-        _: Worker[None] = self.run_worker(
-            safely, group=group, exclusive=True, exit_on_error=False
-        )
-
-    async def _safely(self, work: Work, group: str) -> None:
-        """A log that cannot be read is a sentence, and no end of the monitor."""
-        try:
-            await work()
-        except (StoreError, sqlite3.Error) as error:
-            self._failing.add(group)
-            self._complain(f"{error}.")
-        else:
-            if self._failing == {group}:
-                self._complain("")
-            self._failing.discard(group)
-
-    def _complain(self, sentence: str, column: int | None = None) -> None:
-        """Say what is wrong, under the filter; an empty sentence: nothing is."""
-        said = self.query_one("#said", Static)
-        mark = "" if column is None else f"{' ' * (column - 1)}^\n"
-        said.update(f"{mark}{printable(sentence)}")
-        said.display = bool(sentence)
-
     # What happens
 
     @on(Table.Wanted)
@@ -222,10 +179,6 @@ class TasksScreen(Screen[None]):
     @on(FilterField.Read)
     def _filtered(self, message: FilterField.Read) -> None:
         self._begin(message.query, message.expression, self._lister.list.order)
-
-    @on(FilterField.Wrong)
-    def _explained(self, message: FilterField.Wrong) -> None:
-        self._complain(message.sentence, message.column)
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from store.estimates import US_PER_S
-from store.events import AttemptAnswered, AttemptFailed, Event, Unknown
+from store.events import AttemptAnswered, AttemptFailed
 from store.runs import RunFolder
 from store.task import TaskState
 from store.views import (
@@ -22,6 +22,7 @@ from store.views import (
     scorings,
     task_events,
 )
+from tui.drawing.event_words import said
 from tui.sources.task_lines import TaskLine, read_lines, verdicts_of
 
 SCORINGS = 10
@@ -90,7 +91,7 @@ def read_detail(
                 seq=each.seq,
                 at_us=each.ts_us,
                 kind=each.kind,
-                facts=_facts(each.event),
+                facts=said(each.event),
             )
             for each in task_events(conn, task)
         ),
@@ -147,13 +148,6 @@ def _due_us(row: AttemptRow) -> int | None:
 def _planned_us(conn: sqlite3.Connection, task: int) -> int | None:
     seq = planned_seq(conn, task)
     return None if seq is None else event_times(conn, [seq]).get(seq)
-
-
-def _facts(event: Event | Unknown) -> str:
-    if isinstance(event, Unknown):
-        return event.facts.decode(errors="replace")
-    said = {name: value for name, value in asdict(event).items() if value is not None}
-    return "  ".join(f"{name} {value}" for name, value in said.items())
 
 
 def _verdicts(

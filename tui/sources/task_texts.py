@@ -124,13 +124,27 @@ def _prompt(conn: sqlite3.Connection, skeleton: bytes, attempt: AttemptRow) -> T
         request = json.loads(skeleton)
     except ValueError:
         return Text(text=readable(skeleton))
+    return Text(text=_whole(conn, request), about=_parameters(request, attempt))
+
+
+def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any JSON
     hashes = {bytes.fromhex(text) for text in _hashes(request)}
     texts = {
         sha256.hex(): data.decode(errors="replace")
         for sha256, data in parts(conn, hashes).items()
     }
-    text = readable(json.dumps(_filled(request, texts)).encode())
-    return Text(text=text, about=_parameters(request, attempt))
+    return readable(json.dumps(_filled(request, texts)).encode())
+
+
+def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
+    """The payload beside an event, as a person reads it; empty where it has none."""
+    body = payload(conn, seq)
+    if body is None:
+        return ""
+    try:
+        return _whole(conn, json.loads(body)) if is_request else readable(body)
+    except ValueError:
+        return readable(body)
 
 
 def _parameters(request: Any, attempt: AttemptRow) -> str:  # noqa: ANN401 - any JSON

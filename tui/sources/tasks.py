@@ -126,7 +126,7 @@ class LogTasks:
 
     async def names(self) -> Names:
         """What filters can name."""
-        return await self._quick.ask(_names)
+        return await self._quick.ask(names_of)
 
     async def detail(self, task: int) -> TaskDetail | None:
         """Everything about a task but its texts; None where there is no such task."""
@@ -142,7 +142,8 @@ class LogTasks:
         self._slow.close()
 
 
-def _names(conn: sqlite3.Connection) -> Names:
+def names_of(conn: sqlite3.Connection) -> Names:
+    """What filters can name in a run."""
     seen = status(conn)
     return Names(
         total=seen.tasks.planned,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -12,12 +14,34 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from store.errors import QueryError
+from store.event_query import parse_event_query
 from store.query import Query, parse_query
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import Names
-from tui.widgets.completion import Completion
+from tui.widgets.completion import Completion, Words, event_words, task_words
 
 DEBOUNCE_S = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """A filter language, as somebody meets it who types."""
+
+    parse: Callable[[str], Query]  #: raises QueryError
+    words: Words
+    example: str  #: stands in an empty field
+
+
+TASKS = Language(
+    parse=parse_query,
+    words=task_words,
+    example="filter: state:failed stage:judge latency>5s -model:m ...",
+)
+EVENTS = Language(
+    parse=parse_event_query,
+    words=event_words,
+    example="filter: kind:attempt_failed err:Timeout task:12 -model:m ...",
+)
 
 
 class FilterField(Input):
@@ -47,11 +71,18 @@ class FilterField(Input):
             self.sentence = sentence
             self.column = column  #: cell of the field where it goes wrong
 
-    def __init__(self, memory: FilterMemory, *, id: str) -> None:  # noqa: A002 - as every widget calls it
-        self._completion = Completion()
+    def __init__(
+        self,
+        memory: FilterMemory,
+        language: Language,
+        *,
+        id: str,  # noqa: A002 - as every widget calls it
+    ) -> None:
+        self._language = language
+        self._completion = Completion(language.words)
         super().__init__(
             id=id,
-            placeholder="filter: state:failed stage:judge latency>5s -model:m ...",
+            placeholder=language.example,
             compact=True,
             select_on_focus=False,
             suggester=self._completion,
@@ -114,7 +145,7 @@ class FilterField(Input):
             self._debounce.stop()
         expression = self.value.strip()
         try:
-            query = parse_query(self.value)
+            query = self._language.parse(self.value)
         except QueryError as error:
             self._is_wrong = True
             self.post_message(self.Wrong(f"{error}.", self._column(error.position)))

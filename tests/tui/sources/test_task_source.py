@@ -88,7 +88,7 @@ async def test_a_task_with_its_attempts_and_events(tasks: LogTasks) -> None:
     assert detail is not None
     assert [line.row.attempt for line in detail.attempts] == [1, 2]
     assert detail.happenings[-1].kind == "task_failed"
-    assert "error Overloaded" in detail.happenings[-1].facts
+    assert detail.happenings[-1].facts == "Overloaded in attempt 2, the last"
     (scored,) = detail.scored
     assert (scored.number, detail.scorings) == (1, 1)
     assert scored.scorer == "sample-job 1"

@@ -145,6 +145,9 @@ async def test_typing_filters_and_what_was_used_comes_back_with_up() -> None:
             seen.append(seat.field.value)
         older = ["0005/", "state:waiting", "state:failed"]
         assert seen == [*older, older[-1], *older[1::-1], "sta", "sta"]
+        seat.field.post_message(events.Paste("\x1b]0;t\x07題\u202e"))
+        await pilot.press("end")
+        assert seat.field.value == "sta]0;t題"
         await pilot.press("escape", "x", "asterisk")
         assert seat.told == "There is no filter to give a star: / types one."
 

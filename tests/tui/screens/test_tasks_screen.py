@@ -130,7 +130,8 @@ async def test_typing_filters_and_what_was_used_comes_back_with_up() -> None:
         # keys that come in one go, as over a slow line: none of them acts on the list
         for key in ("slash", *"0005", "slash"):
             seat.app.post_message(events.Key(key, "/" if key == "slash" else key))
-        await pilot.pause(0.2)
+        while seat.field.expression != "0005/":
+            await pilot.pause(0.05)
         await settled(pilot)
         assert seat.table.numbers[0] == 5
         await pilot.press("escape")

@@ -9,9 +9,9 @@ from typing import Any
 from runner.cli.figures import duration
 from runner.cli.foretold import forecast_json, forecast_lines
 from runner.cli.outlook import outlook_json, outlook_lines
-from runner.control.limit_words import UNITS, words_of
 from store.clock import Clock
 from store.estimates import liveness
+from store.limit_words import UNITS, words_of
 from store.runs import RunFolder
 from store.spending import dollars
 from store.task import TaskState

@@ -305,6 +305,8 @@ attempts = ?
 attempts > ?
 -- name: where_attempts_below
 attempts < ?
+-- name: where_task
+task = ?
 -- name: where_text
 key LIKE ? ESCAPE '\' OR task = ?
 

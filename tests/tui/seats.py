@@ -13,7 +13,7 @@ from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
-from tests.tui.sights import FakeListing, FakeSource
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.app import Monitor
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import PALETTES
@@ -68,6 +68,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
         events=lambda _: FakeEvents(),
+        config=lambda _: FakeConfig(),
         clock=FakeClock(),
     )
 

@@ -37,7 +37,7 @@ class RunScreen(Screen[None]):
         Binding("g", "move(-1000)", "First", show=False, id="move.first"),
         Binding("G", "move(1000)", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
-        Binding("escape", "back", "Runs", id="back"),
+        Binding("escape", "app.runs", "Runs", id="back"),
     ]
 
     class TasksWanted(Message):
@@ -47,10 +47,13 @@ class RunScreen(Screen[None]):
             super().__init__()
             self.expression = expression
 
-    def __init__(self, source: Source, glyphs: Glyphs) -> None:
+    def __init__(
+        self, source: Source, glyphs: Glyphs, *, is_read_only: bool = True
+    ) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
+        self._is_read_only = is_read_only
         self._held: Snapshot | None = None  # what is shown while frozen
         self._last: Snapshot | None = None
         self._part = 0
@@ -105,19 +108,26 @@ class RunScreen(Screen[None]):
                 "Leave with q, or go to all runs with escape."
             )
             return
-        self._last = sight
+        if self._last is None or self._last.state != sight.state:
+            self.refresh_bindings()  # another state, other things that can be asked
+        before, self._last = self._last, sight
+        if before is None or not sight.is_told_as(before):
+            self._show(sight)
+
+    def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
             self._tell_age(sight)
 
     def _tell_age(self, sight: Snapshot) -> None:
-        """How old what is shown is, and that nothing can be changed from here."""
+        """How old what is shown is, and whether nothing can be asked from here."""
         held = self._held
         self.set_class(held is not None, "-frozen")
         if held is None:
             seen = f"event {count(sight.status.last_seq)}"
-            self._age.say(f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC")
+            mode = "read-only · " if self._is_read_only else ""
+            self._age.say(f"{mode}{seen} · as of {utc(sight.now_us)[11:19]} UTC")
             return
         seconds = (sight.now_us - held.now_us) / US_PER_S
         missed = sight.status.last_seq - held.status.last_seq
@@ -128,7 +138,8 @@ class RunScreen(Screen[None]):
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
-        self.look()
+        if self._last is not None:
+            self._show(self._last)
 
     def action_part(self, by: int) -> None:
         """The next panel takes the keys; on a small screen it is the one shown."""
@@ -163,10 +174,6 @@ class RunScreen(Screen[None]):
         self._turn_to(list(self._panels).index(message.name))
         if message.is_twice:
             self.action_open()
-
-    def action_back(self) -> None:
-        """To the list of runs."""
-        self.app.pop_screen()
 
     @property
     def _current(self) -> RowPanel:

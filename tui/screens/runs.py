@@ -50,8 +50,11 @@ class RunsScreen(Screen[None]):
             super().__init__()
             self.folder = folder
 
-    def __init__(self, listing: Listing, glyphs: Glyphs) -> None:
+    def __init__(
+        self, listing: Listing, glyphs: Glyphs, *, is_read_only: bool = False
+    ) -> None:
         super().__init__()
+        self._is_read_only = is_read_only
         self._listing = listing
         self._glyphs = glyphs
         self._all: list[Listed] = []  # in the order of the rows
@@ -156,13 +159,14 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
+        mode = " · read-only" if self._is_read_only else ""
         found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
         seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
         now = max((sight.now_us for sight in seen), default=None)
         as_of = "" if now is None else f" · as of {utc(now)[11:19]} UTC"
         words = (
             f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
-            f"{as_of} · read-only"
+            f"{as_of}{mode}"
         )
         self._heading.say(one_line(words, self.size.width - _PADDING))
         self.set_class(not self._listed, "-empty")

@@ -12,7 +12,7 @@ from tui.drawing.glyphs import Glyphs
 
 GAP = "  "
 LEAD = 1
-"""Cells before each line of a panel, where the cursor's sign stands."""
+"""Cells before each line of a panel with a cursor, where its sign stands."""
 MUTED = "$state-queued"
 
 
@@ -20,9 +20,10 @@ MUTED = "$state-queued"
 class Room:
     """What a panel may fill, and the signs it may use."""
 
-    width: int  #: without `LEAD`
+    width: int  #: beside the lead, where there is one
     height: int
     glyphs: Glyphs
+    has_lead: bool = False  #: each line begins with `LEAD` cells for the cursor
     cursor: int | None = None  #: the row that keys act on; None: they act elsewhere
 
 
@@ -80,7 +81,8 @@ def visible(rows: int, room: Room) -> range:
 
 
 def _led(line: Content, sign: str, room: Room) -> Content:
-    return Content.assemble(sign, line.truncate(room.width, ellipsis=True))
+    shown = line.truncate(room.width, ellipsis=True)
+    return Content.assemble(sign, shown) if room.has_lead else shown
 
 
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:

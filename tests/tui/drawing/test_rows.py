@@ -132,7 +132,7 @@ def test_a_table_shows_the_rows_around_its_cursor(
     glyphs: object, cursor: int | None
 ) -> None:
     signs = UNICODE if glyphs is UNICODE else ASCII
-    room = Room(width=30, height=6, glyphs=signs, cursor=cursor)
+    room = Room(width=30, height=6, glyphs=signs, has_lead=True, cursor=cursor)
     rows: Sequence[Sequence[str]] = [[f"row {at}"] for at in range(20)]
     head, *shown, last = table([Column("what", 9)], rows, room).plain.split("\n")
     assert head.split() == ["what"]

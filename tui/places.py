@@ -24,6 +24,7 @@ class Place:
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
     screen: str  #: where its class is, imported with the first visit
+    is_shown: bool = True  #: in the line of keys, which has no room for all
 
     def make(self, watched: Watched) -> Screen[None]:
         """Its screen, for a run."""
@@ -39,5 +40,42 @@ TASKS = Place(
     about="List the run's tasks",
     screen="tui.screens.tasks:TasksScreen",
 )
-PLACES = (TASKS,)
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    screen="tui.screens.events:EventsScreen",
+)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    screen="tui.screens.metrics:MetricsScreen",
+)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    screen="tui.screens.compare:CompareScreen",
+)
+ASKED = Place(
+    name="asked",
+    key="a",
+    title="Asked",
+    about="Show who asked what of the run, and what became of it",
+    screen="tui.screens.commands:CommandsScreen",
+    is_shown=False,
+)
+CONFIG = Place(
+    name="config",
+    key="i",
+    title="Config",
+    about="Show how the run was set up",
+    screen="tui.screens.config:ConfigScreen",
+    is_shown=False,
+)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE, ASKED, CONFIG)
 """In the order of the line of keys."""

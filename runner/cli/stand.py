@@ -8,9 +8,9 @@ from typing import Any
 
 from runner.cli.figures import duration, number
 from runner.cli.outlook import outlook_json, outlook_lines
-from runner.control.limit_words import UNITS, words_of
 from store.clock import Clock
 from store.estimates import liveness
+from store.limit_words import UNITS, words_of
 from store.runs import RunFolder
 from store.spending import dollars
 from store.task import TaskState

@@ -13,9 +13,11 @@ from textual.widgets import OptionList
 
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
+    FakeConfig,
     FakeListing,
     FakeSource,
     every_state,
@@ -84,6 +86,8 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         listing=listing,
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
+        events=lambda _: FakeEvents(),
+        config=lambda _: FakeConfig(),
         clock=FakeClock(),
     )
 

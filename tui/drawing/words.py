@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from store.estimates import US_PER_S
 from store.forecast import Span
+from store.printable import printable
 from tui.drawing.format import UNKNOWN, duration, money
 from tui.sources.run import Snapshot
 
@@ -27,6 +28,13 @@ def utc(at_us: int) -> str:
 def sentence(snapshot: Snapshot) -> str:
     """What the run's state means and what to do about it; empty where all is well."""
     return _SENTENCES.get(snapshot.state, _nothing)(snapshot)
+
+
+def farewell(snapshot: Snapshot | None) -> str:
+    """What is said to somebody who leaves: that the run does not."""
+    if snapshot is None or snapshot.is_ended:
+        return ""
+    return f"Detached; {printable(snapshot.status.run_id)} goes on."
 
 
 def eta(snapshot: Snapshot, to: str = "–") -> str:

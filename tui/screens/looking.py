@@ -14,8 +14,11 @@ class Looking(Protocol):
 
 
 @runtime_checkable
-class Filtering(Protocol):
-    """A screen that can be told what to let through."""
+class Tasks(Protocol):
+    """The screen of tasks, which is imported when it is first gone to."""
 
     def filter_by(self, expression: str) -> None:
         """Let through what an expression of `store.query` does."""
+
+    def open_task(self, number: int) -> None:
+        """Show one of them."""

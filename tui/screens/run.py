@@ -54,10 +54,13 @@ class RunScreen(Screen[None]):
             super().__init__()
             self.expression = expression
 
-    def __init__(self, source: Source, glyphs: Glyphs) -> None:
+    def __init__(
+        self, source: Source, glyphs: Glyphs, *, is_read_only: bool = True
+    ) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
+        self._is_read_only = is_read_only
         self._held: Snapshot | None = None  # what is shown while frozen
         self._last: Snapshot | None = None
         self._part = 0
@@ -117,6 +120,8 @@ class RunScreen(Screen[None]):
                 "Leave with q, or go to all runs with escape."
             )
             return
+        if self._last is None or self._last.state != sight.state:
+            self.refresh_bindings()  # another state, other things that can be asked
         before, self._last = self._last, sight
         if before is None or not sight.is_told_as(before):
             self._show(sight)
@@ -128,12 +133,13 @@ class RunScreen(Screen[None]):
             self._tell_age(sight)
 
     def _tell_age(self, sight: Snapshot) -> None:
-        """How old what is shown is, and that nothing can be changed from here."""
+        """How old what is shown is, and whether nothing can be asked from here."""
         held = self._held
         self.set_class(held is not None, "-frozen")
         if held is None:
             seen = f"event {count(sight.status.last_seq)}"
-            self._age.say(f"read-only · {seen} · as of {utc(sight.now_us)[11:19]} UTC")
+            mode = "read-only · " if self._is_read_only else ""
+            self._age.say(f"{mode}{seen} · as of {utc(sight.now_us)[11:19]} UTC")
             return
         seconds = (sight.now_us - held.now_us) / US_PER_S
         missed = sight.status.last_seq - held.status.last_seq

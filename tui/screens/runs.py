@@ -27,10 +27,10 @@ class RunsScreen(Screen[None]):
     """The list of runs, and a line about the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "move('down')", "Down", show=False, id="down"),
-        Binding("k", "move('up')", "Up", show=False, id="up"),
-        Binding("g", "move('first')", "First", show=False, id="first"),
-        Binding("G", "move('last')", "Last", show=False, id="last"),
+        Binding("j", "move('down')", "Down", show=False, id="move.down"),
+        Binding("k", "move('up')", "Up", show=False, id="move.up"),
+        Binding("g", "move('first')", "First", show=False, id="move.first"),
+        Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("l,right", "open", "Open", id="open"),
     ]
 
@@ -41,8 +41,11 @@ class RunsScreen(Screen[None]):
             super().__init__()
             self.folder = folder
 
-    def __init__(self, listing: Listing, glyphs: Glyphs) -> None:
+    def __init__(
+        self, listing: Listing, glyphs: Glyphs, *, is_read_only: bool = False
+    ) -> None:
         super().__init__()
+        self._is_read_only = is_read_only
         self._listing = listing
         self._glyphs = glyphs
         self._listed: list[Listed] = []
@@ -125,7 +128,8 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
-        words = f"RUNS  {summary(self._listed)}  in {where} · read-only"
+        mode = " · read-only" if self._is_read_only else ""
+        words = f"RUNS  {summary(self._listed)}  in {where}{mode}"
         self._heading.say(one_line(words, self.size.width - _PADDING))
         self.set_class(not self._listed, "-empty")
         if not self._listed:

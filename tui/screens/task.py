@@ -12,6 +12,7 @@ from textual.widgets import Footer
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.task_columns import task_name
 from tui.sources.tasks import TaskSource
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
@@ -20,18 +21,19 @@ class TaskScreen(Screen[None]):
     """Everything about one task; the source belongs to whoever opened it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy id", id="task.copy"),
         Binding("escape,h,left", "back", "Back", id="task.back"),
     ]
 
     def __init__(self, source: TaskSource, glyphs: Glyphs, task: int) -> None:
         super().__init__()
+        self._glyphs = glyphs
         self._pane = TaskPane(source, glyphs)
         self._number = task
 
     def compose(self) -> ComposeResult:
         """The task and its keys."""
         yield self._pane
+        yield TooSmall(self._glyphs)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -43,15 +45,12 @@ class TaskScreen(Screen[None]):
         """Read it again if anything has happened; called by the application's timer."""
         self._pane.look(self._number)
 
-    def action_copy(self) -> None:
-        """Copy the task's name."""
-        self.app.copy_to_clipboard(task_name(self._number))
-        self.notify(f"{task_name(self._number)} copied", timeout=2, markup=False)
+    @property
+    def aim(self) -> str:
+        """This task alone."""
+        return f"task:{task_name(self._number)}"
 
     def action_back(self) -> None:
-        """To the attempts, then to where one came from."""
-        table = self.query_one(Table)
-        if self.focused is table:
+        """Out of a comparison, to the attempts, then to where one came from."""
+        if not self._pane.step_back():
             self.dismiss()
-        else:
-            table.focus()

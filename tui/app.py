@@ -30,7 +30,7 @@ from tui.offers import Offered
 from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
-from tui.screens.looking import Tasks
+from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
@@ -174,13 +174,13 @@ class Monitor(Steered):
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
         screen: object = self._go(TASKS)
-        if isinstance(screen, Tasks):
+        if isinstance(screen, Filtering):
             screen.filter_by(expression)
 
     def action_open_task(self, number: int) -> None:
         """One task of the run that is shown, before the list of all."""
         screen: object = self._go(TASKS)
-        if isinstance(screen, Tasks):
+        if isinstance(screen, Filtering):
             screen.open_task(number)
 
     def action_go(self, name: str) -> None:

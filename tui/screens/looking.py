@@ -14,8 +14,8 @@ class Looking(Protocol):
 
 
 @runtime_checkable
-class Tasks(Protocol):
-    """The screen of tasks, which is imported when it is first gone to."""
+class Filtering(Protocol):
+    """A screen that can be told what to let through."""
 
     def filter_by(self, expression: str) -> None:
         """Let through what an expression of `store.query` does."""

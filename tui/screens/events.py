@@ -26,6 +26,7 @@ from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import EVENTS, FilterField
 from tui.widgets.line import Line
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 
 
@@ -72,6 +73,7 @@ class EventsScreen(FilteredScreen):
         with Horizontal(id="beside"):
             yield EventTable(event_columns(), glyphs, id="events")
             yield EventPane(self._source.body, glyphs)
+        yield TooSmall(glyphs)
         yield Line(glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 

@@ -279,7 +279,10 @@ class MetricsScreen(Screen[None]):
                 panel.show(course)
         room = self.size.width - 2
         self._figures.say(figures(course, room))
-        self._moment.say(self._failing or moment(course) or sentence(sight))
+        # what a person may have to do comes first, until a time is read off
+        is_said = self._cursor is None and sight.state != "finished"
+        said = sentence(sight) if is_said else ""
+        self._moment.say(self._failing or said or moment(course))
 
     def _tell_age(self) -> None:
         held, sight = self._held, self._sight

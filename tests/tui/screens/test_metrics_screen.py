@@ -283,7 +283,7 @@ def test_what_cannot_be_read_is_a_sentence_and_goes_when_it_can(
         seat.history.error = None
         seat.history.marks = ((599, HOSTILE),)
         await seat.look(later(live, 60))
-        assert "take the run up again" in seat.line("moment")
+        assert "has not been heard of for 60 s" in seat.line("moment")
         await seat.press("N")
         assert "\x1b" not in seat.shown()
         assert "[/INST] [@click=app.quit]x[/]" in seat.shown()

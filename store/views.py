@@ -21,6 +21,7 @@ from store.events import (
     AttemptFailed,
     AttemptStarted,
     Recorded,
+    TaskCompleted,
 )
 from store.history import (
     BucketRow,
@@ -38,6 +39,8 @@ from store.query import Query
 from store.reading import (
     last_seq,
     payload,
+    phase,
+    planned_seq,
     recorded,
     reply,
     task_events,
@@ -45,6 +48,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
@@ -74,7 +78,7 @@ from store.traffic import (
     oldest_in_flight,
     one_moment,
 )
-from store.verdicts import StoredVerdict, read_verdicts
+from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
 
 __all__ = [
     "NEW",
@@ -82,6 +86,7 @@ __all__ = [
     "AttemptRow",
     "BucketRow",
     "ErrorCount",
+    "Found",
     "Heartbeat",
     "InFlight",
     "Lane",
@@ -95,10 +100,12 @@ __all__ = [
     "Pause",
     "Prospect",
     "Reader",
+    "Score",
     "Spending",
     "Status",
     "Step",
     "StoredVerdict",
+    "Stretch",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -111,6 +118,7 @@ __all__ = [
     "event_times",
     "events",
     "families",
+    "find_events",
     "heartbeat_us",
     "last_seq",
     "latencies",
@@ -125,6 +133,9 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "phase",
+    "planned_seq",
+    "read_scores",
     "read_verdicts",
     "reply",
     "run_started",
@@ -155,6 +166,8 @@ class AttemptRow:
     started_seq: int | None  #: its payload is the request's skeleton
     ended_seq: int | None  #: its payload is the reply, or what came instead
     outcome: AttemptAnswered | AttemptFailed | None
+    unparsed: str | None = None  #: why its reply, with which the task ended, is unread
+    fault: str | None = None  #: what of the reply could not be read, if that was told
 
 
 def tasks(
@@ -216,6 +229,7 @@ def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
     """The attempts of a task, ascending."""
     started: dict[int, Recorded] = {}
+    completed: dict[int, TaskCompleted] = {}
     ended: dict[int, tuple[Recorded, AttemptAnswered | AttemptFailed]] = {}
     for row in task_events(conn, task):
         match row.event:
@@ -223,12 +237,16 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started[attempt] = row
             case AttemptAnswered() | AttemptFailed():
                 ended[row.event.attempt] = (row, row.event)
+            case TaskCompleted() as event:
+                completed[event.attempt] = event
             case _:
                 pass
     rows = []
     for attempt in sorted(started.keys() | ended.keys()):
         begin = started.get(attempt)
         end, outcome = ended.get(attempt, (None, None))
+        last = completed.get(attempt)
+        refusal = outcome.fault if isinstance(outcome, AttemptAnswered) else None
         rows.append(
             AttemptRow(
                 attempt=attempt,
@@ -237,6 +255,8 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started_seq=None if begin is None else begin.seq,
                 ended_seq=None if end is None else end.seq,
                 outcome=outcome,
+                unparsed=None if last is None else last.unparsed,
+                fault=refusal if last is None else last.fault,
             )
         )
     return rows

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.events import EventsScreen
 from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
@@ -41,5 +42,12 @@ METRICS = Place(
     about="Chart the run over time, with its headline metrics so far",
     make=MetricsScreen,
 )
-PLACES = (TASKS, METRICS)
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    make=EventsScreen,
+)
+PLACES = (TASKS, EVENTS, METRICS)
 """In the order of the line of keys."""

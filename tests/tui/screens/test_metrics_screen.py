@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from store.errors import CorruptLog
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
@@ -97,6 +98,7 @@ def watched(given: Given, act: Act) -> None:
             listing=FakeListing(),
             run=lambda _: source,
             tasks=lambda _: FakeTasks(),
+            events=lambda _: FakeEvents(),
             clock=clock,
             history=lambda *_: given.history,
             headline=lambda *_: given.headline,

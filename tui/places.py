@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.compare import CompareScreen
 from tui.screens.events import EventsScreen
 from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
@@ -35,13 +36,6 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
-METRICS = Place(
-    name="metrics",
-    key="m",
-    title="Metrics",
-    about="Chart the run over time, with its headline metrics so far",
-    make=MetricsScreen,
-)
 EVENTS = Place(
     name="events",
     key="e",
@@ -49,5 +43,19 @@ EVENTS = Place(
     about="Follow the run's events",
     make=EventsScreen,
 )
-PLACES = (TASKS, EVENTS, METRICS)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    make=MetricsScreen,
+)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    make=CompareScreen,
+)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE)
 """In the order of the line of keys."""

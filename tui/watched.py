@@ -36,11 +36,11 @@ class Sources:
     tasks: Callable[[RunFolder], TaskSource]
     events: Callable[[RunFolder], EventSource]
     clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
     history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
     headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
-    filters: FilterMemory = field(default_factory=FilterMemory)
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:

@@ -80,7 +80,7 @@ ASCII = Glyphs(
     flag="^",
     tick="+",
     has_braille=False,
-    plain=str.maketrans("·…≥–−", "|~>--"),
+    plain=str.maketrans("·…≥–−↔", "|~>--="),
 )
 
 #: Terminals that have no signs beyond ASCII, or too few.

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
-from store.statements import SQL
+from store.statements import SQL, script
 
 #: "EVLG", in the file's header: what tells a log from any other SQLite file.
 APPLICATION_ID = 0x45564C47
@@ -136,12 +136,24 @@ def open_reader(path: Path) -> Reader:
             conn.close()
             conn = _look_at_copy(path)
         _check_identity(conn, path)
+        _stand_in(conn, path)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
     except BaseException:
         conn.close()
         raise
     return conn
+
+
+def _stand_in(conn: Reader, path: Path) -> None:
+    """Give the reader of an older log what its tables lack, as views of its own."""
+    try:
+        (has_lanes,) = conn.execute(SQL["has_lanes"]).fetchone()
+        if not has_lanes:
+            for statement in script("older"):
+                conn.execute(statement)
+    except sqlite3.DatabaseError as error:
+        raise unreadable(path, error) from error
 
 
 def _look_at(path: Path) -> Reader:

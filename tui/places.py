@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.commands import CommandsScreen
 from tui.screens.compare import CompareScreen
+from tui.screens.config import ConfigScreen
 from tui.screens.events import EventsScreen
 from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
@@ -27,6 +29,7 @@ class Place:
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
     make: Callable[[Watched], Screen[None]]
+    is_shown: bool = True  #: in the line of keys, which has no room for all
 
 
 TASKS = Place(
@@ -57,5 +60,21 @@ COMPARE = Place(
     about="Compare the run with another, metric by metric",
     make=CompareScreen,
 )
-PLACES = (TASKS, EVENTS, METRICS, COMPARE)
+ASKED = Place(
+    name="asked",
+    key="a",
+    title="Asked",
+    about="Show who asked what of the run, and what became of it",
+    make=CommandsScreen,
+    is_shown=False,
+)
+CONFIG = Place(
+    name="config",
+    key="i",
+    title="Config",
+    about="Show how the run was set up",
+    make=ConfigScreen,
+    is_shown=False,
+)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE, ASKED, CONFIG)
 """In the order of the line of keys."""

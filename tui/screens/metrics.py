@@ -76,8 +76,6 @@ class MetricsScreen(Screen[None]):
     MetricsScreen.-imported #figures, MetricsScreen.-imported #moment { display: none; }
     MetricsScreen.-trouble #charts, MetricsScreen.-trouble #headline,
     MetricsScreen.-trouble #figures, MetricsScreen.-trouble #moment { display: none; }
-    MetricsScreen.-tiny #charts, MetricsScreen.-tiny #headline,
-    MetricsScreen.-flat #charts, MetricsScreen.-flat #headline { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("z", "window", "Window", id="metrics.window"),

@@ -13,12 +13,10 @@ from textual.pilot import Pilot
 from store.errors import CorruptLog
 from store.runs import RunFolder
 from store.testing import FakeClock
-from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
-from tests.tui.fake_tasks import FakeTasks
+from tests.tui.fake_tasks import FakeTasks, watching
 from tests.tui.sights import (
     HOSTILE,
-    FakeListing,
     FakeSource,
     later,
     snapshot,
@@ -30,7 +28,6 @@ from tui.screens.metrics import REST_S, MetricsScreen
 from tui.sources.child import ChildFailed
 from tui.sources.headline import EVERY_S
 from tui.sources.run import Sight, Snapshot, Trouble
-from tui.watched import Sources
 
 
 @dataclass
@@ -94,17 +91,14 @@ def watched(given: Given, act: Act) -> None:
 
     async def watch() -> None:
         clock, source = FakeClock(), FakeSource([given.sight])
-        sources = Sources(
-            listing=FakeListing(),
+        sources = replace(
+            watching(FakeTasks(), clock=clock).sources,
             run=lambda _: source,
-            tasks=lambda _: FakeTasks(),
-            events=lambda _: FakeEvents(),
-            clock=clock,
             history=lambda *_: given.history,
             headline=lambda *_: given.headline,
         )
         run = RunFolder(Path("runs/r1"))
-        app = Monitor(sources, glyphs=given.glyphs, run=run, rate=0.5)
+        app = Monitor(sources, glyphs=given.glyphs, run=run)
         async with app.run_test(size=given.size) as pilot:
             seat = Seat(pilot, app, source, given.history, given.headline, clock)
             await pilot.press("m")

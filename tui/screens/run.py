@@ -37,7 +37,7 @@ class RunScreen(Screen[None]):
         Binding("g", "move(-1000)", "First", show=False, id="move.first"),
         Binding("G", "move(1000)", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
-        Binding("escape", "back", "Runs", id="back"),
+        Binding("escape", "app.runs", "Runs", id="back"),
     ]
 
     class TasksWanted(Message):
@@ -110,7 +110,11 @@ class RunScreen(Screen[None]):
             return
         if self._last is None or self._last.state != sight.state:
             self.refresh_bindings()  # another state, other things that can be asked
-        self._last = sight
+        before, self._last = self._last, sight
+        if before is None or not sight.is_told_as(before):
+            self._show(sight)
+
+    def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
@@ -134,7 +138,8 @@ class RunScreen(Screen[None]):
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
-        self.look()
+        if self._last is not None:
+            self._show(self._last)
 
     def action_part(self, by: int) -> None:
         """The next panel takes the keys; on a small screen it is the one shown."""
@@ -169,10 +174,6 @@ class RunScreen(Screen[None]):
         self._turn_to(list(self._panels).index(message.name))
         if message.is_twice:
             self.action_open()
-
-    def action_back(self) -> None:
-        """To the list of runs."""
-        self.app.pop_screen()
 
     @property
     def _current(self) -> RowPanel:

@@ -118,6 +118,14 @@ class Snapshot:
         """The run's state in one word, of `store.estimates.STATES`."""
         return self.present.state
 
+    def is_told_as(self, other: Snapshot) -> bool:
+        """Whether nothing to be shown differs: what moves alone is told in seconds."""
+        return (
+            self.facts is other.facts
+            and self.is_alive == other.is_alive
+            and self.now_us // US_PER_S == other.now_us // US_PER_S
+        )
+
     @property
     def is_ended(self) -> bool:
         """Whether nothing more will come unless a person resumes the run."""
@@ -299,6 +307,8 @@ class RunSource:
         )
 
     def _read(self, path: Path) -> Facts:
+        if self._reader is not None and self._reader.is_outdated():
+            self.close()
         if self._reader is None:
             self._reader = open_reader(path)
             if self._tail is not None:

@@ -21,6 +21,7 @@ from store.events import (
     AttemptFailed,
     AttemptStarted,
     Recorded,
+    TaskCompleted,
 )
 from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
@@ -29,6 +30,8 @@ from store.query import Query
 from store.reading import (
     last_seq,
     payload,
+    phase,
+    planned_seq,
     recorded,
     reply,
     task_events,
@@ -36,6 +39,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
@@ -65,13 +69,14 @@ from store.traffic import (
     oldest_in_flight,
     one_moment,
 )
-from store.verdicts import StoredVerdict, read_verdicts
+from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
 
 __all__ = [
     "NEW",
     "AttemptCounts",
     "AttemptRow",
     "ErrorCount",
+    "Found",
     "Heartbeat",
     "InFlight",
     "Lane",
@@ -84,10 +89,12 @@ __all__ = [
     "Pause",
     "Prospect",
     "Reader",
+    "Score",
     "Spending",
     "Status",
     "Step",
     "StoredVerdict",
+    "Stretch",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -100,6 +107,7 @@ __all__ = [
     "event_times",
     "events",
     "families",
+    "find_events",
     "last_seq",
     "latencies",
     "list_tasks",
@@ -111,6 +119,9 @@ __all__ = [
     "open_reader",
     "parts",
     "payload",
+    "phase",
+    "planned_seq",
+    "read_scores",
     "read_verdicts",
     "reply",
     "run_started",
@@ -139,6 +150,8 @@ class AttemptRow:
     started_seq: int | None  #: its payload is the request's skeleton
     ended_seq: int | None  #: its payload is the reply, or what came instead
     outcome: AttemptAnswered | AttemptFailed | None
+    unparsed: str | None = None  #: why its reply, with which the task ended, is unread
+    fault: str | None = None  #: what of the reply could not be read, if that was told
 
 
 def tasks(
@@ -200,6 +213,7 @@ def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
     """The attempts of a task, ascending."""
     started: dict[int, Recorded] = {}
+    completed: dict[int, TaskCompleted] = {}
     ended: dict[int, tuple[Recorded, AttemptAnswered | AttemptFailed]] = {}
     for row in task_events(conn, task):
         match row.event:
@@ -207,12 +221,16 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started[attempt] = row
             case AttemptAnswered() | AttemptFailed():
                 ended[row.event.attempt] = (row, row.event)
+            case TaskCompleted() as event:
+                completed[event.attempt] = event
             case _:
                 pass
     rows = []
     for attempt in sorted(started.keys() | ended.keys()):
         begin = started.get(attempt)
         end, outcome = ended.get(attempt, (None, None))
+        last = completed.get(attempt)
+        refusal = outcome.fault if isinstance(outcome, AttemptAnswered) else None
         rows.append(
             AttemptRow(
                 attempt=attempt,
@@ -221,6 +239,8 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started_seq=None if begin is None else begin.seq,
                 ended_seq=None if end is None else end.seq,
                 outcome=outcome,
+                unparsed=None if last is None else last.unparsed,
+                fault=refusal if last is None else last.fault,
             )
         )
     return rows

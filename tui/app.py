@@ -96,6 +96,9 @@ class Monitor(App[str]):
         yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
         if isinstance(screen, RunScreen):
             yield from offers.tasks(screen.snapshot, self._list_tasks)
+        if self._watched is not None:
+            remembered = self._sources.filters.filters
+            yield from offers.filters(remembered, self._list_tasks)
         yield from super().get_system_commands(screen)
 
     def on_mount(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from textual.screen import Screen
 
 from tui.screens.compare import CompareScreen
+from tui.screens.events import EventsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -34,6 +35,13 @@ TASKS = Place(
     about="List the run's tasks",
     make=TasksScreen,
 )
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    make=EventsScreen,
+)
 COMPARE = Place(
     name="compare",
     key="c",
@@ -41,5 +49,5 @@ COMPARE = Place(
     about="Compare the run with another, metric by metric",
     make=CompareScreen,
 )
-PLACES = (TASKS, COMPARE)
+PLACES = (TASKS, EVENTS, COMPARE)
 """In the order of the line of keys."""

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from platformdirs import user_state_path
+
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
 from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
+from tui.sources.events import EventSource, LogEvents
+from tui.sources.filters import FilterFile, FilterMemory
 from tui.sources.listing import FolderListing, Listing
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -27,9 +31,11 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
     clock: Clock
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
+    filters: FilterMemory = field(default_factory=FilterMemory)
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:
@@ -38,7 +44,9 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
+            events=LogEvents,
             clock=clock,
+            filters=FilterFile(user_state_path("siftlog") / "filters.json"),
         )
 
 

@@ -290,6 +290,44 @@ attempts < ?
 -- name: where_text
 key LIKE ? ESCAPE '\' OR task = ?
 
+-- Filter terms of events (store/event_query.py): conditions over `event AS e` ----------
+-- Facts are looked into as text: SQLite takes a BLOB for JSON of its own kind.
+
+-- name: where_event_kind
+e.kind IN (
+  SELECT id FROM kind WHERE name IN (SELECT value FROM json_each(?)))
+-- name: where_event_task
+e.task = ?
+-- name: where_event_stage
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task
+  AND t.stage = (SELECT id FROM stage WHERE name = ?))
+-- name: where_event_model
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task
+  AND t.model = (SELECT id FROM model WHERE name = ?))
+OR e.kind = (SELECT id FROM kind WHERE name = 'limit_observed')
+  AND json_extract(CAST(e.facts AS TEXT), '$.model') = ?
+-- name: where_event_item
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task AND t.key LIKE ? ESCAPE '\')
+-- name: where_event_err
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'task_failed'))
+AND json_extract(CAST(e.facts AS TEXT), '$.error') = ?
+-- name: where_event_err_any
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'task_failed'))
+-- name: where_event_reason
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'attempt_answered',
+  'task_failed', 'task_completed', 'task_skipped'))
+AND ? IN (json_extract(CAST(e.facts AS TEXT), '$.error'),
+  json_extract(CAST(e.facts AS TEXT), '$.reask'),
+  json_extract(CAST(e.facts AS TEXT), '$.unparsed'),
+  json_extract(CAST(e.facts AS TEXT), '$.reason'))
+-- name: where_event_text
+-- The names of the facts are no text of theirs: the values decide, and are looked into
+-- only where the whole would do.
+e.task = ?
+OR e.kind IN (SELECT id FROM kind WHERE name LIKE ? ESCAPE '\')
+OR CAST(e.facts AS TEXT) LIKE ? ESCAPE '\' AND EXISTS (
+  SELECT 1 FROM json_tree(CAST(e.facts AS TEXT)) WHERE atom LIKE ? ESCAPE '\')
+
 -- Views: what people and scorers look at (store/views.py) -----------------------------
 
 -- name: created_us
@@ -382,6 +420,22 @@ WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 SELECT e.seq, k.name, e.ver, e.facts
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
+-- name: events_back
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq >= ? AND e.seq <= ? AND {} ORDER BY e.seq DESC LIMIT ?;
+-- name: events_on
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq >= ? AND e.seq <= ? AND {} ORDER BY e.seq LIMIT ?;
+-- name: events_named
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq IN (SELECT value FROM json_each(?)) AND {} ORDER BY e.seq;
+-- name: marks_back
+SELECT seq FROM mark WHERE kind = ? AND seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?;
+-- name: marks_on
+SELECT seq FROM mark WHERE kind = ? AND seq >= ? AND seq <= ? ORDER BY seq LIMIT ?;
 -- name: task_events
 WITH RECURSIVE own(seq) AS (
   SELECT event_seq FROM task WHERE task = ? AND event_seq IS NOT NULL

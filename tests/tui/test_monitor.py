@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
@@ -84,6 +85,7 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
         listing=listing,
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
+        events=lambda _: FakeEvents(),
         clock=FakeClock(),
     )
 

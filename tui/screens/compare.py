@@ -27,7 +27,7 @@ from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Word
 from tui.watched import Watched
 from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
-from tui.widgets.filtered import Filtered
+from tui.widgets.narrowed import Narrowed
 from tui.widgets.grouped_table import GroupedTable
 from tui.widgets.line import Line
 from tui.widgets.panel import Said, TooSmall
@@ -98,13 +98,13 @@ class CompareScreen(Screen[None]):
         )
         choices = View.CHOICES.value
         self._choices = Choosing(watched, self._reference, id=choices)
-        self._metrics = Filtered(
+        self._metrics = Narrowed(
             GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
             drawing.rows_wanted,
             "a part of a metric's name",
             id=View.METRICS.value,
         )
-        self._items = Filtered(
+        self._items = Narrowed(
             Table(drawing.ITEM_COLUMNS, self._glyphs),
             drawing.items_wanted,
             "a part of an item's key",

@@ -10,7 +10,6 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.task_columns import task_name
 from tui.sources.tasks import TaskSource
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
@@ -20,7 +19,6 @@ class TaskScreen(Screen[None]):
     """Everything about one task; the source belongs to whoever opened it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy id", id="task.copy"),
         Binding("escape,h,left", "back", "Back", id="task.back"),
     ]
 
@@ -43,15 +41,7 @@ class TaskScreen(Screen[None]):
         """Read it again if anything has happened; called by the application's timer."""
         self._pane.look(self._number)
 
-    def action_copy(self) -> None:
-        """Copy the task's name."""
-        self.app.copy_to_clipboard(task_name(self._number))
-        self.notify(f"{task_name(self._number)} copied", timeout=2, markup=False)
-
     def action_back(self) -> None:
-        """To the attempts, then to where one came from."""
-        table = self.query_one(Table)
-        if self.focused is table:
+        """Out of a comparison, to the attempts, then to where one came from."""
+        if not self._pane.step_back():
             self.dismiss()
-        else:
-            table.focus()

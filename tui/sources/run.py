@@ -7,7 +7,6 @@ cursor stays open. That the log is gone, or is another file by now, is an answer
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +40,7 @@ from store.views import (
     run_started,
     status,
 )
+from tui.sources.same_file import SameFile
 
 US_PER_MINUTE = 60 * US_PER_S
 HOUR = 60
@@ -217,7 +217,7 @@ class RunSource:
         self._folder = folder
         self._clock = clock
         self._reader: Reader | None = None
-        self._file: tuple[int, int] | None = None
+        self._file = SameFile(folder)
         self._version: int | None = None
         self._facts: Facts | None = None
         self._best: float | None = None
@@ -242,28 +242,20 @@ class RunSource:
         """Let go of the log; another look opens it again."""
         if self._reader is not None:
             self._reader.close()
-        self._reader = self._file = self._version = self._facts = None
+        self._reader = self._version = self._facts = None
 
     def look(self) -> Sight:
         """The run as it is now."""
         path = self._folder.log
         try:
-            file = _identity(path)
-        except OSError:
+            self._file.check()
+        except StoreError as error:
             self.close()
-            return Trouble(
-                sentence=f"the log of {self.run_id} is gone, deleted or moved: list "
-                "what is there with 'siftlog runs'"
-            )
-        if self._file not in {None, file}:
-            return Trouble(
-                sentence=f"the log of {self.run_id} is another file by now: leave, and "
-                "watch the run again to see that one"
-            )
+            return Trouble(sentence=str(error))
         # asked before reading: what a dying writer committed last is not missed
         is_alive = self._folder.is_alive()
         try:
-            facts = self._read(path, file)
+            facts = self._read(path)
         except StoreError as error:
             self.close()
             return Trouble(sentence=str(error))
@@ -272,10 +264,9 @@ class RunSource:
             return Trouble(sentence=str(unreadable(path, error)))
         return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
 
-    def _read(self, path: Path, file: tuple[int, int]) -> Facts:
+    def _read(self, path: Path) -> Facts:
         if self._reader is None:
             self._reader = open_reader(path)
-            self._file = file
             self._best = best_rate(completed_by_minute(self._reader))
         version = data_version(self._reader)
         if self._facts is None or version != self._version:
@@ -302,12 +293,6 @@ class RunSource:
             errors=tuple(errors),
             last_failure=_last_failure(reader, errors),
         )
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """What tells a file from another that stands in its place."""
-    found = os.stat(path)  # noqa: PTH116 - its numbers, not the path
-    return found.st_dev, found.st_ino
 
 
 def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:

@@ -18,16 +18,16 @@ Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]
 """The rows that go with what was typed."""
 
 
-class Filtered(Vertical, Generic[RowT]):
+class Narrowed(Vertical, Generic[RowT]):
     """Rows that are all at hand, and of these the ones that fit."""
 
     DEFAULT_CSS = """
-    Filtered Input.-textual-compact { padding: 0 1; background: $panel; }
-    Filtered Table { height: 1fr; }
+    Narrowed Input.-textual-compact { padding: 0 1; background: $panel; }
+    Narrowed Table { height: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="filtered.filter"),
-        Binding("x", "clear", "Clear filter", show=False, id="filtered.clear"),
+        Binding("slash", "filter", "Filter", id="narrowed.filter"),
+        Binding("x", "clear", "Clear filter", show=False, id="narrowed.clear"),
     ]
 
     def __init__(

@@ -16,7 +16,10 @@ from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
 from tui.sources.events import EventSource, LogEvents
 from tui.sources.filters import FilterFile, FilterMemory
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.log_history import LogHistory
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
 
@@ -33,9 +36,11 @@ class Sources:
     tasks: Callable[[RunFolder], TaskSource]
     events: Callable[[RunFolder], EventSource]
     clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
-    filters: FilterMemory = field(default_factory=FilterMemory)
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:

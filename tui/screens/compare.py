@@ -27,9 +27,9 @@ from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Word
 from tui.watched import Watched
 from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
-from tui.widgets.narrowed import Narrowed
 from tui.widgets.grouped_table import GroupedTable
 from tui.widgets.line import Line
+from tui.widgets.narrowed import Narrowed
 from tui.widgets.panel import Said, TooSmall
 from tui.widgets.table import Table
 from tui.widgets.text_view import TextView

@@ -15,6 +15,7 @@ from store.testing import FakeClock
 from tests.store.logs import written
 from tests.store.samples import plan, task
 from tests.tui.comparisons import FakeChild, pair, record
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
@@ -79,6 +80,7 @@ class Seat:
             listing=FakeListing(listed, self.folder),
             run=lambda _: FakeSource([self.own or sights["r1"]]),
             tasks=lambda _: FakeTasks(50),
+            events=lambda _: FakeEvents(10),
             clock=self.clock,
             child=lambda: self.child,
         )

@@ -105,7 +105,8 @@ class Narrowed(Vertical, Generic[RowT]):
 
     def action_filter(self) -> None:
         """Type what to list."""
-        self._field.focus()
+        # at once: what is typed together with the key belongs to the field
+        self.screen.set_focus(self._field)
 
     def action_clear(self) -> None:
         """List everything again."""

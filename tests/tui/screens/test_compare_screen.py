@@ -202,12 +202,12 @@ def test_alone_it_says_how_to_begin_and_takes_what_is_typed(tmp_path: Path) -> N
         assert "start one with 'siftlog run sample-job'" in text
         await at.press("slash", *"--csv=x", "enter")
         assert "names no run" in at.shown()
-        await at.press("escape", "x", "slash", *"r2:m")
+        await at.press("escape", "x", "slash", *"r2:m", "slash", "x")
         at.screen.look()
         await at.pilot.pause()
-        assert "Nothing listed fits r2:m: enter compares" in at.shown()
+        assert "Nothing listed fits r2:m/x: enter compares" in at.shown()
         await at.compare()
-        assert at.child.asked[0][:3] == ("compare", "r1", "r2:m")
+        assert at.child.asked[0][:3] == ("compare", "r1", "r2:m/x")
         assert "B higher" in at.shown()
 
     seat(tmp_path, is_alone=True).run(act)

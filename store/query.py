@@ -134,6 +134,16 @@ def _term(
     return _negate(read(operator, value, match.end("op")), match)
 
 
+def finals(expression: str) -> Query:
+    """The final tasks that a filter names; the failed ones if it is empty.
+
+    Raises:
+        QueryError: the filter cannot be read.
+    """
+    named = parse_query(expression or "state:failed")
+    return Query((*parse_query("state:final").terms, *named.terms))
+
+
 def _negate(term: Term, match: re.Match[str]) -> Term:
     return Term(
         condition=term.condition,
@@ -217,6 +227,14 @@ def _cost(operator: str, value: str, at: int) -> Term:
     )
 
 
+def _task(operator: str, value: str, at: int) -> Term:
+    only_colon("task", operator, at)
+    number = task_number(value)
+    if number is None:
+        raise QueryError("write task:T-12 or task:12", at)
+    return Term(condition="task", parameters=(number,))
+
+
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 
 
@@ -237,5 +255,6 @@ KEYS: Mapping[str, Reader] = {
     "latency": _latency,
     "cost": _cost,
     "attempts": _attempts,
+    "task": _task,
 }
 """Every key of the language, with what reads its values."""

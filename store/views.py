@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from store.answers import Answers, Recent, Repeated, Tail
 from store.codec import unpack
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
@@ -23,6 +24,7 @@ from store.events import (
     Recorded,
     TaskCompleted,
 )
+from store.failures import ErrorCount, FailureRow, error_counts, failures
 from store.history import (
     BucketRow,
     LimitSeen,
@@ -35,6 +37,7 @@ from store.history import (
 from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
+from store.present import Present, present
 from store.query import Query
 from store.reading import (
     last_seq,
@@ -53,14 +56,12 @@ from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
-    ErrorCount,
     Heartbeat,
     LaneCounts,
     LimitsSeen,
     Status,
     TaskCounts,
     UsageCount,
-    error_counts,
     run_started,
     scorings,
     status,
@@ -75,6 +76,7 @@ from store.traffic import (
     data_version,
     latencies,
     minutes,
+    next_retries,
     oldest_in_flight,
     one_moment,
 )
@@ -82,10 +84,12 @@ from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
 
 __all__ = [
     "NEW",
+    "Answers",
     "AttemptCounts",
     "AttemptRow",
     "BucketRow",
     "ErrorCount",
+    "FailureRow",
     "Found",
     "Heartbeat",
     "InFlight",
@@ -98,14 +102,18 @@ __all__ = [
     "Order",
     "Outlook",
     "Pause",
+    "Present",
     "Prospect",
     "Reader",
+    "Recent",
+    "Repeated",
     "Score",
     "Spending",
     "Status",
     "Step",
     "StoredVerdict",
     "Stretch",
+    "Tail",
     "TaskCounts",
     "UsageCount",
     "attempts",
@@ -117,6 +125,7 @@ __all__ = [
     "error_counts",
     "event_times",
     "events",
+    "failures",
     "families",
     "find_events",
     "heartbeat_us",
@@ -128,6 +137,7 @@ __all__ = [
     "minute_buckets",
     "minutes",
     "model_calls",
+    "next_retries",
     "oldest_in_flight",
     "one_moment",
     "open_reader",
@@ -135,6 +145,7 @@ __all__ = [
     "payload",
     "phase",
     "planned_seq",
+    "present",
     "read_scores",
     "read_verdicts",
     "reply",

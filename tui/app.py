@@ -1,41 +1,49 @@
-"""The monitor: which screen is in front, how often it looks, and what leaves it.
+"""The monitor: which screen is in front, and how one comes to another.
 
-It reads and never writes; there is one timer, and it belongs to the application.
+It reads and never writes into a run; what a terminal needs is the business of
+`tui.shell`, and what is asked of a run that of `tui.asking`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
+from io import StringIO
+from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import Screen
-from textual.timer import Timer
 
+from store.printable import printable
 from store.runs import RunFolder, list_runs
 from tui import offers
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.palette import PALETTES, state_variables
+from tui.about import about
+from tui.captures import CaptureError, file_name, text_of, write
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.drawing.keys import keys_of
+from tui.drawing.palette import PALETTES
+from tui.drawing.words import farewell
+from tui.offers import Offered
+from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
-from tui.screens.looking import Looking
+from tui.screens.looking import Filtering
+from tui.screens.page import PageScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.tasks import TasksScreen
+from tui.steered import Steered
 from tui.watched import Sources, Watched
 
-RATES = (0.5, 1.0, 2.0, 4.0)
-"""Looks a second."""
 
-
-class Monitor(App[str]):
+class Monitor(Steered):
     """Watches runs; leaving it changes nothing."""
 
-    CSS_PATH = "watch.tcss"
-    TITLE = "siftlog"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as textual declares it
+    COMMANDS = {Offered}  # noqa: RUF012 - as textual declares it
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - likewise
         (0, "-tiny"),
         (80, "-small"),
         (100, "-middle"),
@@ -44,18 +52,23 @@ class Monitor(App[str]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (24, "-low")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "detach", "Detach", id="detach"),
-        Binding("ctrl+c", "detach", show=False, id="interrupt", priority=True),
-        Binding("colon", "command_palette", "Commands", id="commands"),
+        Binding("colon,ctrl+p", "command_palette", "Commands", id="commands"),
         Binding("question_mark", "help", "Help", id="help"),
         Binding("1", "runs", "Runs", show=False, id="runs"),
         Binding("2", "run", "Run", show=False, id="run"),
         *(
-            Binding(place.key, f"go('{place.name}')", place.title, id=place.name)
+            Binding(
+                place.key,
+                f"go('{place.name}')",
+                place.title,
+                show=place.is_shown,
+                tooltip=place.about,
+                id=place.name,
+            )
             for place in PLACES
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, id="suspend"),
     ]
 
     def __init__(
@@ -65,7 +78,8 @@ class Monitor(App[str]):
         glyphs: Glyphs,
         run: RunFolder | None = None,
         theme: str = PALETTES[0].name,
-        rate: float = 2.0,
+        pace: Pace | None = None,
+        has_mouse: bool = True,
     ) -> None:
         """A monitor that has not begun.
 
@@ -74,64 +88,80 @@ class Monitor(App[str]):
             glyphs: the signs that the terminal can show.
             run: the run to begin with; None: the list.
             theme: the colours to begin with.
-            rate: looks a second, one of `RATES`.
+            pace: how often to look; None: as usual.
+            has_mouse: whether the mouse is ours and not the terminal's.
         """
-        super().__init__()
-        for palette in PALETTES:
-            self.register_theme(palette.theme())
-        self.theme = theme
+        super().__init__(
+            sources.clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=has_mouse
+        )
         self._sources = sources
-        self._glyphs = glyphs
         self._watched: Watched | None = None
         self._first = run
-        self._rate = RATES.index(rate)
-        self._timer: Timer | None = None
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours of the states in themes that are not ours."""
-        return dict(state_variables(self.current_theme))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers."""
+        keys = keys_of(screen.active_bindings.values(), self.get_key_display)
+        yield from offers.bound(self, keys)
+        if self._watched is not None:
+            yield from offers.tasks(self.seen, self._list_tasks)
+            yield SystemCommand(
+                "Export answers", "How to write them as a file", self.action_export
+            )
         yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
-        if isinstance(screen, RunScreen):
-            yield from offers.tasks(screen.snapshot, self._list_tasks)
         if self._watched is not None:
             remembered = self._sources.filters.filters
             yield from offers.filters(remembered, self._list_tasks)
-        yield from super().get_system_commands(screen)
+        yield from self.keyless()
+        yield SystemCommand(
+            "Screenshot", "As SVG and as text, in this folder", self.action_capture
+        )
+        yield SystemCommand(
+            "About", "Versions, terminal, timings: for a report", self.action_about
+        )
+        yield SystemCommand(
+            "Signs: all that there are" if self._glyphs.plain else "Signs: ASCII only",
+            "Draw with other signs",
+            self.action_signs,
+        )
+        ours = (palette.name for palette in PALETTES)
+        terminal = (name for name in self.available_themes if name.startswith("ansi"))
+        names = (*ours, *sorted(terminal))
+        yield from offers.themes(self.available_themes, names, self._use_theme)
 
     def on_mount(self) -> None:
         """The list of runs, and before it the run that was named."""
-        self.push_screen(RunsScreen(self._sources.listing, self._glyphs))
-        if self._first is not None:
-            self._show(self._first)
-        self._pace()
+        self._open(self._first)
 
-    def _pace(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_interval(1 / RATES[self._rate], self._look)
-
-    def _look(self) -> None:
-        """The uppermost screen that shows a run looks again."""
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, Looking):
-                screen.look()
-                return
+    def _open(self, run: RunFolder | None) -> None:
+        if run is None:
+            self.action_runs()
+        else:
+            self._show(run)
 
     def _show(self, folder: RunFolder) -> None:
         """Watch a run; the screens about another one go."""
-        self.action_runs()
+        self._leave()
+        self._forget_places()
+        self._watched = Watched(
+            folder=folder,
+            sources=self._sources,
+            glyphs=self._glyphs,
+            control=self._sources.control(folder),
+        )
+        self.ask_of(self._watched)
+        self._push_run(self._watched)
+
+    def _push_run(self, watched: Watched) -> None:
+        source = self._sources.run(watched.folder)
+        is_read_only = watched.control is None
+        self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
+
+    def _forget_places(self) -> None:
         for place in PLACES:
             if self.is_screen_installed(place.name):
                 screen = self.get_screen(place.name)
                 self.uninstall_screen(screen)
                 screen.remove()
-        self._watched = Watched(
-            folder=folder, sources=self._sources, glyphs=self._glyphs
-        )
-        self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
         """Show the run that was chosen."""
@@ -143,9 +173,15 @@ class Monitor(App[str]):
 
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.filter_by(expression)
+
+    def action_open_task(self, number: int) -> None:
+        """One task of the run that is shown, before the list of all."""
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
+            screen.open_task(number)
 
     def action_go(self, name: str) -> None:
         """To one of the places; from the list of runs, to that of the run there."""
@@ -156,7 +192,7 @@ class Monitor(App[str]):
             if self._watched is None or self._watched.folder != folder:
                 self._show(folder)
             else:
-                self.push_screen(RunScreen(self._sources.run(folder), self._glyphs))
+                self._push_run(self._watched)
         self._go(next(place for place in PLACES if place.name == name))
 
     def _go(self, place: Place) -> Screen[Any] | None:
@@ -172,35 +208,102 @@ class Monitor(App[str]):
         return screen
 
     def action_runs(self) -> None:
-        """Back to the list of runs."""
-        self._back_to(RunsScreen)
+        """Back to the list of runs, made when it is first asked for."""
+        self._leave()
+        if not isinstance(self.screen, RunsScreen):
+            listing, is_read_only = self._sources.listing, self._sources.is_read_only
+            self.push_screen(
+                RunsScreen(listing, self._glyphs, is_read_only=is_read_only)
+            )
+
+    def _leave(self) -> None:
+        """Leave what stands before the list of runs, or what comes before that."""
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
 
     def action_run(self) -> None:
         """Back to the run."""
-        self._back_to(RunScreen)
-
-    def _back_to(self, kind: type[Screen[None]]) -> None:
-        """Leave what stands before a screen of that kind, where there is one."""
-        if any(isinstance(screen, kind) for screen in self.screen_stack):
-            while not isinstance(self.screen, kind):
+        if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, RunScreen):
                 self.pop_screen()
+
+    def action_command_palette(self) -> None:
+        """Everything that can be done, to be found by typing."""
+        if not isinstance(self.screen, CommandPalette):
+            asked = "an action, a run, a filter, a theme, or a task as T-123"
+            self.push_screen(CommandPalette(placeholder=asked, id="--command-palette"))
 
     def action_help(self) -> None:
         """The keys of the screen in front."""
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.screen.active_bindings.values()))
+            keys = keys_of(self.screen.active_bindings.values(), self.get_key_display)
+            self.push_screen(HelpScreen(keys, self._glyphs))
 
-    def action_rate(self, by: int) -> None:
-        """Look more often, or less."""
-        self._rate = min(len(RATES) - 1, max(0, self._rate + by))
-        self._pace()
-        self.notify(f"{RATES[self._rate]:g} looks a second", timeout=2, markup=False)
+    def action_about(self) -> None:
+        """What this monitor is, and what it runs on."""
+        folder = None if self._watched is None else self._watched.folder
+        is_read_only = self._sources.is_read_only
+        text = about(self, folder, self.seen, is_read_only=is_read_only)
+        heading = "ABOUT this monitor · y copies it for a report"
+        self.push_screen(PageScreen("about", heading, text, self._glyphs))
+
+    def on_page_screen_write(self, message: PageScreen.Write) -> None:
+        """Write a page to a file."""
+        self.keep(message.what, {"txt": message.text})
+
+    def action_export(self) -> None:
+        """Name the command that writes answers: the monitor itself writes none."""
+        if self._watched is not None:
+            command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
+            self.copy_to_clipboard(command)
+            said = f"{command}\nwrites the answers as a file; it is in the clipboard"
+            self.notify(printable(said), title="Export", markup=False)
+
+    def action_capture(self) -> None:
+        """The screen in front as a picture and as text, once it is drawn again."""
+        self.call_after_refresh(self._capture)
+
+    def _capture(self) -> None:
+        screen = self.screen
+        what = type(screen).__name__.removesuffix("Screen").lower()
+        self.keep(what, {"svg": self.export_screenshot(), "txt": text_of(screen)})
+
+    def keep(self, what: str, files: Mapping[str, str]) -> None:
+        """Write files, and say where they are: here, or in the browser's folder.
+
+        Args:
+            what: names them.
+            files: what is in them, by the ending of their names.
+        """
+        run = None if self._watched is None else self._watched.folder.run_id
+        now_us = self._clock.now_us()
+        said = []
+        try:
+            for ending, text in files.items():
+                name = file_name(run, what, now_us, ending)
+                if self.is_web:
+                    self.deliver_text(StringIO(text), save_filename=name)
+                    said.append(name)
+                else:
+                    said.append(str(write(Path.cwd(), name, text)))
+        except (CaptureError, OSError) as error:
+            self.notify(printable(f"{error}."), severity="error", markup=False)
+        else:
+            self.notify(printable("\n".join(said)), title="Written", markup=False)
+
+    def action_signs(self) -> None:
+        """Draw everything anew, in ASCII or with all signs."""
+        self._glyphs = UNICODE if self._glyphs.plain else ASCII
+        folder = None if self._watched is None else self._watched.folder
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self._forget_places()
+        self._watched = None
+        self._open(folder)
+
+    def _use_theme(self, name: str) -> None:
+        self.theme = name
 
     def action_detach(self) -> None:
         """Leave; say once that the run does not."""
-        screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
-        shown = screens[0].snapshot if screens else None
-        said = ""
-        if shown is not None and not shown.is_ended:
-            said = f"Detached; {shown.status.run_id} goes on."
-        self.exit(said)
+        self.exit(farewell(self.seen))

@@ -8,6 +8,10 @@ PRAGMA application_id;
 SELECT schema_ver FROM run;
 -- name: tables
 SELECT count(*) FROM sqlite_schema;
+-- name: has_lanes
+SELECT count(*) FROM sqlite_schema WHERE name = 'lane';
+-- name: is_older
+SELECT count(*) FROM temp.sqlite_schema WHERE name = 'failure';
 -- name: set_application_id
 PRAGMA application_id = 0x45564C47;
 -- name: page_size
@@ -136,6 +140,16 @@ ON CONFLICT DO UPDATE SET
   tokens_in = tokens_in + excluded.tokens_in,
   tokens_out = tokens_out + excluded.tokens_out,
   cost_pico = cost_pico + excluded.cost_pico;
+-- name: add_lane
+INSERT INTO lane(stage, model, started, succeeded, replies, tokens_in, tokens_out,
+  cost_pico)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  started = started + excluded.started, succeeded = succeeded + excluded.succeeded,
+  replies = replies + excluded.replies,
+  tokens_in = tokens_in + excluded.tokens_in,
+  tokens_out = tokens_out + excluded.tokens_out,
+  cost_pico = cost_pico + excluded.cost_pico;
 -- name: add_latency
 INSERT INTO latency_hist(model, stage, bucket, n) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
@@ -144,10 +158,14 @@ INSERT OR REPLACE INTO limiter(model, concurrency, in_flight, rpm, tpm,
   paused_until_us, at_us)
 VALUES (?, ?, ?, ?, ?, ?, ?);
 -- name: add_error
-INSERT INTO error_class(class, stage, model, n, last_seq, sample_task)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET n = n + excluded.n, last_seq = excluded.last_seq,
-  sample_task = excluded.sample_task;
+INSERT INTO error_class(class, stage, model, n, final, last_seq, sample_task)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n, final = final + excluded.final,
+  last_seq = excluded.last_seq, sample_task = excluded.sample_task;
+-- name: add_failures
+INSERT INTO failure(t, class, stage, model, outcome, n, last_task)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n, last_task = excluded.last_task;
 -- name: add_reason
 INSERT INTO reason(what, reason, n) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
@@ -287,6 +305,8 @@ attempts = ?
 attempts > ?
 -- name: where_attempts_below
 attempts < ?
+-- name: where_task
+task = ?
 -- name: where_text
 key LIKE ? ESCAPE '\' OR task = ?
 
@@ -363,13 +383,8 @@ SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
 ORDER BY stage, model;
 -- name: lane_costs
 -- An answer of the response cache cost nothing and left no latency.
-WITH
-  done AS (SELECT stage, model, sum(cost_pico) AS cost_pico, sum(succeeded) AS n
-           FROM minute GROUP BY stage, model),
-  sent AS (SELECT stage, model, sum(n) AS n FROM latency_hist GROUP BY stage, model)
-SELECT done.stage, done.model, cost_pico, min(done.n, sent.n)
-FROM done JOIN sent USING (stage, model)
-WHERE min(done.n, sent.n) > 0 ORDER BY done.stage, done.model;
+SELECT stage, model, cost_pico, min(succeeded, replies) FROM lane
+WHERE min(succeeded, replies) > 0 ORDER BY stage, model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -382,13 +397,7 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
 -- name: usage
-SELECT stage, model, (
-  SELECT coalesce(sum(n), 0) FROM latency_hist AS l
-  WHERE l.model = minute.model AND l.stage = minute.stage
-), sum(tokens_in), sum(tokens_out) FROM minute
-GROUP BY stage, model ORDER BY stage, model;
--- name: ended_in_minutes
-SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;
+SELECT stage, model, replies, tokens_in, tokens_out FROM lane ORDER BY stage, model;
 -- name: minutes
 SELECT t, stage, model, started, succeeded, failed, retried, tokens_in, tokens_out,
        cost_pico
@@ -415,16 +424,28 @@ ORDER BY e.seq;
 -- name: model_latencies
 SELECT model, bucket, sum(n) FROM latency_hist GROUP BY model, bucket
 ORDER BY model, bucket;
+-- name: outcomes
+SELECT e.seq, e.ts_us, m.name, k.name, e.ver, e.facts
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+JOIN task AS t ON t.task = e.task JOIN model AS m ON m.id = t.model
+WHERE e.seq > ? AND e.seq <= ? AND k.name IN ('attempt_answered', 'attempt_failed')
+ORDER BY e.seq;
+-- name: next_retries
+SELECT stage, model, min(not_before_us) FROM tasks
+WHERE state = 2 AND not_before_us IS NOT NULL GROUP BY stage, model;
 -- name: oldest_in_flight
-SELECT task, stage, model, key, attempts, since_us FROM tasks
+SELECT task, stage, model, key, attempts, since_us, error FROM tasks
 WHERE state = 1 AND sent = 1 ORDER BY since_us, task LIMIT ?;
 -- name: model_calls
-SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
+SELECT model, sum(started) FROM lane GROUP BY model ORDER BY model;
 -- name: model_costs
-SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
+SELECT model, sum(cost_pico) FROM lane GROUP BY model ORDER BY model;
 -- name: error_classes
-SELECT class, stage, model, n, last_seq, sample_task FROM error_class
+SELECT class, stage, model, n, final, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;
+-- name: failures
+SELECT t, class, stage, model, outcome, n, last_task FROM failure WHERE t >= ?
+ORDER BY t, class, stage, model, outcome;
 -- name: reasons
 SELECT what, reason, n FROM reason WHERE n > 0 ORDER BY what, n DESC, reason;
 -- name: latencies
@@ -510,12 +531,16 @@ SELECT * FROM pause ORDER BY stage, model;
 SELECT * FROM counts ORDER BY stage, model, state;
 -- name: rows_minute
 SELECT * FROM minute ORDER BY stage, model, t;
+-- name: rows_lane
+SELECT * FROM lane ORDER BY stage, model;
 -- name: rows_latency_hist
 SELECT * FROM latency_hist ORDER BY model, stage, bucket;
 -- name: rows_limiter
 SELECT * FROM limiter ORDER BY model;
 -- name: rows_error_class
 SELECT * FROM error_class ORDER BY class, stage, model;
+-- name: rows_failure
+SELECT * FROM failure ORDER BY t, class, stage, model, outcome;
 -- name: rows_reason
 SELECT * FROM reason ORDER BY what, reason;
 -- name: rows_counter

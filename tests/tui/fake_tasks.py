@@ -22,7 +22,7 @@ from store.task import TaskRow, TaskState
 from store.testing import FakeClock
 from store.views import AttemptRow, Order, Score, Step, StoredVerdict
 from tests.tui.fake_events import FakeEvents
-from tests.tui.sights import FakeListing, FakeSource
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
 from tui.sources.filters import FilterMemory
@@ -254,6 +254,7 @@ def watching(
             run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
             tasks=lambda _: source,
             events=lambda _: FakeEvents(100),
+            config=lambda _: FakeConfig(),
             clock=clock or FakeClock(),
             filters=filters or FilterMemory(),
         ),

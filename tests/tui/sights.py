@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from store.errors import StoreError
 from store.estimates import Signs
 from store.events import Entry, Event, LimitObserved
 from store.runs import RunFolder
 from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, written
 from tests.store.samples import failed, plan, started, task
+from tui.sources.config import Setup
 from tui.sources.listing import Listed
 from tui.sources.run import RunSource, Sight, Snapshot
 
@@ -97,6 +99,25 @@ class FakeSource:
     def look(self) -> Sight:
         self.looks += 1
         return self.sights.pop(0) if len(self.sights) > 1 else self.sights[0]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class FakeConfig:
+    """A run that was set up in some way, or cannot be read."""
+
+    setup: Setup | StoreError = field(
+        default_factory=lambda: StoreError("there is no setup")
+    )
+    run_id: str = "r1"
+    is_closed: bool = False
+
+    async def read(self) -> Setup:
+        if isinstance(self.setup, StoreError):
+            raise self.setup
+        return self.setup
 
     def close(self) -> None:
         self.is_closed = True

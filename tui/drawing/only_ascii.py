@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from rich.cells import get_character_cell_size
+from rich.segment import Segment
+from textual.color import Color
 from textual.content import Content
+from textual.filter import LineFilter
 
 from tui.drawing.glyphs import Glyphs
 
 _OTHER = "?"
+#: Frames and bars that Textual draws: its notices, scroll bars and the palette.
+_FRAMES = str.maketrans(
+    {
+        **dict.fromkeys("─━▔▁", "-"),
+        **dict.fromkeys("│┃▌▐▎▊▏▕", "|"),
+        **dict.fromkeys("╭╮╰╯┌┐└┘", "+"),
+        **dict.fromkeys("▂▃▄▅▆▇█", "#"),
+    }
+)
 
 
 def shown_by(glyphs: Glyphs, content: Content) -> Content:
@@ -29,3 +41,23 @@ def drawn(glyphs: Glyphs, text: str) -> str:
         else _OTHER * get_character_cell_size(character)
         for character in text.translate(glyphs.plain)
     )
+
+
+class OnlyAscii(LineFilter):
+    """The last word on what a terminal gets: frames of Textual's own widgets, too."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Segments of the same width without other signs."""
+        del background
+        return [
+            segment
+            if segment.text.isascii()
+            else segment._replace(
+                text=drawn(self._glyphs, segment.text.translate(_FRAMES))
+            )
+            for segment in segments
+        ]

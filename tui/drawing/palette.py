@@ -59,8 +59,14 @@ class Palette:
             error=self.states.failed,
             variables={
                 **self.states.variables(),
-                "block-cursor-background": self.foreground,
-                "block-cursor-foreground": self.background,
+                **{
+                    f"{cursor}-{what}": colour
+                    for cursor in ("block-cursor", "block-cursor-blurred")
+                    for what, colour in (
+                        ("background", self.foreground),
+                        ("foreground", self.background),
+                    )
+                },
                 "footer-key-foreground": self.accent,
             },
         )

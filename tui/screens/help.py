@@ -6,46 +6,36 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding, Binding, BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-_NAMES = {
-    "question_mark": "?",
-    "colon": ":",
-    "plus": "+",
-    "minus": "-",
-    "escape": "esc",
-    "right": "→",
-}
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.keys import Key, help_lines
+from tui.drawing.only_ascii import drawn
 
 
 class HelpScreen(ModalScreen[None]):
     """A list of keys over the screen that they belong to."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q", "dismiss", "Close", id="close")
+        Binding("escape,question_mark,q", "dismiss", "Close", id="help.close"),
+        Binding("j", "scroll(1)", "Down", show=False, id="help.down"),
+        Binding("k", "scroll(-1)", "Up", show=False, id="help.up"),
     ]
 
-    def __init__(self, bindings: Iterable[ActiveBinding]) -> None:
+    def __init__(self, keys: Iterable[Key], glyphs: Glyphs) -> None:
         super().__init__()
-        self._lines = _lines(bindings)
+        self._text = drawn(glyphs, "\n".join(help_lines(keys)))
 
     def compose(self) -> ComposeResult:
         """The keys, and what they do."""
         with VerticalScroll(id="help") as box:
             box.border_title = "keys"
             box.border_subtitle = "esc closes"
-            yield Static("\n".join(self._lines), markup=False)
+            yield Static(self._text, markup=False)
 
-
-def _lines(bindings: Iterable[ActiveBinding]) -> list[str]:
-    """A line for each action, with all of its keys."""
-    keys: dict[str, list[str]] = {}
-    for active in bindings:
-        binding = active.binding
-        if binding.description and not binding.system:
-            name = _NAMES.get(binding.key, binding.key)
-            keys.setdefault(binding.description, []).append(name)
-    return [f"{' '.join(names):<18} {what}" for what, names in keys.items()]
+    def action_scroll(self, by: int) -> None:
+        """Read on, where the window is lower than the list."""
+        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)

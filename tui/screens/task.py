@@ -10,7 +10,9 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
+from tui.drawing.task_columns import task_name
 from tui.sources.tasks import TaskSource
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
@@ -24,12 +26,14 @@ class TaskScreen(Screen[None]):
 
     def __init__(self, source: TaskSource, glyphs: Glyphs, task: int) -> None:
         super().__init__()
+        self._glyphs = glyphs
         self._pane = TaskPane(source, glyphs)
         self._number = task
 
     def compose(self) -> ComposeResult:
         """The task and its keys."""
         yield self._pane
+        yield TooSmall(self._glyphs)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -40,6 +44,11 @@ class TaskScreen(Screen[None]):
     def look(self) -> None:
         """Read it again if anything has happened; called by the application's timer."""
         self._pane.look(self._number)
+
+    @property
+    def aim(self) -> str:
+        """This task alone."""
+        return f"task:{task_name(self._number)}"
 
     def action_back(self) -> None:
         """Out of a comparison, to the attempts, then to where one came from."""

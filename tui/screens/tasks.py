@@ -24,6 +24,7 @@ from tui.sources.task_lines import TaskLine
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField
 from tui.widgets.line import Line
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
@@ -75,6 +76,7 @@ class TasksScreen(FilteredScreen):
         with Horizontal(id="beside"):
             yield self._table
             yield TaskPane(self._source, self._glyphs)
+        yield TooSmall(self._glyphs)
         yield Line(self._glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -88,11 +90,6 @@ class TasksScreen(FilteredScreen):
     def on_unmount(self) -> None:
         """Let go of the log."""
         self._source.close()
-
-    @property
-    def expression(self) -> str:
-        """The filter that the list has, for whoever acts on all its tasks."""
-        return self._lister.list.expression
 
     @property
     def _field(self) -> FilterField:
@@ -166,11 +163,15 @@ class TasksScreen(FilteredScreen):
 
     @on(Table.Chosen, "#tasks")
     def _open(self, message: Table.Chosen) -> None:
-        if self.size.width >= PANE_COLUMNS:
+        self.open_task(message.number)
+
+    def open_task(self, number: int) -> None:
+        """Show everything about one task: beside the table, or before it."""
+        if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
-            self._pane.show(message.number)
+            self._pane.show(number)
         else:
-            self.app.push_screen(TaskScreen(self._source, self._glyphs, message.number))
+            self.app.push_screen(TaskScreen(self._source, self._glyphs, number))
 
     @on(Table.HeadClicked, "#tasks")
     def _sorted(self, message: Table.HeadClicked) -> None:
@@ -183,6 +184,13 @@ class TasksScreen(FilteredScreen):
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
         self.set_focus(self._table)
+
+    @property
+    def aim(self) -> str:
+        """The task beside the table while one is in it, or all that are listed."""
+        if self._pane.is_inside(self.focused) and self._table.chosen is not None:
+            return f"task:{task_name(self._table.chosen)}"
+        return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
         """Show other tasks, as if the filter had been typed."""

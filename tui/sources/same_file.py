@@ -28,6 +28,11 @@ class SameFile:
         run_id = self._folder.run_id
         try:
             found = os.stat(self._folder.log)  # noqa: PTH116 - its numbers, not the path
+        except PermissionError as error:
+            raise StoreError(
+                f"the folder of {run_id} may not be entered: ask its owner for the "
+                "right to read it"
+            ) from error
         except OSError as error:
             raise StoreError(
                 f"the log of {run_id} is gone, deleted or moved: list what is there "

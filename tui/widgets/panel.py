@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
+from tui.drawing.changes import changes
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
 from tui.drawing.room import Room
@@ -24,13 +25,19 @@ class Said(Static):
         self._glyphs = glyphs
         self._said: Content | None = None
 
+    def render(self) -> Content:
+        """What is said."""
+        return self._said or Content()
+
     def say(self, words: str | Content) -> None:
-        """Show *words*; nothing is sent where they are the same as before."""
+        """Show *words*; only what is not the same as before is sent."""
         content = Content(words) if isinstance(words, str) else words
         content = shown_by(self._glyphs, content)
-        if self._said is None or not content.is_same(self._said):
-            self._said = content
-            self.update(content, layout=False)
+        before, self._said = self._said, content
+        if before is None or self.styles.text_align not in {"left", "start"}:
+            self.refresh()
+        elif not content.is_same(before):
+            self.refresh(*changes(before, content, self.content_size.width))
 
 
 class TooSmall(Said):

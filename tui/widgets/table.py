@@ -24,6 +24,7 @@ from tui.drawing.clip import clip
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.widgets.columns import GAP, Column, RowT, fitted
+from tui.widgets.moving import MOVES
 from tui.widgets.pages import Ask, Move, Pages, Place
 from tui.widgets.scroll_bars import dress
 
@@ -77,14 +78,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "move('DOWN')", "Down", id="table.down", show=False),
-        Binding("k,up", "move('UP')", "Up", id="table.up", show=False),
-        Binding("g,home", "move('FIRST')", "First", id="table.first", show=False),
-        Binding("G,end", "move('LAST')", "Last", id="table.last", show=False),
-        Binding("ctrl+d", "move('HALF_DOWN')", "Half a page down", show=False),
-        Binding("ctrl+u", "move('HALF_UP')", "Half a page up", show=False),
-        Binding("pagedown", "move('PAGE_DOWN')", "Page down", show=False),
-        Binding("pageup", "move('PAGE_UP')", "Page up", show=False),
+        *MOVES,
         Binding(
             "enter,l,right", "choose", "Open", key_display="enter", id="table.open"
         ),

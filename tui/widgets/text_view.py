@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -23,6 +23,7 @@ from textual.worker import Worker
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.wrapping import Piece, wrapped
+from tui.widgets.moving import MOVES
 from tui.widgets.pages import Move, Place
 from tui.widgets.scroll_bars import dress
 
@@ -52,16 +53,7 @@ class TextView(ScrollView, can_focus=True):
         &> .text-view--dim { color: $state-queued; background: $background; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "move('DOWN')", "Down", show=False),
-        Binding("k,up", "move('UP')", "Up", show=False),
-        Binding("g,home", "move('FIRST')", "Top", show=False),
-        Binding("G,end", "move('LAST')", "End", show=False),
-        Binding("ctrl+d", "move('HALF_DOWN')", "Half a page down", show=False),
-        Binding("ctrl+u", "move('HALF_UP')", "Half a page up", show=False),
-        Binding("pagedown", "move('PAGE_DOWN')", "Page down", show=False),
-        Binding("pageup", "move('PAGE_UP')", "Page up", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
 
     def __init__(
         self,

@@ -107,7 +107,7 @@ async def test_a_filter_shows_what_fits_and_its_matches_are_found_in_the_whole()
         await _type(pilot, seat, "state:failed")
         assert seat.said("head").endswith("125 of 1,000 · by number")
         assert seat.table.chosen == 2
-        assert seat.screen.expression == "state:failed"
+        assert seat.screen.aim == "state:failed"
         await _press(pilot, "n")
         assert seat.table.chosen == 10
         await _press(pilot, "x")

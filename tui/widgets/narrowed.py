@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Generic, TypeAlias
+from typing import Generic, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
@@ -25,10 +24,6 @@ class Narrowed(Vertical, Generic[RowT]):
     Narrowed Input.-textual-compact { padding: 0 1; background: $panel; }
     Narrowed Table { height: 1fr; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="narrowed.filter"),
-        Binding("x", "clear", "Clear filter", show=False, id="narrowed.clear"),
-    ]
 
     def __init__(
         self,
@@ -103,11 +98,11 @@ class Narrowed(Vertical, Generic[RowT]):
     def take(self, text: str) -> None:
         """What to do with a text that fits no row and was entered: nothing here."""
 
-    def action_filter(self) -> None:
-        """Type what to list."""
+    def type_in(self) -> None:
+        """Go on with typing what to list."""
         # at once: what is typed together with the key belongs to the field
         self.screen.set_focus(self._field)
 
-    def action_clear(self) -> None:
+    def clear(self) -> None:
         """List everything again."""
         self._field.value = ""

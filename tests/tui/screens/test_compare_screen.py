@@ -20,6 +20,7 @@ from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
     LIVELY,
+    FakeConfig,
     FakeListing,
     FakeSource,
     snapshot,
@@ -81,6 +82,7 @@ class Seat:
             run=lambda _: FakeSource([self.own or sights["r1"]]),
             tasks=lambda _: FakeTasks(50),
             events=lambda _: FakeEvents(10),
+            config=lambda _: FakeConfig(),
             clock=self.clock,
             child=lambda: self.child,
         )

@@ -39,7 +39,9 @@ class EventsScreen(FilteredScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
-        Binding("slash", "filter", "Filter", id="events.filter"),
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="events.filter", priority=True),
         Binding("n", "match(1)", "Next match", show=False, id="events.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
         Binding("x", "clear", "Clear", id="events.clear"),
@@ -77,7 +79,7 @@ class EventsScreen(FilteredScreen):
 
     def on_mount(self) -> None:
         """Begin at the end."""
-        self._table.focus()
+        self.set_focus(self._table)
         self.look()
 
     def on_unmount(self) -> None:
@@ -230,16 +232,18 @@ class EventsScreen(FilteredScreen):
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
-        self._table.focus()
+        self.set_focus(self._table)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where nothing is filtered there is nothing to clear."""
+        """In the field its key is a character; without a filter nothing is cleared."""
         del parameters
+        if action == "filter":
+            return self.focused is not self._field
         return action != "clear" or bool(self._tail.expression)
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self._field.focus()
+        self.set_focus(self._field)
 
     def action_clear(self) -> None:
         """Show everything again, around the event under the cursor."""
@@ -295,7 +299,7 @@ class EventsScreen(FilteredScreen):
             self._reader.stop()
             self._show()
         elif self.focused is not self._table:
-            self._table.focus()
+            self.set_focus(self._table)
         elif self.has_class("-detail"):
             self.remove_class("-detail")
         else:

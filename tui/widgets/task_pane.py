@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -26,6 +25,7 @@ from tui.drawing.format import money
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.score_text import score_text
 from tui.drawing.task_columns import ailment, state_words, task_name
+from tui.keeping import copy, write
 from tui.pager import page
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
@@ -55,8 +55,6 @@ _ABSENT = {
     Tab.REPLY: "Nothing has been received for this attempt.",
     Tab.PARSED: "There is no JSON in what was received: tab shows the other texts.",
 }
-CLIPBOARD = 50_000
-"""Characters that are copied: terminals drop a longer sequence without a word."""
 
 
 class TaskPane(Vertical):
@@ -201,47 +199,36 @@ class TaskPane(Vertical):
 
     def action_page(self) -> None:
         """Read the text in a pager."""
-        sentence = page(self.app, self._text.text) if self._has_text() else ""
-        if sentence:
-            self._refuse(sentence)
+        if self._has_text():
+            self._tell(page(self.app, self._text.text), "")
 
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
-        text = self._text.text
-        if not self._has_text():
-            return
-        if len(text) > CLIPBOARD:
-            size = f"{len(text):,} characters are too many for a clipboard"
-            self._refuse(f"{size}: w writes them to a file.")
-            return
-        self.app.copy_to_clipboard(text)
-        self.notify(f"{self._tab.value} copied", timeout=2, markup=False)
+        if self._has_text():
+            self._tell(copy(self.app, self._text.text), f"{self._tab.value} copied")
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""
         if self._detail is None or not self._has_text():
             return
-        if Path.cwd().resolve().is_relative_to(self._source.folder.resolve()):
-            self._refuse("This is the run's own folder: start the monitor elsewhere.")
-            return
         words = [task_name(self._detail.line.row.task), self._tab.value]
         attempt = self._attempts.row
         if attempt is not None and self._tab in _KINDS:
             words.insert(1, str(attempt.row.attempt))
-        path = Path("-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt")
-        try:
-            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(self._text.text)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            self._refuse(f"{path} was not written ({why}): move what is there away.")
-        else:
-            self.notify(f"{path} written", timeout=3, markup=False)
+        name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
+        refusal = write(self._text.text, name, run=self._source.folder)
+        self._tell(refusal, f"{name} written")
 
     def _has_text(self) -> bool:
         if not self._text.text:
             self._refuse("There is no text here to be kept: tab shows the others.")
         return bool(self._text.text)
+
+    def _tell(self, refusal: str, success: str) -> None:
+        if refusal:
+            self._refuse(refusal)
+        elif success:
+            self.notify(success, timeout=3, markup=False)
 
     def _refuse(self, sentence: str) -> None:
         self.notify(sentence, severity="error", markup=False)

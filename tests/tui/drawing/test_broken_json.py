@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.drawing.broken_json import find_json
@@ -20,6 +20,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=4))
 def test_whole_json_is_found_whole(value: object) -> None:
     found = find_json(f"As you asked [1]:\n{json.dumps(value)}\nThat is all.")
@@ -27,6 +28,7 @@ def test_whole_json_is_found_whole(value: object) -> None:
     assert (found.value, found.broken_at) == (value, None)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=4), st.data())
 def test_cut_json_says_where_and_keeps_what_was_said(
     value: object, data: st.DataObject

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
+from tui.keeping import CLIPBOARD
 from tui.screens.task import TaskScreen
 from tui.widgets.line import Line
-from tui.widgets.task_pane import CLIPBOARD
 from tui.widgets.text_view import TextView
 
 

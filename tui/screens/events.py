@@ -14,6 +14,7 @@ from textual.widgets import Footer, Input, Static
 from store.event_query import parse_event_query
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
+from tui.keeping import copy
 from tui.screens.event import EventScreen
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.tail import Tail
@@ -73,7 +74,7 @@ class EventsScreen(FilteredScreen):
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield EventTable(event_columns(), glyphs, id="events")
-            yield EventPane(self._source.body, glyphs)
+            yield self._new_pane()
         yield Line(glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -208,10 +209,12 @@ class EventsScreen(FilteredScreen):
             self.add_class("-detail")
             self._pane.show(line)
         else:
-            screen = EventScreen(
-                line, self._source.body, self._watched.glyphs, self._open_task
-            )
+            screen = EventScreen(line, self._new_pane(), self._open_task)
             self.app.push_screen(screen)
+
+    def _new_pane(self) -> EventPane:
+        watched = self._watched
+        return EventPane(self._source.body, watched.glyphs, watched.folder.path)
 
     def _open_task(self, number: int) -> None:
         if self._tasks is None:
@@ -283,8 +286,8 @@ class EventsScreen(FilteredScreen):
         """Copy the line."""
         line = self._table.row
         if line is not None:
-            self.app.copy_to_clipboard(plain(line))
-            self.notify("line copied", timeout=2, markup=False)
+            problem = copy(self.app, plain(line))
+            self.notify(problem or "line copied", timeout=2, markup=False)
 
     async def action_write(self) -> None:
         """Keep the event in a file of the current folder."""

@@ -23,6 +23,15 @@ from store.events import (
     Recorded,
     TaskCompleted,
 )
+from store.history import (
+    BucketRow,
+    LimitSeen,
+    heartbeat_us,
+    limits_observed,
+    minute_buckets,
+    running_now,
+    sent_before,
+)
 from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
@@ -75,6 +84,7 @@ __all__ = [
     "NEW",
     "AttemptCounts",
     "AttemptRow",
+    "BucketRow",
     "ErrorCount",
     "Found",
     "Heartbeat",
@@ -82,6 +92,7 @@ __all__ = [
     "Lane",
     "LaneCounts",
     "Latencies",
+    "LimitSeen",
     "LimitsSeen",
     "MinuteRow",
     "Order",
@@ -108,10 +119,13 @@ __all__ = [
     "events",
     "families",
     "find_events",
+    "heartbeat_us",
     "last_seq",
     "latencies",
+    "limits_observed",
     "list_tasks",
     "mean_costs",
+    "minute_buckets",
     "minutes",
     "model_calls",
     "oldest_in_flight",
@@ -125,7 +139,9 @@ __all__ = [
     "read_verdicts",
     "reply",
     "run_started",
+    "running_now",
     "scorings",
+    "sent_before",
     "spending",
     "status",
     "task_events",

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from textual.screen import Screen
 
+from tui.screens.compare import CompareScreen
 from tui.screens.events import EventsScreen
+from tui.screens.metrics import MetricsScreen
 from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
@@ -41,5 +43,19 @@ EVENTS = Place(
     about="Follow the run's events",
     make=EventsScreen,
 )
-PLACES = (TASKS, EVENTS)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    make=MetricsScreen,
+)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    make=CompareScreen,
+)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE)
 """In the order of the line of keys."""

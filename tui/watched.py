@@ -12,9 +12,14 @@ from platformdirs import user_state_path
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.drawing.glyphs import Glyphs
+from tui.sources.answers import Answers
+from tui.sources.child import Child, CommandChild
 from tui.sources.events import EventSource, LogEvents
 from tui.sources.filters import FilterFile, FilterMemory
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.log_history import LogHistory
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
 
@@ -32,6 +37,10 @@ class Sources:
     events: Callable[[RunFolder], EventSource]
     clock: Clock
     filters: FilterMemory = field(default_factory=FilterMemory)
+    child: Callable[[], Child] = CommandChild
+    answers: Answers = field(default_factory=Answers)  #: of all children
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock) -> Sources:

@@ -395,6 +395,23 @@ SELECT t, stage, model, started, succeeded, failed, retried, tokens_in, tokens_o
 FROM minute WHERE t >= ? ORDER BY t, stage, model;
 -- name: completed_by_minute
 SELECT t, sum(succeeded) FROM minute GROUP BY t ORDER BY t;
+-- name: minute_buckets
+SELECT t / :width AS number, sum(started), sum(succeeded), sum(failed), sum(retried),
+       sum(tokens_in), sum(tokens_out), sum(cost_pico)
+FROM minute WHERE t >= :since AND t < :until AND (:model IS NULL OR model = :model)
+GROUP BY number ORDER BY number;
+-- name: sent_before
+SELECT coalesce(sum(started - succeeded - failed - retried), 0)
+FROM minute WHERE t < :until AND (:model IS NULL OR model = :model);
+-- name: running_now
+SELECT coalesce(sum(n), 0) FROM counts
+WHERE state = 1 AND (:model IS NULL OR model = :model);
+-- name: limits_observed
+SELECT e.seq, e.ts_us, e.epoch, 'limit_observed', e.ver, e.facts, e.blen
+FROM event AS e
+WHERE e.seq > ? AND e.seq <= ?
+  AND e.kind = (SELECT id FROM kind WHERE name = 'limit_observed')
+ORDER BY e.seq;
 -- name: model_latencies
 SELECT model, bucket, sum(n) FROM latency_hist GROUP BY model, bucket
 ORDER BY model, bucket;

@@ -23,6 +23,8 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "counts": (),
     "minutes": (9,),
     "completed_by_minute": (),
+    "running_now": (None,),
+    "limits_observed": (9, 99),
     "model_latencies": (),
     "oldest_in_flight": (5,),
     "lane_costs": (),

@@ -24,8 +24,8 @@ from tui.watched import Watched
 
 LOOK_S = 0.5
 """Between two looks at what became of a request, while an answer is due."""
-TOLD_S = 8.0
-"""How long it is shown."""
+TOLD_S, PASSING_S = 8.0, 3.0
+"""How long the last word on a request is shown, and any before it."""
 
 
 class Asking:
@@ -85,7 +85,7 @@ class Asking:
             said = f"nothing was asked: {error.strerror}; check the run's folder"
             self._tell(News(sentence=said, is_bad=True))
             return
-        self._tell(News(sentence=f"{wish.words}: requested"))
+        self._tell(News(sentence=f"{wish.words}: requested", is_passing=True))
         followed = Followed(
             id=name,
             words=wish.words,
@@ -100,7 +100,7 @@ class Asking:
         )
 
     async def _score(self, wish: Wish) -> None:
-        self._tell(News(sentence=f"{wish.words}: begun"))
+        self._tell(News(sentence=f"{wish.words}: begun", is_passing=True))
         try:
             said = await self._control.score()
         except ChildFailed as error:
@@ -124,6 +124,6 @@ class Asking:
         self._app.notify(
             printable(f"{news.sentence}."),
             severity="warning" if news.is_bad else "information",
-            timeout=TOLD_S,
+            timeout=PASSING_S if news.is_passing else TOLD_S,
             markup=False,
         )

@@ -112,14 +112,14 @@ def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_fron
         assert "read-only" not in seat.shown()
         await seat.press(pilot, "P", "y")
         assert seat.control.wishes == [("pause", {}, "live")]
-        assert seat.told == ["pause: the run: requested."]
+        assert seat.told == ["pause: requested."]
         await seat.press(pilot, "t")
         seat.requests.answer(Answer.ACCEPTED)
         await seat.later(pilot)
-        assert seat.told[-1] == "pause: the run: requested, accepted."
+        assert seat.told[-1] == "pause: requested, accepted."
         seat.requests.answer(Answer.APPLIED, "paused: the run")
         await seat.later(pilot)
-        said = "pause: the run: requested, accepted, applied: paused: the run."
+        said = "pause: requested, accepted, applied: paused: the run."
         assert seat.told[-1] == said
         await seat.later(pilot)
         assert len(seat.told) == 3

@@ -13,6 +13,7 @@ __all__ = [
     "courses",
     "errors",
     "estimates",
+    "event_query",
     "events",
     "log",
     "manifest",

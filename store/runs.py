@@ -82,7 +82,15 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
     if not runs_dir.is_dir():
         return []
     folders = (RunFolder(path) for path in sorted(runs_dir.iterdir()))
-    return [folder for folder in folders if folder.log.is_file()]
+    return [folder for folder in folders if _holds_log(folder)]
+
+
+def _holds_log(folder: RunFolder) -> bool:
+    """Whether there is a log in it; what may not be entered is as if it held none."""
+    try:
+        return folder.log.is_file()
+    except PermissionError:
+        return False
 
 
 def resolve(runs_dir: Path, name: str) -> RunFolder:

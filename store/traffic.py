@@ -7,7 +7,7 @@ Like `store.status` from projections alone; a monitor reads both at one moment, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +16,9 @@ from operator import itemgetter
 from store.statements import SQL
 from store.status import percentile_ms
 from store.task import usd
+
+MANY = 2_000
+"""Waiting tasks that are looked through for the next retry: a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,7 @@ class InFlight:
     key: str
     attempt: int
     since_us: int
+    error: str | None  #: why there was an attempt before; None: there was none
 
 
 @contextmanager
@@ -142,8 +146,24 @@ def oldest_in_flight(conn: sqlite3.Connection, limit: int) -> tuple[InFlight, ..
             key=key,
             attempt=attempt,
             since_us=since_us,
+            error=error,
         )
-        for task, stage, model, key, attempt, since_us in conn.execute(
+        for task, stage, model, key, attempt, since_us, error in conn.execute(
             SQL["oldest_in_flight"], (limit,)
         ).fetchall()
     )
+
+
+def next_retries(
+    conn: sqlite3.Connection, waiting: int
+) -> Mapping[tuple[str, str], int]:
+    """When the next retry of each stage and model is due, microseconds since 1970 UTC.
+
+    Args:
+        conn: a reader.
+        waiting: how many tasks wait; with more than `MANY` of them nothing is read.
+    """
+    if not waiting or waiting > MANY:
+        return {}
+    rows = conn.execute(SQL["next_retries"]).fetchall()
+    return {(stage, model): due_us for stage, model, due_us in rows}

@@ -30,10 +30,10 @@ from tui.offers import Offered
 from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
+from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.tasks import TasksScreen
 from tui.steered import Steered
 from tui.watched import Sources, Watched
 
@@ -108,6 +108,9 @@ class Monitor(Steered):
                 "Export answers", "How to write them as a file", self.action_export
             )
         yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
+        if self._watched is not None:
+            remembered = self._sources.filters.filters
+            yield from offers.filters(remembered, self._list_tasks)
         yield from self.keyless()
         yield SystemCommand(
             "Screenshot", "As SVG and as text, in this folder", self.action_capture
@@ -130,15 +133,14 @@ class Monitor(Steered):
         self._open(self._first)
 
     def _open(self, run: RunFolder | None) -> None:
-        is_read_only = self._sources.is_read_only
-        listing = self._sources.listing
-        self.push_screen(RunsScreen(listing, self._glyphs, is_read_only=is_read_only))
-        if run is not None:
+        if run is None:
+            self.action_runs()
+        else:
             self._show(run)
 
     def _show(self, folder: RunFolder) -> None:
         """Watch a run; the screens about another one go."""
-        self.action_runs()
+        self._leave()
         self._forget_places()
         self._watched = Watched(
             folder=folder,
@@ -171,14 +173,14 @@ class Monitor(Steered):
 
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.filter_by(expression)
 
     def action_open_task(self, number: int) -> None:
         """One task of the run that is shown, before the list of all."""
-        screen = self._go(TASKS)
-        if isinstance(screen, TasksScreen):
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
             screen.open_task(number)
 
     def action_go(self, name: str) -> None:
@@ -206,17 +208,23 @@ class Monitor(Steered):
         return screen
 
     def action_runs(self) -> None:
-        """Back to the list of runs."""
-        self._back_to(RunsScreen)
+        """Back to the list of runs, made when it is first asked for."""
+        self._leave()
+        if not isinstance(self.screen, RunsScreen):
+            listing, is_read_only = self._sources.listing, self._sources.is_read_only
+            self.push_screen(
+                RunsScreen(listing, self._glyphs, is_read_only=is_read_only)
+            )
+
+    def _leave(self) -> None:
+        """Leave what stands before the list of runs, or what comes before that."""
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
 
     def action_run(self) -> None:
         """Back to the run."""
-        self._back_to(RunScreen)
-
-    def _back_to(self, kind: type[Screen[None]]) -> None:
-        """Leave what stands before a screen of that kind, where there is one."""
-        if any(isinstance(screen, kind) for screen in self.screen_stack):
-            while not isinstance(self.screen, kind):
+        if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, RunScreen):
                 self.pop_screen()
 
     def action_command_palette(self) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 from textual.app import App, SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from store.printable import printable
 from store.runs import RunFolder
 from store.task import TaskState
 from tui.drawing.keys import Key
+from tui.sources.filters import Filters
 from tui.sources.run import Snapshot
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
@@ -100,6 +102,21 @@ def tasks(
             filters[f"Tasks with the error {error.error}"] = f"err:{error.error}"
     for title, expression in filters.items():
         yield SystemCommand(title, expression, partial(show, expression))
+
+
+def filters(
+    remembered: Filters, show: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each filter that was used before, those with a star first."""
+    for expression in remembered.offered:
+        # the palette reads brackets as markup
+        if printable(expression) == expression and "[" not in expression:
+            star = "* " if expression in remembered.starred else ""
+            yield SystemCommand(
+                f"Tasks: {star}{expression}",
+                "A filter used before",
+                partial(show, expression),
+            )
 
 
 def themes(

@@ -1,19 +1,17 @@
 """The screens about one run, each a key away from all others: one table.
 
 A place keeps its screen while its run is watched: whoever comes back finds the filter,
-the cursor and the order that were left there.
+the cursor and the order that were left there. Modules of places are imported when they
+are first gone to: whoever starts the monitor waits for one screen, not for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
 
 from textual.screen import Screen
 
-from tui.screens.commands import CommandsScreen
-from tui.screens.config import ConfigScreen
-from tui.screens.tasks import TasksScreen
 from tui.watched import Watched
 
 
@@ -25,8 +23,14 @@ class Place:
     key: str
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
-    make: Callable[[Watched], Screen[None]]
+    screen: str  #: where its class is, imported with the first visit
     is_shown: bool = True  #: in the line of keys, which has no room for all
+
+    def make(self, watched: Watched) -> Screen[None]:
+        """Its screen, for a run."""
+        module, _, name = self.screen.partition(":")
+        screen: Screen[None] = getattr(importlib.import_module(module), name)(watched)
+        return screen
 
 
 TASKS = Place(
@@ -34,14 +38,35 @@ TASKS = Place(
     key="t",
     title="Tasks",
     about="List the run's tasks",
-    make=TasksScreen,
+    screen="tui.screens.tasks:TasksScreen",
+)
+EVENTS = Place(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    screen="tui.screens.events:EventsScreen",
+)
+METRICS = Place(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    screen="tui.screens.metrics:MetricsScreen",
+)
+COMPARE = Place(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    screen="tui.screens.compare:CompareScreen",
 )
 ASKED = Place(
     name="asked",
     key="a",
     title="Asked",
     about="Show who asked what of the run, and what became of it",
-    make=CommandsScreen,
+    screen="tui.screens.commands:CommandsScreen",
     is_shown=False,
 )
 CONFIG = Place(
@@ -49,8 +74,8 @@ CONFIG = Place(
     key="i",
     title="Config",
     about="Show how the run was set up",
-    make=ConfigScreen,
+    screen="tui.screens.config:ConfigScreen",
     is_shown=False,
 )
-PLACES = (TASKS, ASKED, CONFIG)
+PLACES = (TASKS, EVENTS, METRICS, COMPARE, ASKED, CONFIG)
 """In the order of the line of keys."""

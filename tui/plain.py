@@ -13,7 +13,7 @@ from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.format import amount, percent
 from tui.drawing.words import eta, sentence, spent, utc
-from tui.sources.run import Snapshot, Source, Trouble
+from tui.sources.run import LATELY, Snapshot, Source, Trouble
 
 EVERY_S = 30.0
 POLL_S = 1.0
@@ -56,6 +56,7 @@ def line_of(snapshot: Snapshot) -> str:
     status = snapshot.status
     tasks = status.tasks
     share = snapshot.ended / snapshot.asked if snapshot.asked else None
+    failed = sum(row.n for row in snapshot.lately or ())
     counts = {
         "failed": tasks.failed,
         "unparsed": tasks.unparsed,
@@ -65,6 +66,7 @@ def line_of(snapshot: Snapshot) -> str:
     parts = [
         f"{percent(share, tenths=True)} of {snapshot.asked:,} tasks",
         *(f"{n:,} {what}" for what, n in counts.items() if n),
+        *([f"{failed:,} failures in {LATELY} min"] if failed else []),
         *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),
         *([f"ETA {eta(snapshot, ' to ')}"] if snapshot.forecast else []),
         f"cost {spent(snapshot)}",

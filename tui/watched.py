@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from platformdirs import user_state_path
+
 from store.clock import Clock
 from store.runs import RunFolder
 from tui.control import Control, control_of
@@ -14,7 +16,12 @@ from tui.drawing.glyphs import Glyphs
 from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
 from tui.sources.config import ConfigSource, FolderConfig
+from tui.sources.events import EventSource, LogEvents
+from tui.sources.filters import FilterFile, FilterMemory
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
 from tui.sources.listing import FolderListing, Listing
+from tui.sources.log_history import LogHistory
 from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
@@ -30,14 +37,18 @@ class Sources:
     listing: Listing
     run: Callable[[RunFolder], Source]
     tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
     config: Callable[[RunFolder], ConfigSource]
     clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
     requests: Callable[[RunFolder], RequestSource] = FolderRequests
     control: Callable[[RunFolder], Control | None] = lambda _: None
     """Who asks things of a run; by default nobody may."""
     is_read_only: bool = False  #: nobody is to ask anything of any run
     child: Callable[[], Child] = CommandChild
     answers: Answers = field(default_factory=Answers)  #: of all children
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, Child, Answers], HeadlineSource] = ChildHeadline
 
     @classmethod
     def of(cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False) -> Sources:
@@ -46,8 +57,10 @@ class Sources:
             listing=FolderListing(runs_dir, clock),
             run=partial(RunSource, clock=clock),
             tasks=LogTasks,
-            config=FolderConfig,
+            events=LogEvents,
             clock=clock,
+            filters=FilterFile(user_state_path("siftlog") / "filters.json"),
+            config=FolderConfig,
             control=partial(control_of, clock=clock, is_read_only=is_read_only),
             is_read_only=is_read_only,
         )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from textual.app import App
+from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.worker import WorkerCancelled
 
 from store.clock import Clock
 from store.errors import StoreError
@@ -17,12 +20,17 @@ from store.query import Query
 from store.runs import RunFolder
 from store.task import TaskRow, TaskState
 from store.testing import FakeClock
-from store.views import AttemptRow, Order, Step, StoredVerdict
+from store.views import AttemptRow, Order, Score, Step, StoredVerdict
+from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
+from tui.sources.filters import FilterMemory
 from tui.sources.run import Trouble
-from tui.sources.tasks import Happening, Names, TaskDetail, TaskLine, TaskSource
+from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
+from tui.sources.task_lines import TaskLine
+from tui.sources.task_texts import Text, TextKind
+from tui.sources.tasks import Names, TaskSource
 from tui.watched import Sources, Watched
 
 STATES = (
@@ -95,6 +103,10 @@ class FakeTasks:
                 return False
         return True
 
+    @property
+    def folder(self) -> Path:
+        return Path("runs") / self.run_id
+
     async def list_tasks(
         self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
     ) -> Step:
@@ -117,7 +129,9 @@ class FakeTasks:
     def line(self, number: int) -> TaskLine:
         changed = self.changes.get(number, {})
         return TaskLine(
-            row=row(number, **changed), updated_us=NOW_US - 1_000_000 * number
+            row=row(number, **changed),
+            updated_us=NOW_US - 1_000_000 * number,
+            score=Score(verdicts=4, judged=3, right=2) if number % 5 == 1 else None,
         )
 
     async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
@@ -153,6 +167,7 @@ class FakeTasks:
             latency_ms=320.0,
             message="429 Too Many Requests",
             status=429,
+            retry_after_s=20.0,
             retry_in_s=24.0,
         )
         answered = AttemptAnswered(
@@ -175,36 +190,61 @@ class FakeTasks:
             outcome=failed,
         )
         second = replace(
-            first, attempt=2, started_seq=13, ended_seq=14, outcome=answered
+            first,
+            attempt=2,
+            started_us=NOW_US + 25_000_000,
+            started_seq=13,
+            ended_seq=14,
+            outcome=answered,
         )
+        verdict = StoredVerdict(
+            task=task, value="(c)", expected="(b)", correct=False, rule="last letter"
+        )
+        lines = attempt_lines(TaskState.COMPLETED, NOW_US - 3_000_000, (first, second))
         return TaskDetail(
             line=self.line(task),
-            attempts=(first, second),
+            attempts=tuple(lines),
             happenings=(
                 Happening(seq=11, at_us=NOW_US, kind="attempt_started", facts="a 1"),
             ),
-            scoring=1,
-            verdicts=(
-                StoredVerdict(
-                    task=task,
-                    value="(c)",
-                    expected="(b)",
-                    correct=False,
-                    rule="last letter",
-                ),
+            scored=(
+                scored(2, verdict),
+                scored(1, replace(verdict, value="?", correct=None)),
             ),
+            scorings=2,
         )
 
-    async def text(self, seq: int, *, is_request: bool) -> str:
-        what = "prompt" if is_request else "reply"
-        return self.texts.get(seq, f"The {what} of event {seq}.")
+    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> Text:
+        is_prompt = kind is TextKind.PROMPT
+        seq = attempt.started_seq if is_prompt else attempt.ended_seq
+        assert seq is not None
+        text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
+        about = "temperature 0 · max tokens 2,048" if is_prompt else ""
+        if kind is TextKind.PARSED:
+            return Text(text="", about=f"{sign} no JSON")
+        return Text(text=text, about=about)
 
     def close(self) -> None:
         self.is_closed = True
 
 
+def scored(number: int, *verdicts: StoredVerdict) -> Scored:
+    """What a scoring says of a task."""
+    return Scored(
+        number=number,
+        scorer="qa 1.2",
+        code="0123456789abcdef",
+        seq=40 * number,
+        verdicts=verdicts,
+    )
+
+
 def watching(
-    source: TaskSource, *, glyphs: Glyphs = UNICODE, clock: Clock | None = None
+    source: TaskSource,
+    *,
+    glyphs: Glyphs = UNICODE,
+    clock: Clock | None = None,
+    filters: FilterMemory | None = None,
 ) -> Watched:
     """A run whose tasks are those of *source*, and that has nothing else."""
     return Watched(
@@ -213,11 +253,21 @@ def watching(
             listing=FakeListing(),
             run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
             tasks=lambda _: source,
+            events=lambda _: FakeEvents(100),
             config=lambda _: FakeConfig(),
             clock=clock or FakeClock(),
+            filters=filters or FilterMemory(),
         ),
         glyphs=glyphs,
     )
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until all that was asked has been answered and shown."""
+    for _ in range(2):
+        with suppress(WorkerCancelled):  # a question that another one replaced
+            await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
 
 
 class TasksApp(App[None]):

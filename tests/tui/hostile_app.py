@@ -6,7 +6,7 @@ from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tui.screens.tasks import TasksScreen
 
 #: What a terminal would do: retitle its window, fill the clipboard, clear the screen.
-ATTACKS = ("\x1b]0;pwned-title\x07", "\x1b]52;c;cHduZWQ=\x07", "\x9b2J\x1b[2Jpwned-c1")
+ATTACKS = ("\x1b]0;pwned\x07", "\x1b]52;c;cHduZWQ=\x07", "\x9b2J\x1b[2Jpwned-c1")
 
 
 def main() -> None:

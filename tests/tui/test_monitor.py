@@ -2,120 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
-from store.runs import RunFolder
-from store.testing import FakeClock
-from tests.tui.fake_tasks import FakeTasks
+from tests.tui.seats import Seat, listed, listing, watched
 from tests.tui.sights import (
     HOSTILE,
-    FakeConfig,
     FakeListing,
-    FakeSource,
     every_state,
     later,
     snapshot,
     with_signs,
     with_status,
 )
-from tui.app import Monitor
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.palette import PALETTES
 from tui.drawing.words import sentence
 from tui.screens.help import HelpScreen
-from tui.screens.looking import Looking
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.sources.listing import Listed
-from tui.sources.run import Sight, Trouble
-from tui.watched import Sources
+from tui.sources.run import Trouble
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))
-
-
-@dataclass(frozen=True)
-class Seat:
-    """Before a monitor: its keys, its screen, and what it is given to see."""
-
-    pilot: Pilot[str]
-    app: Monitor
-    source: FakeSource
-
-    def shown(self) -> str:
-        """The cells of the screen, as lines of text."""
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(part.text for part in strip) for strip in strips)
-
-    async def settle(self) -> None:
-        """Wait for the keys in the last line, which are drawn after all else."""
-        for _ in range(50):
-            await self.pilot.pause()
-            if "Detach" in self.shown():
-                return
-
-    async def press(self, *keys: str) -> None:
-        """Press keys, and wait for what they do."""
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def look(self, sight: Sight | None = None) -> None:
-        """Let the screen in front look, at something else if it is named."""
-        if sight is not None:
-            self.source.sights = [sight]
-        screen = self.app.screen
-        assert isinstance(screen, Looking)
-        screen.look()
-        await self.pilot.pause()
-
-
-Act = Callable[[Seat], Awaitable[None]]
-
-
-def _sources(listing: FakeListing, source: FakeSource) -> Sources:
-    """What a monitor reads; the tasks are those of a small log."""
-    return Sources(
-        listing=listing,
-        run=lambda _: source,
-        tasks=lambda _: FakeTasks(),
-        config=lambda _: FakeConfig(),
-        clock=FakeClock(),
-    )
-
-
-def watched(
-    sight: Sight,
-    act: Act | None = None,
-    size: tuple[int, int] = (120, 40),
-    glyphs: Glyphs = UNICODE,
-    theme: str = PALETTES[0].name,
-) -> tuple[str, FakeSource]:
-    """What a monitor of one run shows in the end."""
-    source = FakeSource([sight])
-
-    async def watch() -> str:
-        app = Monitor(
-            _sources(FakeListing(), source),
-            glyphs=glyphs,
-            run=RunFolder(Path("runs/r1")),
-            theme=theme,
-        )
-        async with app.run_test(size=size) as pilot:
-            seat = Seat(pilot, app, source)
-            await seat.settle()
-            if act is not None:
-                await act(seat)
-                await pilot.pause()
-            return seat.shown()
-
-    return asyncio.run(watch()), source
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -211,6 +123,33 @@ def test_tab_leads_through_the_parts_where_the_screen_is_small(tmp_path: Path) -
     assert "item" not in text
 
 
+def test_a_row_of_a_panel_opens_the_tasks_it_is_about(tmp_path: Path) -> None:
+    wanted: list[str] = []
+
+    async def press(seat: Seat) -> None:
+        assert "▸" not in seat.shown()
+        await seat.press("enter")
+        assert isinstance(seat.app.screen, RunScreen)
+        for keys in (("tab", "j", "j"), ("ctrl+o", "e", "G"), ("ctrl+o", "o")):
+            await seat.press(*keys)
+            assert seat.shown().count("▸") == 1
+            await seat.press("enter")
+            screen = seat.app.screen
+            assert isinstance(screen, TasksScreen)
+            wanted.append(screen.query_one(Input).value)
+            await seat.press("2")
+        await seat.press("ctrl+o")
+        assert "[m] models" in seat.shown()
+        await seat.press("z")
+        assert "[m] models" not in seat.shown()
+        await seat.pilot.click("#stages", offset=(4, 3))
+        await seat.pilot.pause()
+        assert "▸judge" in seat.shown()
+
+    watched(snapshot(tmp_path / "r1"), press)
+    assert wanted == ["stage:judge", "reason:no_list", "T-0000005"]
+
+
 def test_help_lists_the_keys_of_the_screen(tmp_path: Path) -> None:
     async def press(seat: Seat) -> None:
         await seat.press("question_mark")
@@ -243,29 +182,6 @@ def test_resizing_draws_the_other_layout(tmp_path: Path) -> None:
     assert "[overview]" in text
 
 
-def _listed(run_id: str, sight: Sight | None) -> Listed:
-    return Listed(folder=RunFolder(Path("runs") / run_id), sight=sight)
-
-
-def listing(
-    fake: FakeListing, act: Act | None = None, size: tuple[int, int] = (120, 30)
-) -> str:
-    """What the list of runs shows in the end."""
-    source = FakeSource([Trouble(sentence="this run was opened")])
-
-    async def watch() -> str:
-        app = Monitor(_sources(fake, source), glyphs=UNICODE)
-        async with app.run_test(size=size) as pilot:
-            seat = Seat(pilot, app, source)
-            await seat.settle()
-            if act is not None:
-                await act(seat)
-                await pilot.pause()
-            return seat.shown()
-
-    return asyncio.run(watch())
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
     tmp_path: Path, size: tuple[int, int]
@@ -273,16 +189,16 @@ def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
     live = snapshot(tmp_path / "r1")
     fake = FakeListing(
         [
-            _listed("a-live", live),
-            _listed("b-done", with_signs(live, phase="run_finished")),
-            _listed("c-bad", Trouble(sentence="it cannot be read")),
-            _listed("d-new", None),
+            listed("a-live", live),
+            listed("b-done", with_signs(live, phase="run_finished")),
+            listed("c-bad", Trouble(sentence="it cannot be read")),
+            listed("d-new", None),
         ]
     )
 
     async def press(seat: Seat) -> None:
         text = seat.shown()
-        assert "1 finished · 1 live" in text
+        assert "1 live · 1 finished · 1 unread · 1 unreadable" in text
         assert "▸ ▶ live" in text
         await seat.press("j")
 
@@ -300,11 +216,11 @@ def test_an_empty_folder_says_how_to_begin() -> None:
 
 def test_the_cursor_stays_on_its_run_when_another_one_appears(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
-    fake = FakeListing([_listed("a", live), _listed("b", live)])
+    fake = FakeListing([listed("a", live), listed("b", live)])
 
     async def press(seat: Seat) -> None:
         await seat.press("j")
-        fake.listed = [_listed("c", live), *reversed(fake.listed)]
+        fake.listed = [listed("c", live), *reversed(fake.listed)]
         await seat.look()
         assert seat.app.screen.query_one(OptionList).highlighted == 2
 
@@ -314,8 +230,28 @@ def test_the_cursor_stays_on_its_run_when_another_one_appears(tmp_path: Path) ->
     assert text.split("\n")[4].split()[:4] == ["▸", "▶", "live", "b"]
 
 
+def test_runs_are_found_by_words_and_those_at_work_stand_first(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    over = with_signs(live, phase="run_finished")
+    sights = {"a-over": over, "b-live": live, "c-over": over}
+    fake = FakeListing([listed(name, sight) for name, sight in sights.items()])
+
+    async def press(seat: Seat) -> None:
+        assert "▸ ▶ live" in seat.shown().split("\n")[2]
+        await seat.press("slash", *"over c")
+        text = seat.shown()
+        assert "1 of 3 found" in text
+        assert "▸ ✓ finished     c-over" in text
+        await seat.press("z")
+        assert "No run has 'over cz' in its name" in seat.shown()
+        await seat.press("enter", "x")
+
+    text = listing(fake, press)
+    assert len([line for line in text.split("\n") if "-over" in line]) == 2
+
+
 def test_enter_opens_a_run_and_escape_comes_back(tmp_path: Path) -> None:
-    fake = FakeListing([_listed("r1", snapshot(tmp_path / "r1"))])
+    fake = FakeListing([listed("r1", snapshot(tmp_path / "r1"))])
 
     async def press(seat: Seat) -> None:
         await seat.press("enter")

@@ -8,8 +8,8 @@ from textual.content import Content
 
 from tui.drawing.clip import one_line
 from tui.drawing.header import header
-from tui.drawing.panels import stages
 from tui.drawing.room import MUTED, Room
+from tui.drawing.stages import stages
 from tui.drawing.words import utc
 from tui.sources.run import Snapshot
 

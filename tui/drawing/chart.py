@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from tui.drawing.glyphs import Glyphs
 
-#: Bits of a braille cell's dots, columns of two from the lowest dot up.
-_DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+#: Bits of a braille cell's two columns of dots, filled from none to all four.
+_LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
+_RIGHT = (0x00, 0x80, 0xA0, 0xB0, 0xB8)
 _BRAILLE = 0x2800
 _ROWS = 4
 
@@ -121,17 +122,14 @@ def _dots(value: float | None, top: float, dots: int) -> int:
 
 
 def _braille_line(heights: Sequence[int], row: int) -> str:
-    cells = []
-    for left in range(0, len(heights), 2):
-        code = sum(
-            bit
-            for side, bits in enumerate(_DOTS)
-            for level, bit in enumerate(bits)
-            if heights[left + side] > row * _ROWS + level
-        )
-        # the blank of braille is no blank to every terminal, nor to who copies it
-        cells.append(chr(_BRAILLE + code) if code else " ")
-    return "".join(cells)
+    ground = row * _ROWS
+    filled = [max(0, min(_ROWS, n - ground)) for n in heights]
+    pairs = zip(filled[::2], filled[1::2], strict=True)
+    # the blank of braille is no blank to every terminal, nor to who copies it
+    return "".join(
+        chr(_BRAILLE + _LEFT[left] + _RIGHT[right]) if left or right else " "
+        for left, right in pairs
+    )
 
 
 def _steps(

@@ -39,6 +39,17 @@ def amount(value: float | None) -> str:
     return _three(value)
 
 
+def tight(value: float | None, width: int | None = None) -> str:
+    """A figure without the blank before its unit, or in full where *width* lets it.
+
+    >>> tight(3_100), tight(160_112, 7), tight(1_000_000, 7)
+    ('3.1k', '160,112', '1M')
+    """
+    if value is not None and width is not None and len(f"{value:,.0f}") <= width:
+        return f"{value:,.0f}"
+    return amount(value).replace(" ", "")
+
+
 def _three(value: float) -> str:
     """A tenth below ten where there is one, whole above."""
     is_small = value < TEN and value != int(value)

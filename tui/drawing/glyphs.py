@@ -27,6 +27,8 @@ class Glyphs:
     full: str
     blank: str
     mark: str  #: a place on a bar, such as a projection
+    flag: str  #: on a time axis, where something happened
+    tick: str  #: on a time axis, above its time
     has_braille: bool
     plain: Mapping[int, int]  #: for `str.translate`: what stands for our own signs
 
@@ -50,6 +52,8 @@ UNICODE = Glyphs(
     full="█",
     blank="░",
     mark="│",
+    flag="▲",
+    tick="┬",
     has_braille=True,
     plain={},
 )
@@ -73,8 +77,10 @@ ASCII = Glyphs(
     full="#",
     blank="-",
     mark="|",
+    flag="^",
+    tick="+",
     has_braille=False,
-    plain=str.maketrans("·…≥–−", "|~>--"),
+    plain=str.maketrans("·…≥–−↔", "|~>--="),
 )
 
 #: Terminals that have no signs beyond ASCII, or too few.

@@ -8,11 +8,14 @@ from store.task import TaskState
 from tui.drawing.clip import one_line
 from tui.drawing.format import amount, duration, percent
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.panels import limited_by
+from tui.drawing.models import limited_by
 from tui.drawing.room import Room
 from tui.drawing.words import eta, sentence, spent
 from tui.sources.run import ENDED, Snapshot
 
+DOT = " · "
+WIDE = 110
+"""Columns from which on the job stands beside the run."""
 #: Style of a state's word; the others are as running.
 _STYLES = {
     "finished": "$state-done",
@@ -22,6 +25,16 @@ _STYLES = {
     "paused": "$state-waiting bold",
     "quiet": "$state-waiting",
     "draining": "$state-waiting",
+}
+
+
+#: What a person may do next where the sentence names no command.
+_NEXT = {
+    "quiet": "1 lists the other runs",
+    "stalled": "t lists the tasks, e the events",
+    "draining": "q leaves it to end",
+    "cancelled": "t lists its tasks",
+    "finished": "t lists its tasks",
 }
 
 
@@ -53,8 +66,10 @@ def header(snapshot: Snapshot, room: Room) -> Content:
         else f" (heartbeat {duration(beat)})"
     )
     name = one_line(status.run_id, max(12, room.width // 3))
+    job = f" · {status.job} {status.job_version}" if room.width >= WIDE else ""
     first = Content.assemble(
         (name, "bold"),
+        one_line(job, room.width // 4),
         "  ",
         state_of(snapshot, room.glyphs),
         f"{alive}  {percent(share, tenths=True)}",
@@ -68,6 +83,9 @@ def header(snapshot: Snapshot, room: Room) -> Content:
 def _second(snapshot: Snapshot, room: Room) -> Content:
     said = sentence(snapshot)
     if said:
+        key = _NEXT.get(snapshot.state, "")
+        if key and len(said) + len(key) + len(DOT) <= room.width:
+            said = f"{said}{DOT}{key}"
         return Content.styled(one_line(said, room.width), "$state-waiting")
     held = limited_by(snapshot)
     share = snapshot.of_best
@@ -78,4 +96,4 @@ def _second(snapshot: Snapshot, room: Room) -> Content:
         *([f"limited by {held}"] if held else []),
         f"{snapshot.status.job} {snapshot.status.job_version}",
     ]
-    return Content(one_line(" · ".join(parts), room.width))
+    return Content(one_line(DOT.join(parts), room.width))

@@ -53,6 +53,43 @@ def eta(snapshot: Snapshot, to: str = "–") -> str:
     return f"{span(forecast.seconds, duration, to)}{so_far}"
 
 
+def ending(snapshot: Snapshot) -> str:
+    """When a run ends, or how it stands instead, in as few words as a list has."""
+    instead = _ENDINGS.get(snapshot.state)
+    if instead is not None:
+        return instead(snapshot)
+    told = snapshot.forecast
+    if told is None or told.seconds is None:
+        return eta(snapshot)
+    high = "?" if told.seconds.high is None else duration(told.seconds.high)
+    return f"{duration(told.seconds.low)}–{high}"
+
+
+def _without_success(snapshot: Snapshot) -> str:
+    signs = snapshot.status.signs
+    return duration(snapshot.age_s(max(signs.success_us or 0, signs.phase_us)))
+
+
+def _took(snapshot: Snapshot) -> str:
+    ended_us = snapshot.status.signs.phase_us
+    return f"took {duration((ended_us - snapshot.created_us) / US_PER_S)}"
+
+
+def _ended(snapshot: Snapshot) -> str:
+    return f"ended {duration(snapshot.age_s(snapshot.status.signs.phase_us))} ago"
+
+
+_ENDINGS: Mapping[str, Callable[[Snapshot], str]] = {
+    "stalled": lambda seen: f"no success {_without_success(seen)}",
+    "paused": lambda seen: f"paused by {seen.status.signs.paused_by}",
+    "lost": lambda seen: f"silent {duration(seen.heartbeat_s)}",
+    "finished": _took,
+    "drained": _ended,
+    "budget_stop": _ended,
+    "cancelled": _ended,
+}
+
+
 def span(value: Span, shown: Callable[[float], str], to: str = "–") -> str:
     """An estimate and, in brackets, its interval."""
     high = "?" if value.high is None else shown(value.high)
@@ -68,9 +105,11 @@ def spent(snapshot: Snapshot) -> str:
 
 def _nothing(snapshot: Snapshot) -> str:
     """Of a run that goes on as it should."""
-    if snapshot.status.tasks.planned:
-        return ""
-    return "nothing is planned yet"
+    if not snapshot.status.tasks.planned:
+        return "nothing is planned yet"
+    held = " and ".join(map(str, snapshot.status.pauses))
+    lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
+    return f"paused in part: {held}; {lift}" if held else ""
 
 
 def _quiet(snapshot: Snapshot) -> str:
@@ -79,11 +118,16 @@ def _quiet(snapshot: Snapshot) -> str:
 
 
 def _stalled(snapshot: Snapshot) -> str:
-    signs = snapshot.status.signs
-    since = snapshot.age_s(max(signs.success_us or 0, signs.phase_us))
-    failure = snapshot.facts.last_failure
-    why = "" if failure is None else f", last failure {failure.error}"
-    return f"calls are made and none has succeeded for {duration(since)}{why}"
+    since = _without_success(snapshot)
+    failure, errors = snapshot.facts.last_failure, snapshot.facts.errors
+    if failure is None:
+        why = ""
+    elif failure.times > 1:
+        why = f", {failure.error} {failure.times:,} times in a row"
+    else:
+        n = sum(error.n for error in errors if error.error == failure.error)
+        why = f", last failure {failure.error} ({n:,} so far)"
+    return f"calls are made and none has succeeded for {since}{why}"
 
 
 def _lost(snapshot: Snapshot) -> str:
@@ -91,12 +135,20 @@ def _lost(snapshot: Snapshot) -> str:
     run = snapshot.status.run_id
     if snapshot.is_alive:
         return f"its process has not been heard of for {silence}, and is still there"
+    beat = snapshot.status.heartbeat
+    if snapshot.is_alive is None and beat is not None:
+        return (
+            f"not heard of for {silence}; it ran on {beat.host}: look there, or take "
+            f"the run up here with 'siftlog resume {run}'"
+        )
     return f"its process is gone: take the run up again with 'siftlog resume {run}'"
 
 
 def _paused(snapshot: Snapshot) -> str:
     by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
-    return f"paused by {by}, nothing is started: go on with 'siftlog resume {run}'"
+    held = snapshot.status.pauses
+    what = " and ".join(map(str, held)) or f"the run (by {by})"
+    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {what}"
 
 
 def _draining(snapshot: Snapshot) -> str:
@@ -106,7 +158,7 @@ def _draining(snapshot: Snapshot) -> str:
 
 def _drained(snapshot: Snapshot) -> str:
     why = snapshot.status.why or "it was asked to end"
-    return f"{why}: go on with 'siftlog resume {snapshot.status.run_id}'"
+    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {why}"
 
 
 def _budget_stop(snapshot: Snapshot) -> str:
@@ -123,6 +175,10 @@ def _cancelled(snapshot: Snapshot) -> str:
 
 def _finished(snapshot: Snapshot) -> str:
     failed, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    if snapshot.status.imported:
+        return (
+            f"imported: the answers were made elsewhere, {failed:,} tasks failed there"
+        )
     if not failed:
         return "all tasks have ended"
     return f"{failed:,} tasks failed: ask them again with 'siftlog retry {run}'"

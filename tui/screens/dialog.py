@@ -68,7 +68,7 @@ class Dialog(ModalScreen[Wish | None]):
     Dialog.-ascii #dialog { border: ascii $accent; }
     Dialog #choices {
         height: auto; max-height: 9; border: none; padding: 0;
-        background: $background;
+        background: $background; background-tint: transparent;
     }
     Dialog #choices > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;

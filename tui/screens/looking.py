@@ -1,4 +1,4 @@
-"""What every screen has that shows something alive."""
+"""What screens can be asked by the application, which knows few of them by name."""
 
 from __future__ import annotations
 
@@ -11,3 +11,14 @@ class Looking(Protocol):
 
     def look(self) -> None:
         """Look, and show what has changed."""
+
+
+@runtime_checkable
+class Filtering(Protocol):
+    """A screen that can be told what to let through."""
+
+    def filter_by(self, expression: str) -> None:
+        """Let through what an expression of `store.query` does."""
+
+    def open_task(self, number: int) -> None:
+        """Show one of them."""

@@ -14,27 +14,14 @@ from textual.widgets import Footer
 
 from store.estimates import US_PER_S
 from store.printable import printable
-from tui.drawing import panels
 from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.header import header
+from tui.drawing.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import utc
 from tui.sources.run import Snapshot, Source, Trouble
 from tui.widgets.panel import Panel, Said, TooSmall
-
-#: Name, title and drawing, in the order of the keys that lead through them. Where the
-#: screen is small, one of them is shown at a time; "overview" only there.
-_PARTS: tuple[tuple[str, str, panels.Draw], ...] = (
-    ("overview", "overview", panels.overview),
-    ("stages", "stages", panels.stages),
-    ("models", "models, last full minute", panels.models),
-    ("errors", "failed attempts, whole run", panels.errors),
-    ("goodput", "completed a minute, last hour", panels.goodput),
-    ("latency", "latency, whole run", panels.latencies),
-    ("cost", "cost", panels.cost),
-    ("oldest", "oldest in flight", panels.oldest),
-)
-_LEFT = ("stages", "models", "errors")
+from tui.widgets.row_panel import RowPanel
 
 
 class RunScreen(Screen[None]):
@@ -44,7 +31,13 @@ class RunScreen(Screen[None]):
         Binding("space", "freeze", "Freeze", id="freeze"),
         Binding("tab", "part(1)", "Next panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
-        Binding("escape", "back", "Runs", id="back"),
+        Binding("ctrl+o", "jump", "Jump to a panel", show=False, id="jump"),
+        Binding("j,down", "move(1)", "Down", show=False, id="move.down"),
+        Binding("k,up", "move(-1)", "Up", show=False, id="move.up"),
+        Binding("g", "move(-1000)", "First", show=False, id="move.first"),
+        Binding("G", "move(1000)", "Last", show=False, id="move.last"),
+        Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
+        Binding("escape", "app.runs", "Runs", id="back"),
     ]
 
     class TasksWanted(Message):
@@ -64,10 +57,9 @@ class RunScreen(Screen[None]):
         self._held: Snapshot | None = None  # what is shown while frozen
         self._last: Snapshot | None = None
         self._part = 0
+        self._is_jumping = False
         self._header = Panel(header, "", glyphs, "header")
-        self._panels = {
-            name: Panel(draw, title, glyphs, name) for name, title, draw in _PARTS
-        }
+        self._panels = {part.name: RowPanel(part, glyphs) for part in PARTS}
         self._tabs, self._trouble, self._age = (
             Said(name, glyphs) for name in ("tabs", "trouble", "age")
         )
@@ -80,15 +72,11 @@ class RunScreen(Screen[None]):
         yield self._trouble
         yield TooSmall(self._glyphs)
         with Container(id="body"):
-            yield self._panels["overview"]
+            yield self._panels[OVERVIEW.name]
             with Container(id="left"):
-                yield from (self._panels[name] for name in _LEFT)
+                yield from (self._panels[part.name] for part in LEFT)
             with Container(id="right"):
-                yield from (
-                    panel
-                    for name, panel in self._panels.items()
-                    if name not in {"overview", *_LEFT}
-                )
+                yield from (self._panels[part.name] for part in RIGHT)
         yield self._age
         yield Footer(show_command_palette=False)
 
@@ -122,7 +110,11 @@ class RunScreen(Screen[None]):
             return
         if self._last is None or self._last.state != sight.state:
             self.refresh_bindings()  # another state, other things that can be asked
-        self._last = sight
+        before, self._last = self._last, sight
+        if before is None or not sight.is_told_as(before):
+            self._show(sight)
+
+    def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
@@ -146,25 +138,60 @@ class RunScreen(Screen[None]):
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
         self._held = None if self._held else self._last
-        self.look()
+        if self._last is not None:
+            self._show(self._last)
 
     def action_part(self, by: int) -> None:
-        """The next part, where there is room for one at a time."""
-        self._turn_to((self._part + by) % len(_PARTS))
-        self.look()
+        """The next panel takes the keys; on a small screen it is the one shown."""
+        self._turn_to((self._part + by) % len(PARTS))
 
-    def action_back(self) -> None:
-        """To the list of runs."""
-        self.app.pop_screen()
+    def action_jump(self) -> None:
+        """Show the letter of each panel; the next key leads to one."""
+        self._is_jumping = True
+        self._mark()
+
+    def on_key(self, event: events.Key) -> None:
+        """The letter of a panel, while they are shown; any other key ends that."""
+        if not self._is_jumping:
+            return
+        event.stop()
+        event.prevent_default()
+        self._is_jumping = False
+        found = [at for at, part in enumerate(PARTS) if part.letter == event.key]
+        self._turn_to(found[0] if found else self._part)
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor of the panel that takes the keys."""
+        self._current.move(by)
+
+    def action_open(self) -> None:
+        """List the tasks that the row under the cursor is about."""
+        if self._current.goal is not None:
+            self.post_message(self.TasksWanted(self._current.goal))
+
+    def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
+        """A panel was clicked; a second click on a row opens it."""
+        self._turn_to(list(self._panels).index(message.name))
+        if message.is_twice:
+            self.action_open()
+
+    @property
+    def _current(self) -> RowPanel:
+        return self._panels[PARTS[self._part].name]
 
     def _turn_to(self, part: int) -> None:
         self._part = part
-        names = list(self._panels)
-        for name, panel in self._panels.items():
-            panel.set_class(name == names[part], "-current")
-        self._tabs.say(
-            "".join(
-                f"[{name}]" if at == part else f" {name} "
-                for at, name in enumerate(names)
-            )
-        )
+        for at, panel in enumerate(self._panels.values()):
+            panel.set_class(at == part, "-current")
+            panel.take_keys(takes=at == part)
+        self._mark()
+
+    def _mark(self) -> None:
+        """The titles, with their letters while one of them is waited for."""
+        tabs = []
+        for at, part in enumerate(PARTS):
+            panel = self._panels[part.name]
+            panel.mark(part.letter if self._is_jumping else "")
+            name = f"{part.letter}:{part.name}" if self._is_jumping else part.name
+            tabs.append(f"[{name}]" if at == self._part else f" {name} ")
+        self._tabs.say("".join(tabs))

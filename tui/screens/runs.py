@@ -1,4 +1,4 @@
-"""All runs of a folder, the latest first."""
+"""All runs of a folder: those at work first, then the latest."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList
+from textual.widgets import Footer, Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
-from tui.drawing.run_rows import Rows, about, summary
+from tui.drawing.run_rows import Rows, about, matches, rank, summary
+from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
+from tui.sources.run import Snapshot
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
 
 
 class RunsScreen(Screen[None]):
-    """The list of runs, and a line about the one under the cursor."""
+    """The list of runs, and two lines about the one under the cursor.
+
+    Rows keep their places while one looks at them; what would stand elsewhere by now is
+    sorted in when a person asks for it.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "move('down')", "Down", show=False, id="move.down"),
@@ -32,6 +38,9 @@ class RunsScreen(Screen[None]):
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("l,right", "open", "Open", id="open"),
+        Binding("slash", "find", "Find", id="filter"),
+        Binding("r", "sort", "Sort anew", show=False, id="refresh"),
+        Binding("escape,x", "all", "All runs", show=False, id="clear"),
     ]
 
     class Opened(Message):
@@ -48,9 +57,13 @@ class RunsScreen(Screen[None]):
         self._is_read_only = is_read_only
         self._listing = listing
         self._glyphs = glyphs
-        self._listed: list[Listed] = []
-        self._shown: list[Content] = []
+        self._all: list[Listed] = []  # in the order of the rows
+        self._listed: list[Listed] = []  # those that are shown
+        self._shown: dict[int, Content] = {}
+        self._is_settled = False  # a person has moved: nothing changes its place
+        self._words = ""
         self._options = OptionList(id="runs", markup=False)
+        self._input = Input(id="find", placeholder="name, job or state", compact=True)
         self._heading, self._columns, self._empty, self._about = (
             Said(name, glyphs) for name in ("heading", "columns", "empty", "about")
         )
@@ -58,12 +71,18 @@ class RunsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """A heading, the list, what is to be said of one, the keys."""
         yield self._heading
+        yield self._input
         yield self._columns
         yield self._options
         yield self._empty
         yield TooSmall(self._glyphs)
         yield self._about
         yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Rows are drawn when they come into sight."""
+        self.watch(self._options, "scroll_y", self._draw, init=False)
+        self._options.focus()
 
     @property
     def current(self) -> RunFolder | None:
@@ -83,59 +102,83 @@ class RunsScreen(Screen[None]):
         """Look, and show what has changed."""
         listed = self._listing.look()
         with self.app.batch_update():
-            self._arrange(listed)
+            self._take_in(listed)
+            self._arrange()
             self._draw()
             self._tell()
 
-    def _arrange(self, listed: list[Listed]) -> None:
-        """Take in what was seen; rows stay in their order, new ones come on top.
+    def _take_in(self, listed: list[Listed]) -> None:
+        """What was seen; rows stay in their order, new ones come on top."""
+        if not self._is_settled:
+            self._all = sorted(listed, key=rank)
+            return
+        new = {each.folder.run_id: each for each in listed}
+        order = [each.folder.run_id for each in self._all]
+        kept = [new.pop(run_id) for run_id in order if run_id in new]
+        self._all = [*new.values(), *kept]
 
-        The cursor stays on its run.
-        """
+    def _arrange(self) -> None:
+        """Show the rows that are wanted; the cursor stays on its run."""
         options = self._options
         at = options.highlighted
-        current = None if at is None else self._listed[at].folder.run_id
-        new = {each.folder.run_id: each for each in listed}
+        current = "" if at is None else self._listed[at].folder.run_id
         order = [each.folder.run_id for each in self._listed]
-        kept = [new.pop(run_id) for run_id in order if run_id in new]
-        self._listed = [*new.values(), *kept]
+        self._listed = [
+            each for each in self._all if not self._words or matches(each, self._words)
+        ]
         ids = [each.folder.run_id for each in self._listed]
-        if ids != order:
+        if len(ids) != len(order):
             options.clear_options()
             options.add_options(Option("") for _ in ids)
-            self._shown = []
+        if ids != order:
+            self._shown = {}
             if ids:
-                options.highlighted = ids.index(current) if current in ids else 0
+                kept = ids.index(current) if current in ids else 0
+                options.highlighted = kept if self._is_settled else 0
 
     def _draw(self) -> None:
-        """The lines that look otherwise than before."""
+        """The lines in sight that look otherwise than before."""
         options = self._options
         rows = Rows.of(self._listed, self.size.width - _PADDING, self._glyphs)
-        lines = [
-            shown_by(
-                self._glyphs, rows.row(listed, is_current=at == options.highlighted)
+        first = round(options.scroll_offset.y)
+        last = min(len(self._listed), first + max(1, options.size.height) + 1)
+        for at in range(min(first, last), last):
+            is_current = at == options.highlighted
+            line = shown_by(
+                self._glyphs, rows.row(self._listed[at], is_current=is_current)
             )
-            for at, listed in enumerate(self._listed)
-        ]
-        for number, line in enumerate(lines):
-            if not self._shown or not line.is_same(self._shown[number]):
-                options.replace_option_prompt_at_index(number, line)
-        self._shown = lines
+            known = self._shown.get(at)
+            if known is None or not line.is_same(known):
+                self._shown[at] = line
+                options.replace_option_prompt_at_index(at, line)
         self._columns.say(rows.heads())
         current = options.highlighted
-        words = "" if current is None else about(self._listed[current])
-        self._about.say(one_line(words, self.size.width - _PADDING))
+        words = ("", "") if current is None else about(self._listed[current])
+        width = self.size.width - _PADDING
+        self._about.say("\n".join(one_line(line, width) for line in words))
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
         mode = " · read-only" if self._is_read_only else ""
-        words = f"RUNS  {summary(self._listed)}  in {where}{mode}"
+        found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
+        seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
+        now = max((sight.now_us for sight in seen), default=None)
+        as_of = "" if now is None else f" · as of {utc(now)[11:19]} UTC"
+        words = (
+            f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+            f"{as_of}{mode}"
+        )
         self._heading.say(one_line(words, self.size.width - _PADDING))
         self.set_class(not self._listed, "-empty")
-        if not self._listed:
+        if not self._all:
             self._empty.say(
                 f"There is no run in {where} yet. Start one with 'siftlog run JOB'; it "
                 "appears here by itself. Leave with q."
+            )
+        elif not self._listed:
+            self._empty.say(
+                f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
+                "Show all of them with escape."
             )
 
     def on_option_list_option_highlighted(self) -> None:
@@ -152,6 +195,7 @@ class RunsScreen(Screen[None]):
 
     def action_move(self, where: str) -> None:
         """Move the cursor."""
+        self._is_settled = True
         options = self._options
         moves = {
             "down": options.action_cursor_down,
@@ -160,3 +204,29 @@ class RunsScreen(Screen[None]):
             "last": options.action_last,
         }
         moves[where]()
+
+    def action_sort(self) -> None:
+        """Those at work first, then the latest, as of now."""
+        self._is_settled = False
+        self.look()
+        self._is_settled = True
+
+    def action_find(self) -> None:
+        """Show only runs with some words in their name, job or state."""
+        self.add_class("-finding")
+        self._input.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Other words."""
+        self._words = event.value
+        self.look()
+
+    def on_input_submitted(self) -> None:
+        """The words stay; the keys go back to the list."""
+        self._options.focus()
+
+    def action_all(self) -> None:
+        """All runs again."""
+        self._input.value = ""
+        self.remove_class("-finding")
+        self._options.focus()

@@ -21,7 +21,6 @@ class TaskScreen(Screen[None]):
     """Everything about one task; the source belongs to whoever opened it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy id", id="task.copy"),
         Binding("escape,h,left", "back", "Back", id="task.back"),
     ]
 
@@ -51,15 +50,7 @@ class TaskScreen(Screen[None]):
         """This task alone."""
         return f"task:{task_name(self._number)}"
 
-    def action_copy(self) -> None:
-        """Copy the task's name."""
-        self.app.copy_to_clipboard(task_name(self._number))
-        self.notify(f"{task_name(self._number)} copied", timeout=2, markup=False)
-
     def action_back(self) -> None:
-        """To the attempts, then to where one came from."""
-        table = self.query_one(Table)
-        if self.focused is table:
+        """Out of a comparison, to the attempts, then to where one came from."""
+        if not self._pane.step_back():
             self.dismiss()
-        else:
-            table.focus()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from store.query import Query
 from store.views import NEW, Order, Step
 from tui.drawing.format import count
+from tui.screens.matches import holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class TaskList:
         """
         is_least = self.is_least or len(changed) >= NEW
         if self.order is Order.NUMBER:
-            changed = [task for task in changed if not _holds(numbers, task)]
+            changed = [task for task in changed if not holds(numbers, task)]
         # in any other order it may stand elsewhere by now: a reason to read it again
         return replace(self, new=self.new | frozenset(changed), is_least=is_least)
 
@@ -60,10 +60,12 @@ class TaskList:
     @property
     def heading(self) -> str:
         """How many there are, of how many, in which order."""
+        # until the first look at the run its size is not known
+        of = f" of {count(self.total)}" if self.total else ""
         if self.order.is_top:
-            return f"{self.order.value} of {count(self.total)}"
+            return f"{self.order.value}{of}"
         found = count(self.found) if self.is_whole else f"≥ {count(self.found)}"
-        return f"{found} of {count(self.total)} · {self.order.value}"
+        return f"{found}{of} · {self.order.value}"
 
     @property
     def emptiness(self) -> str:
@@ -77,9 +79,3 @@ class TaskList:
         if self.order.is_top:
             return "No task has a figure to sort by yet: s chooses another order."
         return "No task is planned yet: they appear here as soon as they are."
-
-
-def _holds(numbers: Sequence[int], number: int) -> bool:
-    """Whether an ascending list has a number."""
-    position = bisect_left(numbers, number)
-    return position < len(numbers) and numbers[position] == number

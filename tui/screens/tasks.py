@@ -2,73 +2,52 @@
 
 from __future__ import annotations
 
-import sqlite3
-from array import array
-from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
-from textual.worker import Worker
 
-from store.errors import QueryError, StoreError
 from store.printable import printable
-from store.query import Query, parse_query
+from store.query import Query
 from store.views import Order
 from tui.drawing.format import count
 from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
-from tui.screens.completion import Completion
+from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
+from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
-from tui.screens.task_list import TaskList
-from tui.sources.tasks import Names, TaskLine
+from tui.screens.task_lister import TaskLister
+from tui.sources.task_lines import TaskLine
 from tui.watched import Watched
+from tui.widgets.filter_field import TASKS, FilterField
 from tui.widgets.line import Line
-from tui.widgets.pages import PAGE
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
 
-DEBOUNCE_S = 0.15
-STEP = 10_000
-"""Numbers of a list's later steps; the first is one page, at once."""
 AGE_S = 5.0
 """How often ages are drawn anew while nothing else happens."""
-PANE_COLUMNS = 140
-"""From this width on a task opens beside the table."""
-
-Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
-class TasksScreen(Screen[None]):
+class TasksScreen(FilteredScreen):
     """The tasks that a filter lets through, as a table."""
 
     DEFAULT_CSS = """
-    TasksScreen { background: $background; }
-    TasksScreen #head { text-style: bold; }
-    TasksScreen #filter {
-        height: 1; border: none; padding: 0 1; background: $panel;
-    }
-    TasksScreen { layers: base above; }
-    TasksScreen #said {
-        layer: above; dock: top; offset: 0 2; display: none; height: auto;
-        padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
-    }
     TasksScreen #tasks { height: 1fr; width: 1fr; }
-    TasksScreen #beside { height: 1fr; }
     TasksScreen TaskPane { width: 1fr; display: none; }
     TasksScreen.-detail TaskPane { display: block; }
-    TasksScreen #foot { color: $state-queued; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="tasks.filter"),
-        Binding("x", "clear", "Clear filter", id="tasks.clear"),
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
+        Binding("n", "match(1)", "Match", key_display="n/N", id="tasks.next"),
+        Binding("N", "match(-1)", "Match before", show=False, id="tasks.before"),
+        Binding("x", "clear", "Clear", id="tasks.clear"),
+        Binding("asterisk", "star", "Star filter", show=False, id="tasks.star"),
         Binding("s", "sort", "Sort", id="tasks.sort"),
         Binding("r", "relist", "Show new", id="tasks.relist"),
         Binding("y", "copy", "Copy id", id="tasks.copy"),
@@ -82,30 +61,20 @@ class TasksScreen(Screen[None]):
         self._source = watched.sources.tasks(watched.folder)
         self._glyphs = watched.glyphs
         self._clock = watched.sources.clock
-        self._list = TaskList(query=Query())
-        self._names = Names(total=0)
-        self._seen = 0
+        self._memory = watched.sources.filters
+        columns = task_columns(watched.glyphs, watched.sources.clock)
+        self._table: Table[TaskLine] = Table(columns, watched.glyphs, id="tasks")
+        self._lister = TaskLister(self._source, self._table, self._say)
         self._drawn = self._clock.monotonic()
-        self._debounce: Timer | None = None
-        self._completion = Completion()
         self._is_frozen = False
-        self._failing: set[str] = set()  #: what could not be read the last time
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
         yield Line(self._glyphs, id="head")
-        yield Input(
-            self._first,
-            id="filter",
-            placeholder="filter: state:failed stage:judge latency>5s -model:m ...",
-            compact=True,
-            select_on_focus=False,
-            suggester=self._completion,
-        )
+        yield FilterField(self._memory, TASKS, id="filter")
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
-            columns = task_columns(self._glyphs, self._clock)
-            yield Table(columns, self._glyphs, id="tasks")
+            yield self._table
             yield TaskPane(self._source, self._glyphs)
         yield TooSmall(self._glyphs)
         yield Line(self._glyphs, id="foot", is_rule=True)
@@ -113,9 +82,9 @@ class TasksScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to list."""
-        self._table.focus()
+        self.set_focus(self._table)
         self._begin(Query(), "", Order.NUMBER)
-        self._changed(self._first)
+        self._type(self._first)
         self.look()
 
     def on_unmount(self) -> None:
@@ -123,8 +92,8 @@ class TasksScreen(Screen[None]):
         self._source.close()
 
     @property
-    def _table(self) -> Table[TaskLine]:
-        return self.query_one("#tasks", Table)
+    def _field(self) -> FilterField:
+        return self.query_one(FilterField)
 
     @property
     def _pane(self) -> TaskPane:
@@ -140,23 +109,10 @@ class TasksScreen(Screen[None]):
             self._work(self._look, "look")
 
     async def _look(self) -> None:
-        seq = await self._source.last_seq()
-        if seq == self._seen:
+        if await self._lister.look():
+            self._field.offer(self._lister.names)
+        else:
             self._redraw_ages()
-            return
-        since, self._seen = self._seen, seq
-        self._names = await self._source.names()
-        self._completion.names = self._names
-        self._table.expire()
-        listed = self._list
-        since = max(since, listed.seq)
-        changed = await self._source.changed(listed.query, since)
-        if listed.query is self._list.query:
-            self._list = replace(
-                self._list.changed(changed, self._table.numbers),
-                total=self._names.total,
-            )
-        self._say()
 
     def _redraw_ages(self) -> None:
         now = self._clock.monotonic()
@@ -165,10 +121,11 @@ class TasksScreen(Screen[None]):
             self._table.refresh()
 
     def _say(self) -> None:
-        listed = self._list
+        listed = self._lister.list
         head = f"TASKS {self._source.run_id}"
         self.query_one("#head", Line).say(head, listed.heading)
         self._table.explain(listed.emptiness)
+        self._table.count_on(is_counting=not listed.is_whole)
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, listed.news)))
@@ -177,84 +134,10 @@ class TasksScreen(Screen[None]):
 
     # Lists
 
-    def _filter(self, expression: str) -> None:
-        try:
-            query = parse_query(expression)
-        except QueryError as error:
-            self._complain(f"{error}.")
-            return
-        self._complain("")
-        self._begin(query, expression.strip(), self._list.order)
-
     def _begin(self, query: Query, expression: str, order: Order) -> None:
         """Another list, shown as it grows."""
-        self._list = TaskList(
-            query=query,
-            expression=expression,
-            order=order,
-            total=self._names.total,
-        )
-        self._work(partial(self._listing, self._list), "list")
-
-    async def _listing(self, listed: TaskList) -> None:
-        after, limit, is_first = None, PAGE, True
-        while True:
-            step = await self._source.list_tasks(
-                listed.query, listed.order, after, limit
-            )
-            self._list = self._list.stepped(step)
-            if is_first:
-                self._table.relist(step.numbers)
-            else:
-                self._table.extend(step.numbers)
-            self._say()
-            if step.after is None:
-                return
-            after, limit, is_first = step.after, STEP, False
-
-    async def _relisting(self, listed: TaskList) -> None:
-        """The same list as it is now, exchanged at once: its rows stay in place."""
-        numbers: array[int] = array("q")
-        after = None
-        while True:
-            step = await self._source.list_tasks(
-                listed.query, listed.order, after, STEP
-            )
-            listed = listed.stepped(step)
-            if step.after is None and not numbers:
-                self._table.exchange(step.numbers)
-                break
-            numbers.extend(step.numbers)
-            if step.after is None:
-                self._table.exchange(numbers)
-                break
-            after = step.after
-        self._list = replace(listed, total=self._names.total)
-        self._say()
-
-    def _work(self, work: Work, group: str) -> None:
-        safely = partial(self._safely, work, group)
-        _: Worker[None] = self.run_worker(
-            safely, group=group, exclusive=True, exit_on_error=False
-        )
-
-    async def _safely(self, work: Work, group: str) -> None:
-        """A log that cannot be read is a sentence, and no end of the monitor."""
-        try:
-            await work()
-        except (StoreError, sqlite3.Error) as error:
-            self._failing.add(group)
-            self._complain(f"{error}.")
-        else:
-            if self._failing == {group}:
-                self._complain("")
-            self._failing.discard(group)
-
-    def _complain(self, sentence: str) -> None:
-        """Say what is wrong, under the filter; an empty sentence: nothing is."""
-        said = self.query_one("#said", Static)
-        said.update(printable(sentence))
-        said.display = bool(sentence)
+        self._lister.begin(query, expression, order)
+        self._work(self._lister.fill, "list")
 
     # What happens
 
@@ -292,63 +175,86 @@ class TasksScreen(Screen[None]):
 
     @on(Table.HeadClicked, "#tasks")
     def _sorted(self, message: Table.HeadClicked) -> None:
-        order = TITLE_ORDERS.get(message.title)
-        if order is not None:
-            self._begin(self._list.query, self._list.expression, order)
+        self._sort(TITLE_ORDERS.get(message.title))
 
-    @on(Input.Changed, "#filter")
-    def _typed(self, message: Input.Changed) -> None:
-        if self._debounce is not None:
-            self._debounce.stop()
-        expression = message.value
-        self._debounce = self.set_timer(DEBOUNCE_S, lambda: self._changed(expression))
-
-    def _changed(self, expression: str) -> None:
-        if expression.strip() == self._list.expression:
-            self._complain("")
-        else:
-            self._filter(expression)
+    @on(FilterField.Read)
+    def _filtered(self, message: FilterField.Read) -> None:
+        self._begin(message.query, message.expression, self._lister.list.order)
 
     @on(Input.Submitted, "#filter")
-    def _entered(self, message: Input.Submitted) -> None:
-        self._changed(message.value)
-        self._table.focus()
+    def _entered(self) -> None:
+        self.set_focus(self._table)
 
     @property
     def aim(self) -> str:
         """The task beside the table while one is in it, or all that are listed."""
         if self._pane.is_inside(self.focused) and self._table.chosen is not None:
             return f"task:{task_name(self._table.chosen)}"
-        return self._list.expression
+        return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
         """Show other tasks, as if the filter had been typed."""
         self._first = expression
         if self.is_mounted:
-            self.query_one("#filter", Input).value = expression
+            self._type(expression)
+
+    def _type(self, expression: str) -> None:
+        self._field.value = expression
+        self._field.read()
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self.query_one("#filter", Input).focus()
+        self.set_focus(self._field)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "filter" or self.focused is not self._field
 
     def action_clear(self) -> None:
         """Show everything again."""
-        self.query_one("#filter", Input).value = ""
+        self.filter_by("")
+
+    def action_star(self) -> None:
+        """Give the filter a star, or take it away."""
+        words = self._lister.list.expression
+        if not words:
+            self._tell("There is no filter to give a star: / types one.")
+        elif self._memory.turn(words):
+            self._tell(f"{words} has a star: up finds it in the filter, : too.")
+        else:
+            self._tell(f"{words} has no star any more.")
+
+    def action_match(self, step: int) -> None:
+        """The next task of the list that the last filter lets through."""
+        if self._lister.sought.expression:
+            self._work(partial(self._matching, step), "match")
+        else:
+            self._tell("There is nothing to look for: / types a filter.")
+
+    async def _matching(self, step: int) -> None:
+        if not await self._lister.match(step):
+            where = "after" if step > 0 else "before"
+            self._tell(
+                f"No task {where} this one fits {self._lister.sought.expression}."
+            )
+
+    def _tell(self, sentence: str) -> None:
+        self.notify(printable(sentence), timeout=3, markup=False)
 
     def action_sort(self) -> None:
-        """The next order."""
-        orders = list(Order)
-        order = orders[(orders.index(self._list.order) + 1) % len(orders)]
-        self._begin(self._list.query, self._list.expression, order)
+        """Ask for an order."""
+        self.app.push_screen(
+            SortMenu(self._lister.list.order, self._glyphs), self._sort
+        )
+
+    def _sort(self, order: Order | None) -> None:
+        if order is not None and order is not self._lister.list.order:
+            self._begin(self._lister.list.query, self._lister.list.expression, order)
 
     def action_relist(self) -> None:
         """Show the list as it is now; the cursor stays on its task."""
-        fresh = TaskList(
-            query=self._list.query,
-            expression=self._list.expression,
-            order=self._list.order,
-        )
-        self._work(partial(self._relisting, fresh), "list")
+        self._work(self._lister.refresh, "list")
 
     def action_freeze(self) -> None:
         """Let nothing change by itself, or go on; the run goes on all the time."""
@@ -361,14 +267,16 @@ class TasksScreen(Screen[None]):
         if self._table.chosen is not None:
             name = task_name(self._table.chosen)
             self.app.copy_to_clipboard(name)
-            self.notify(f"{name} copied", timeout=2, markup=False)
+            self._tell(f"{name} copied")
 
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""
-        if self.focused is not self._table and not self._pane.is_inside(self.focused):
-            self._table.focus()
+        if self.focused is self._field:
+            self.set_focus(self._table)
+        elif self._pane.is_inside(self.focused) and self._pane.step_back():
+            pass
         elif self.has_class("-detail"):
             self.remove_class("-detail")
-            self._table.focus()
+            self.set_focus(self._table)
         else:
             self.app.pop_screen()

@@ -7,9 +7,9 @@ cursor stays open. That the log is gone, or is another file by now, is an answer
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,40 +18,42 @@ from typing import Protocol, Self, TypeAlias
 from store.clock import Clock
 from store.connect import unreadable
 from store.errors import StoreError
-from store.estimates import US_PER_S, liveness
+from store.estimates import US_PER_S
 from store.events import AttemptFailed
-from store.forecast import Forecast, best_rate, forecast, left_by_stage
+from store.forecast import Forecast, Span, best_rate
+from store.present import HOUR, RECENT, Present, is_working
 from store.runs import RunFolder
 from store.views import (
+    Answers,
     ErrorCount,
+    FailureRow,
     InFlight,
     Latencies,
     MinuteRow,
     Reader,
     Status,
+    Tail,
     completed_by_minute,
     data_version,
     error_counts,
     events,
+    failures,
     latencies,
     minutes,
+    next_retries,
     oldest_in_flight,
     one_moment,
     open_reader,
-    run_started,
     status,
 )
+from tui.sources.same_file import SameFile
 
 US_PER_MINUTE = 60 * US_PER_S
-HOUR = 60
-"""Minutes that the charts and the forecast look back on."""
-RECENT = 5
-"""Whole minutes that a rate of the present is taken over, at most."""
-OLDEST = 5
+OLDEST = 20
 """Calls under way that are named."""
+LATELY = 10
+"""Minutes, the present one among them, over which failures are counted."""
 
-AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
-"""States in which calls are made, or should be."""
 ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
 """States in which no process works on the run, as it should be."""
 
@@ -64,6 +66,7 @@ class LastFailure:
     task: int
     error: str
     message: str  #: as the endpoint said it: make it printable before it is shown
+    times: int  #: it came so often in a row with the same words, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +74,17 @@ class Facts:
     """A run as its log has it, all at the same event."""
 
     status: Status
-    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
     minutes: tuple[MinuteRow, ...]  #: of the last hour
-    best: float | None  #: tasks completed a minute, in the run's best 10 minutes
-    latencies: tuple[Latencies, ...]
     oldest: tuple[InFlight, ...]
     errors: tuple[ErrorCount, ...]  #: most frequent first
     last_failure: LastFailure | None
+    #: tasks completed a minute, in the run's best 10 minutes; None: not that long yet
+    best: float | None = None
+    latencies: tuple[Latencies, ...] = ()  #: of the whole run
+    answers: Answers | None = None  #: the latest ones; None: not looked at
+    #: when the next retry is due, by stage and model
+    retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +96,7 @@ class Snapshot:
 
     facts: Facts
     now_us: int
-    is_alive: bool  #: a process of this machine holds the log
+    is_alive: bool | None  #: a process holds the log; None: it ran on another machine
 
     @property
     def status(self) -> Status:
@@ -97,9 +104,27 @@ class Snapshot:
         return self.facts.status
 
     @cached_property
+    def present(self) -> Present:
+        """What is reckoned from both, the same for every reader."""
+        return Present(
+            status=self.status,
+            rows=self.facts.minutes,
+            now_us=self.now_us,
+            is_alive=self.is_alive,
+        )
+
+    @property
     def state(self) -> str:
         """The run's state in one word, of `store.estimates.STATES`."""
-        return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
+        return self.present.state
+
+    def is_told_as(self, other: Snapshot) -> bool:
+        """Whether nothing to be shown differs: what moves alone is told in seconds."""
+        return (
+            self.facts is other.facts
+            and self.is_alive == other.is_alive
+            and self.now_us // US_PER_S == other.now_us // US_PER_S
+        )
 
     @property
     def is_ended(self) -> bool:
@@ -127,45 +152,41 @@ class Snapshot:
         """Tasks that are or were to be asked, as far as they are planned."""
         return self.status.tasks.planned - self.status.tasks.skipped
 
-    @cached_property
+    @property
     def forecast(self) -> Forecast | None:
         """When it ends and what it costs; None where nothing moves, or is left."""
-        if self.state not in {"live", "quiet"} or not self.status.tasks.open:
-            return None
-        return forecast(
-            self.facts.minutes,
-            left_by_stage(self.status.lanes, self.facts.first),
-            since=self.status.signs.phase_us // US_PER_MINUTE + 1,
-            until=self.now_us // US_PER_MINUTE,
-        )
+        return self.present.forecast
+
+    @property
+    def comes_to_usd(self) -> Span | None:
+        """Dollars that the whole run will have cost; None: that cannot be said."""
+        return self.present.comes_to_usd
 
     @property
     def recent_minutes(self) -> int:
         """Whole minutes that rates of the present are taken over; 0 at first."""
-        since = self.status.signs.phase_us // US_PER_MINUTE + 1
-        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - since))
+        return self.present.recent_minutes
 
     @property
     def recent(self) -> list[MinuteRow]:
         """What happened in them."""
-        now = self.now_us // US_PER_MINUTE
-        first = now - self.recent_minutes
-        return [row for row in self.facts.minutes if first <= row.t < now]
+        return self.present.recent
 
     @property
     def rate(self) -> float | None:
         """Tasks completed a minute, of late; None where nobody works, or not yet."""
-        if self.state not in AT_WORK or not self.recent_minutes:
-            return None
-        return sum(row.succeeded for row in self.recent) / self.recent_minutes
+        return self.present.rate
 
     @property
     def of_best(self) -> float | None:
-        """That rate as a share of the best 10 minutes; None before it is steady."""
+        """That rate as a share of the best 10 minutes; None before it is steady.
+
+        Where the last minutes are the best so far, they are all of it.
+        """
         best = self.facts.best
         if self.rate is None or not best or self.recent_minutes < RECENT:
             return None
-        return self.rate / best
+        return min(1.0, self.rate / best)
 
     @property
     def course(self) -> list[float | None]:
@@ -176,6 +197,13 @@ class Snapshot:
             if row.t in counted:
                 counted[row.t] += row.succeeded
         return [n if t >= first else None for t, n in counted.items()]
+
+    @property
+    def lately(self) -> list[FailureRow] | None:
+        """What went wrong in the last `LATELY` minutes; None: not known."""
+        first = self.now_us // US_PER_MINUTE - LATELY + 1
+        found = self.facts.failures
+        return None if found is None else [row for row in found if row.t >= first]
 
     @property
     def created_us(self) -> int:
@@ -213,11 +241,21 @@ class Source(Protocol):
 class RunSource:
     """Looks at one run's log; nothing it does can be written."""
 
-    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+    def __init__(
+        self, folder: RunFolder, clock: Clock, *, is_brief: bool = False
+    ) -> None:
+        """A source that has not looked yet.
+
+        Args:
+            folder: the run's.
+            clock: what tells the present.
+            is_brief: for a line in a list, which shows less and is read more quickly.
+        """
         self._folder = folder
+        self._tail = None if is_brief else Tail()
         self._clock = clock
         self._reader: Reader | None = None
-        self._file: tuple[int, int] | None = None
+        self._file = SameFile(folder)
         self._version: int | None = None
         self._facts: Facts | None = None
         self._best: float | None = None
@@ -242,41 +280,40 @@ class RunSource:
         """Let go of the log; another look opens it again."""
         if self._reader is not None:
             self._reader.close()
-        self._reader = self._file = self._version = self._facts = None
+        self._reader = self._version = self._facts = None
 
     def look(self) -> Sight:
         """The run as it is now."""
         path = self._folder.log
         try:
-            file = _identity(path)
-        except OSError:
+            self._file.check()
+        except StoreError as error:
             self.close()
-            return Trouble(
-                sentence=f"the log of {self.run_id} is gone, deleted or moved: list "
-                "what is there with 'siftlog runs'"
-            )
-        if self._file not in {None, file}:
-            return Trouble(
-                sentence=f"the log of {self.run_id} is another file by now: leave, and "
-                "watch the run again to see that one"
-            )
+            return Trouble(sentence=str(error))
         # asked before reading: what a dying writer committed last is not missed
-        is_alive = self._folder.is_alive()
+        is_held = self._folder.is_alive()
         try:
-            facts = self._read(path, file)
+            facts = self._read(path)
         except StoreError as error:
             self.close()
             return Trouble(sentence=str(error))
         except sqlite3.DatabaseError as error:
             self.close()
             return Trouble(sentence=str(unreadable(path, error)))
-        return Snapshot(facts=facts, now_us=self._clock.now_us(), is_alive=is_alive)
+        return Snapshot(
+            facts=facts,
+            now_us=self._clock.now_us(),
+            is_alive=is_working(is_held, facts.status.heartbeat),
+        )
 
-    def _read(self, path: Path, file: tuple[int, int]) -> Facts:
+    def _read(self, path: Path) -> Facts:
+        if self._reader is not None and self._reader.is_outdated():
+            self.close()
         if self._reader is None:
             self._reader = open_reader(path)
-            self._file = file
-            self._best = best_rate(completed_by_minute(self._reader))
+            if self._tail is not None:
+                self._tail = Tail()
+                self._best = best_rate(completed_by_minute(self._reader))
         version = data_version(self._reader)
         if self._facts is None or version != self._version:
             with one_moment(self._reader):
@@ -287,27 +324,32 @@ class RunSource:
     def _facts_of(self, reader: Reader) -> Facts:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
+        stand = status(reader)
+        errors = sorted(error_counts(reader), key=lambda error: -error.n)
+        if self._tail is None:
+            return Facts(
+                status=stand,
+                minutes=rows,
+                oldest=oldest_in_flight(reader, 1),
+                errors=tuple(errors),
+                last_failure=_last_failure(reader, errors, None),
+            )
+        answers = self._tail.read(reader)
         self._best = max(
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
-        errors = sorted(error_counts(reader), key=lambda error: -error.n)
-        expected = run_started(reader).expected
         return Facts(
-            status=status(reader),
-            first=() if expected is None else tuple(expected.first),
+            status=stand,
             minutes=rows,
             best=self._best,
             latencies=latencies(reader),
+            answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
+            retries=next_retries(reader, stand.tasks.waiting),
             errors=tuple(errors),
-            last_failure=_last_failure(reader, errors),
+            failures=failures(reader, now - LATELY),
+            last_failure=_last_failure(reader, errors, answers),
         )
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """What tells a file from another that stands in its place."""
-    found = os.stat(path)  # noqa: PTH116 - its numbers, not the path
-    return found.st_dev, found.st_ino
 
 
 def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
@@ -319,8 +361,11 @@ def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
     return counted
 
 
-def _last_failure(reader: Reader, errors: list[ErrorCount]) -> LastFailure | None:
+def _last_failure(
+    reader: Reader, errors: list[ErrorCount], answers: Answers | None
+) -> LastFailure | None:
     seq = max((error.last_seq for error in errors), default=0)
+    repeated = answers and answers.failure
     for recorded in events(reader, after=seq - 1, limit=1) if seq else ():
         if isinstance(recorded.event, AttemptFailed):
             return LastFailure(
@@ -328,5 +373,6 @@ def _last_failure(reader: Reader, errors: list[ErrorCount]) -> LastFailure | Non
                 task=recorded.event.task,
                 error=recorded.event.error,
                 message=recorded.event.message,
+                times=repeated.n if repeated else 1,
             )
     return None

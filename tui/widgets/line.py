@@ -24,9 +24,10 @@ class Line(Widget):
         glyphs: Glyphs,
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
+        classes: str | None = None,
         is_rule: bool = False,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes=classes)
         self._left = self._right = ""
         self._glyphs = glyphs
         self._fill = glyphs.rule if is_rule else " "

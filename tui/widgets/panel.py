@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
+from tui.drawing.changes import changes
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
-from tui.drawing.panels import Draw
 from tui.drawing.room import Room
-from tui.sources.run import Snapshot
+
+_T = TypeVar("_T")
 
 
 class Said(Static):
@@ -21,13 +25,19 @@ class Said(Static):
         self._glyphs = glyphs
         self._said: Content | None = None
 
+    def render(self) -> Content:
+        """What is said."""
+        return self._said or Content()
+
     def say(self, words: str | Content) -> None:
-        """Show *words*; nothing is sent where they are the same as before."""
+        """Show *words*; only what is not the same as before is sent."""
         content = Content(words) if isinstance(words, str) else words
         content = shown_by(self._glyphs, content)
-        if self._said is None or not content.is_same(self._said):
-            self._said = content
-            self.update(content, layout=False)
+        before, self._said = self._said, content
+        if before is None or self.styles.text_align not in {"left", "start"}:
+            self.refresh()
+        elif not content.is_same(before):
+            self.refresh(*changes(before, content, self.content_size.width))
 
 
 class TooSmall(Said):
@@ -44,18 +54,24 @@ class TooSmall(Said):
         )
 
 
-class Panel(Said):
+class Panel(Said, Generic[_T]):
     """One drawing under a title; where it stands is the style sheet's business."""
 
-    def __init__(self, draw: Draw, title: str, glyphs: Glyphs, name: str) -> None:
+    def __init__(
+        self,
+        draw: Callable[[_T, Room], Content],
+        title: str,
+        glyphs: Glyphs,
+        name: str,
+    ) -> None:
         super().__init__(name, glyphs)
         self.border_title = title
         self._draw = draw
-        self._snapshot: Snapshot | None = None
+        self._shown: _T | None = None
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw *snapshot*."""
-        self._snapshot = snapshot
+    def show(self, seen: _T) -> None:
+        """Draw what was seen."""
+        self._shown = seen
         self._fit()
 
     def on_resize(self, event: Resize) -> None:
@@ -65,6 +81,6 @@ class Panel(Said):
 
     def _fit(self) -> None:
         width, height = self.content_size
-        if self._snapshot is not None and width and height:
+        if self._shown is not None and width and height:
             room = Room(width=width, height=height, glyphs=self._glyphs)
-            self.say(self._draw(self._snapshot, room))
+            self.say(self._draw(self._shown, room))

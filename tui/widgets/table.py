@@ -26,6 +26,7 @@ from tui.drawing.only_ascii import drawn
 from tui.widgets.columns import GAP, Column, RowT, fitted
 from tui.widgets.moving import MOVES
 from tui.widgets.pages import Ask, Move, Pages, Place
+from tui.widgets.scroll_bars import dress
 
 _HEAD = 1
 """Lines of the header."""
@@ -143,6 +144,14 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         """The row under the cursor; None while it has not been read."""
         return self._pages.row(self._cursor)
 
+    def count_on(self, *, is_counting: bool) -> None:
+        """Whether the list is still growing: its bar is hatched until it is whole."""
+        dress(self, self._glyphs, is_hatched=is_counting)
+
+    def go_to(self, position: int) -> None:
+        """Put the cursor on a row."""
+        self._go(self._place.at(position, len(self.numbers), self._room))
+
     def relist(self, numbers: Sequence[int]) -> None:
         """Show another list from its beginning."""
         self._pages.relist(numbers)
@@ -243,6 +252,10 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         self._is_upward = new_value < old_value
         self._ask()
 
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
+
     def on_resize(self) -> None:
         """Keep the cursor in view, and as many columns as fit."""
         self._fitted = fitted(self._columns, self.size.width - _MARGIN - 1)
@@ -259,7 +272,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         position = event.y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
             return
-        self._go(self._place.at(position, len(self.numbers), self._room))
+        self.go_to(position)
         if event.chain > 1:
             self.action_choose()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import sqlite3
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -17,20 +18,21 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from store.errors import StoreError
-from store.views import AttemptRow
+from store.task import TaskState
+from tui.drawing.attempt_columns import attempt_columns, time_of_day
+from tui.drawing.difference import TONES, difference
 from tui.drawing.format import money
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.task_columns import (
-    ailment,
-    attempt_columns,
-    state_words,
-    task_name,
-    time_of_day,
-)
-from tui.sources.tasks import TaskDetail, TaskSource
+from tui.drawing.score_text import score_text
+from tui.drawing.task_columns import ailment, state_words, task_name
+from tui.keeping import copy, write
+from tui.pager import page
+from tui.sources.task_detail import AttemptLine, TaskDetail
+from tui.sources.task_texts import NOTHING, Text, TextKind
+from tui.sources.tasks import TaskSource
 from tui.widgets.line import Line
 from tui.widgets.table import Table
-from tui.widgets.text_view import TextView
+from tui.widgets.text_view import NO_TONES, TextView
 
 
 class Tab(enum.Enum):
@@ -38,13 +40,20 @@ class Tab(enum.Enum):
 
     PROMPT = "prompt"
     REPLY = "reply"
+    PARSED = "parsed"
     SCORE = "score"
     EVENTS = "events"
 
 
+_KINDS = {
+    Tab.PROMPT: TextKind.PROMPT,
+    Tab.REPLY: TextKind.REPLY,
+    Tab.PARSED: TextKind.PARSED,
+}
 _ABSENT = {
     Tab.PROMPT: "No request of ours is kept for this attempt.",
     Tab.REPLY: "Nothing has been received for this attempt.",
+    Tab.PARSED: "There is no JSON in what was received: tab shows the other texts.",
 }
 
 
@@ -56,12 +65,16 @@ class TaskPane(Vertical):
     TaskPane .head { text-style: bold; }
     TaskPane Table { height: 6; }
     TaskPane .tabs { background: $panel; text-style: bold; }
+    TaskPane .about { color: $state-queued; }
     TaskPane TextView { height: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "tab(1)", "Next text", id="task.tab"),
-        Binding("w", "write", "Write to file", id="task.write"),
         Binding("shift+tab", "tab(-1)", "Text before", show=False, id="task.untab"),
+        Binding("d", "diff", "Diff attempts", id="task.diff"),
+        Binding("v", "page", "Pager", id="task.page"),
+        Binding("w", "write", "Write to file", id="task.write"),
+        Binding("y", "copy", "Copy text", id="task.copy"),
     ]
 
     def __init__(self, source: TaskSource, glyphs: Glyphs) -> None:
@@ -71,26 +84,24 @@ class TaskPane(Vertical):
         self._detail: TaskDetail | None = None
         self._seen: int | None = None
         self._tab = Tab.PROMPT
+        self._is_diff = False
+        self._text = NOTHING
 
     def compose(self) -> ComposeResult:
         """Two lines about the task, its attempts, the tabs and the text."""
-        yield Line(self._glyphs, id="task-head")
+        yield Line(self._glyphs, id="task-head", classes="head")
         yield Line(self._glyphs, id="task-key")
         yield Table(attempt_columns(), self._glyphs, id="attempts")
-        yield Line(self._glyphs, id="task-tabs")
+        yield Line(self._glyphs, id="task-tabs", classes="tabs")
+        yield Line(self._glyphs, id="task-about", classes="about")
         yield TextView(self._glyphs, id="task-text")
-
-    def on_mount(self) -> None:
-        """The lines that stand out."""
-        self.query_one("#task-head").add_class("head")
-        self.query_one("#task-tabs").add_class("tabs")
 
     def is_inside(self, widget: Widget | None) -> bool:
         """Whether *widget* is a part of this."""
         return widget is not None and self in widget.ancestors
 
     @property
-    def _attempts(self) -> Table[AttemptRow]:
+    def _attempts(self) -> Table[AttemptLine]:
         return self.query_one("#attempts", Table)
 
     def show(self, task: int | None) -> None:
@@ -101,6 +112,15 @@ class TaskPane(Vertical):
     def look(self, task: int) -> None:
         """Show a task anew if anything has happened since the last look."""
         self._work(partial(self._looking, task), "look")
+
+    def step_back(self) -> bool:
+        """Leave the comparison, then the text; whether there was one to leave."""
+        if self._is_diff:
+            self.action_diff()
+            return True
+        is_deep = self.query_one(TextView).has_focus
+        self._attempts.focus()
+        return is_deep
 
     async def _looking(self, task: int) -> None:
         try:
@@ -124,8 +144,10 @@ class TaskPane(Vertical):
         is_other = self._detail is None or self._detail.line.row.task != task
         self._detail = detail
         self._say(detail)
-        self._attempts.show({row.attempt: row for row in detail.attempts})
+        self._attempts.explain(_unasked(detail))
+        self._attempts.show({line.row.attempt: line for line in detail.attempts})
         if is_other and detail.attempts:
+            self._is_diff = False
             self._attempts.action_move("LAST")
         await self._show_text()
 
@@ -162,26 +184,54 @@ class TaskPane(Vertical):
         """Another text."""
         tabs = list(Tab)
         self._tab = tabs[(tabs.index(self._tab) + by) % len(tabs)]
+        self._is_diff = self._is_diff and self._tab in _KINDS
         self._retell()
+
+    def action_diff(self) -> None:
+        """What differs from the attempt before; or back to the text itself."""
+        if not self._is_diff and self._tab not in _KINDS:
+            self._refuse("d compares prompts and replies: tab shows them.")
+        elif not self._is_diff and self._pair() is None:
+            self._refuse("There is no other attempt to compare this one with.")
+        else:
+            self._is_diff = not self._is_diff
+            self._retell()
+
+    def action_page(self) -> None:
+        """Read the text in a pager."""
+        if self._has_text():
+            self._tell(page(self.app, self._text.text), "")
+
+    def action_copy(self) -> None:
+        """Copy the text that is shown, as it is."""
+        if self._has_text():
+            self._tell(copy(self.app, self._text.text), f"{self._tab.value} copied")
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""
-        if self._detail is None:
+        if self._detail is None or not self._has_text():
             return
-        attempt = self._attempts.row
         words = [task_name(self._detail.line.row.task), self._tab.value]
-        if attempt is not None and self._tab in _ABSENT:
-            words.insert(1, str(attempt.attempt))
-        path = Path(f"{'-'.join(words)}.txt")
-        try:
-            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(self.query_one(TextView).text)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            said = f"{path} was not written ({why}): move what is there away."
-            self.notify(said, severity="error", markup=False)
-        else:
-            self.notify(f"{path} written", timeout=3, markup=False)
+        attempt = self._attempts.row
+        if attempt is not None and self._tab in _KINDS:
+            words.insert(1, str(attempt.row.attempt))
+        name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
+        refusal = write(self._text.text, name, run=self._source.folder)
+        self._tell(refusal, f"{name} written")
+
+    def _has_text(self) -> bool:
+        if not self._text.text:
+            self._refuse("There is no text here to be kept: tab shows the others.")
+        return bool(self._text.text)
+
+    def _tell(self, refusal: str, success: str) -> None:
+        if refusal:
+            self._refuse(refusal)
+        elif success:
+            self.notify(success, timeout=3, markup=False)
+
+    def _refuse(self, sentence: str) -> None:
+        self.notify(sentence, severity="error", markup=False)
 
     def _retell(self) -> None:
         self._work(self._show_text, "text")
@@ -197,45 +247,65 @@ class TaskPane(Vertical):
             f"[{tab.value}]" if tab is self._tab else f" {tab.value} " for tab in Tab
         )
         attempt = self._attempts.row
-        shown = f"attempt {attempt.attempt}" if attempt is not None else ""
+        shown = f"attempt {attempt.row.attempt}" if attempt is not None else ""
         self.query_one("#task-tabs", Line).say(" ".join(names), shown)
         if self._detail is None:
             return
+        pair = self._pair() if self._is_diff else None
         try:
-            text = await self._text(self._detail, attempt)
+            text = await (
+                self._chosen_text(self._detail, attempt)
+                if pair is None
+                else self._difference(*pair)
+            )
         except (StoreError, sqlite3.Error) as error:
-            text = f"{error}."
-        self.query_one(TextView).show(text)
+            text = Text(text=f"{error}.")
+        self._text = text
+        self.query_one("#task-about", Line).say(text.about)
+        self.query_one(TextView).show(
+            text.text if text.shown is None else text.shown,
+            NO_TONES if pair is None else TONES,
+        )
 
-    async def _text(self, detail: TaskDetail, attempt: AttemptRow | None) -> str:
+    async def _chosen_text(
+        self, detail: TaskDetail, attempt: AttemptLine | None
+    ) -> Text:
         if self._tab is Tab.SCORE:
-            return _score(detail)
+            return Text(text=score_text(detail))
         if self._tab is Tab.EVENTS:
-            return "\n".join(
+            lines = (
                 f"{each.seq:>9}  {time_of_day(each.at_us)}  {each.kind}  {each.facts}"
                 for each in detail.happenings
             )
+            return Text(text="\n".join(lines), about="   number  UTC")
         if attempt is None:
-            return "No attempt has been made yet."
-        is_request = self._tab is Tab.PROMPT
-        seq = attempt.started_seq if is_request else attempt.ended_seq
-        text = seq and await self._source.text(seq, is_request=is_request)
-        return text or _ABSENT[self._tab]
+            return Text(text="No attempt has been made yet.")
+        text = await self._text_of(attempt)
+        return text if text.text else replace(text, shown=_ABSENT[self._tab])
+
+    async def _text_of(self, attempt: AttemptLine) -> Text:
+        sign = self._glyphs.states[TaskState.FAILED]
+        return await self._source.text(attempt.row, _KINDS[self._tab], sign)
+
+    def _pair(self) -> tuple[AttemptLine, AttemptLine] | None:
+        """The chosen attempt and the one before; of the first one, the one after."""
+        chosen = self._attempts.row
+        lines = () if self._detail is None else self._detail.attempts
+        if chosen is None or len(lines) < 2:  # noqa: PLR2004 - a pair
+            return None
+        at = max(1, lines.index(chosen))
+        return lines[at - 1], lines[at]
+
+    async def _difference(self, before: AttemptLine, after: AttemptLine) -> Text:
+        old, new = await self._text_of(before), await self._text_of(after)
+        text = await asyncio.to_thread(difference, old.text, new.text)
+        same = f"The {self._tab.value} is the same in both attempts."
+        signs = f"- attempt {before.row.attempt}, + attempt {after.row.attempt}"
+        return Text(text=text, about=f"{signs} · d goes back", shown=text or same)
 
 
-def _score(detail: TaskDetail) -> str:
-    if detail.scoring is None:
-        return "The run has not been scored: siftlog score does."
-    if not detail.verdicts:
-        return f"Scoring {detail.scoring} has no verdict on this task."
-    lines = [f"Scoring {detail.scoring}", ""]
-    for verdict in detail.verdicts:
-        word = {True: "right", False: "wrong", None: "not judged"}[verdict.correct]
-        lines += [
-            word,
-            f"  value      {verdict.value}",
-            f"  expected   {verdict.expected}",
-            f"  rule       {verdict.rule}",
-            "",
-        ]
-    return "\n".join(lines)
+def _unasked(detail: TaskDetail) -> str:
+    """Why there is no attempt."""
+    if detail.line.row.state is TaskState.SKIPPED:
+        return "It was skipped, and never asked: the events say why."
+    return "No attempt has been made yet: it stands in the queue."

@@ -1,50 +1,46 @@
-"""A long text from outside, scrolled; drawn line by line and never as markup."""
+"""A long text from outside, scrolled; drawn line by line and never as markup.
+
+What is in view is broken into lines at once, the rest between other work: a text of a
+megabyte is there with the next frame.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.worker import Worker
 
-from store.printable import printable
-from tui.drawing.clip import fitting
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
+from tui.drawing.wrapping import Piece, wrapped
 from tui.widgets.moving import MOVES
 from tui.widgets.pages import Move, Place
+from tui.widgets.scroll_bars import dress
 
-
-def wrapped(text: str, cells: int) -> list[str]:
-    """*text* in harmless lines of at most *cells* cells; nothing in it is lost.
-
-    What `printable` cuts of endless texts is marked as cut.
-    """
-    lines: list[str] = []
-    for line in printable(text).split("\n"):
-        lines += _broken(line, max(2, cells))
-    return lines
-
-
-def _broken(line: str, cells: int) -> Iterator[str]:
-    """*line* in pieces, after a blank where there is one in the second half."""
-    while cell_len(line) > cells:
-        piece = fitting(line, cells)
-        blank = piece.rfind(" ", len(piece) // 2) + 1
-        yield line[: blank or len(piece)]
-        line = line[blank or len(piece) :]
-    yield line
+AT_ONCE = 400
+"""Lines broken at a time: more than any screen has, some milliseconds' work."""
+#: Colours that lines may have; each has a class in the style sheet.
+TONES = ("added", "removed", "dim")
+NO_TONES: Mapping[str, str] = MappingProxyType({})
 
 
 class TextView(ScrollView, can_focus=True):
     """Shows one text; `show` exchanges it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"text-view--line"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "text-view--line",
+        *(f"text-view--{tone}" for tone in TONES),
+    }
     DEFAULT_CSS = """
     TextView {
         background: $background;
@@ -52,6 +48,9 @@ class TextView(ScrollView, can_focus=True):
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
         &> .text-view--line { color: $foreground; background: $background; }
+        &> .text-view--added { color: $state-done; background: $background; }
+        &> .text-view--removed { color: $state-failed; background: $background; }
+        &> .text-view--dim { color: $state-queued; background: $background; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
@@ -65,42 +64,77 @@ class TextView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._glyphs = glyphs
         self._text = ""
-        self._lines: list[str] = []
+        self._tones = NO_TONES
+        self._pieces: list[Piece] = []
+        self._is_to_end = False  #: the end is wanted, and not yet known
 
     @property
     def text(self) -> str:
         """What is shown, as it was given."""
         return self._text
 
-    def show(self, text: str) -> None:
-        """Show another text from its beginning."""
-        if text == self._text:
+    def show(self, text: str, tones: Mapping[str, str] = NO_TONES) -> None:
+        """Show another text from its beginning.
+
+        Args:
+            text: anything at all.
+            tones: colours of lines, one of `TONES`, by their first character.
+        """
+        if text == self._text and tones == self._tones:
             return
-        self._text = text
+        self._text, self._tones = text, tones
         self._wrap()
         self.scroll_to(y=0, animate=False, force=True, immediate=True)
 
     def action_move(self, move: str) -> None:
         """Scroll, at once: nothing here glides."""
-        tops = max(1, len(self._lines) - self.size.height + 1)
+        self._is_to_end = Move[move] is Move.LAST
+        tops = max(1, len(self._pieces) - self.size.height + 1)
         top = Place(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
         self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
+
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
 
     def on_resize(self) -> None:
         """Break the lines anew."""
         self._wrap()
 
     def _wrap(self) -> None:
-        self._lines = wrapped(self._text, self.size.width - 2)
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        pieces = wrapped(self._text, self.size.width - 2)
+        self._is_to_end = False
+        self._took(list(islice(pieces, AT_ONCE)))
+        if len(self._pieces) == AT_ONCE:
+            _: Worker[None] = self.run_worker(
+                partial(self._wrap_rest, pieces), group="wrap", exclusive=True
+            )
+        else:
+            self.workers.cancel_group(self, "wrap")
+
+    async def _wrap_rest(self, pieces: Iterator[Piece]) -> None:
+        # in turns, and not in a thread: that would hold the interpreter for as long
+        begun = list(self._pieces)
+        while more := list(islice(pieces, AT_ONCE)):
+            begun += more
+            await asyncio.sleep(0)
+        self._took(begun)
+        if self._is_to_end:
+            self.action_move(Move.LAST.name)
+
+    def _took(self, pieces: list[Piece]) -> None:
+        self._pieces = pieces
+        self.virtual_size = Size(self.size.width, len(pieces))
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         position = y + self.scroll_offset.y
+        is_there = position < len(self._pieces)
+        piece = self._pieces[position] if is_there else Piece("", "")
         # of a component, which Textual keeps: `rich_style` is reckoned anew each time
-        style = self.get_component_rich_style("text-view--line")
-        line = self._lines[position] if position < len(self._lines) else ""
+        tone = self._tones.get(piece.first, "line")
+        style = self.get_component_rich_style(f"text-view--{tone}")
         return Strip(
-            [Segment(drawn(self._glyphs, f" {line}"), style)]
+            [Segment(drawn(self._glyphs, f" {piece.text}"), style)]
         ).adjust_cell_length(self.size.width, style)

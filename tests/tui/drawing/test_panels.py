@@ -11,23 +11,13 @@ from hypothesis import strategies as st
 
 from store.status import LimitsSeen
 from store.views import MinuteRow
-from tests.tui.sights import later, snapshot, with_status
-from tui.drawing import panels
+from tests.tui.sights import later, snapshot, with_signs, with_status
+from tui.drawing import figures, models
 from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.panels import limited_by, short_names
-from tui.drawing.room import Room
+from tui.drawing.models import limited_by, short_names
+from tui.drawing.panels import PARTS
+from tui.drawing.room import LEAD, Room
 from tui.sources.run import US_PER_MINUTE, Snapshot
-
-DRAWN = (
-    panels.stages,
-    panels.models,
-    panels.errors,
-    panels.goodput,
-    panels.latencies,
-    panels.cost,
-    panels.oldest,
-    panels.overview,
-)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +28,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def busy(seen: Snapshot, *, rpm: float | None, tpm: float | None) -> Snapshot:
     """A run that sent 60 requests and 5,000 tokens in its last whole minute."""
     seen = later(seen, 180)
+    seen = with_signs(seen, heartbeat_us=seen.now_us)
     row = MinuteRow(
         t=seen.now_us // US_PER_MINUTE - 1,
         stage="ask",
@@ -78,28 +69,29 @@ def test_what_holds_a_run_back_is_named(
 ) -> None:
     seen = busy(live, rpm=rpm, tpm=tpm)
     assert limited_by(seen) == said
-    assert ("!" in drawn(panels.models, seen)) == bool(said)
+    assert ("!" in drawn(models.models, seen)) == bool(said)
 
 
 def test_before_the_first_whole_minute_nothing_is_known_of_rates(
     live: Snapshot,
 ) -> None:
-    line = drawn(panels.models, live).split("\n")[1]
-    assert line.split() == ["m-large", "1/8", "-", "-", "-", "-"]
-    assert "no whole minute yet" in drawn(panels.goodput, live)
-    assert "/h" not in drawn(panels.cost, live)
+    line = drawn(models.models, live).split("\n")[1]
+    assert line.split()[0] == "m-large"
+    assert line.split()[2:] == ["1/8", "-/60", "-", "-", "-"]
+    assert "no whole minute yet" in drawn(figures.goodput, live)
+    assert "/h" not in drawn(figures.cost, live)
 
 
 def test_money_is_told_with_its_rate_and_its_budget(live: Snapshot) -> None:
     seen = with_status(busy(live, rpm=None, tpm=None), budget_usd=2.0)
-    text = drawn(panels.cost, seen)
-    assert "$0.7500 · $7.50/h last 2 min" in text
+    text = drawn(figures.cost, seen)
+    assert "$0.7500 · $7.50/h, last 2 min" in text
     assert "of $2.00" in text
 
 
 def test_a_price_that_is_unknown_is_never_zero(live: Snapshot) -> None:
-    text = drawn(panels.cost, with_status(live, cost_usd=None))
-    assert text.startswith("? spent")
+    text = drawn(figures.cost, with_status(live, cost_usd=None))
+    assert text.startswith(" ? spent")
     assert "$0" not in text
 
 
@@ -113,7 +105,7 @@ def test_no_panel_draws_beyond_its_room(
     live: Snapshot, width: int, height: int, *, is_ascii: bool
 ) -> None:
     room = Room(width=width, height=height, glyphs=ASCII if is_ascii else UNICODE)
-    for draw in DRAWN:
-        lines = draw(live, room).split("\n")
-        assert len(lines) <= max(3, height), draw
-        assert all(line.cell_length <= width for line in lines), draw
+    for part in PARTS:
+        lines = part.draw(live, room).split("\n")
+        assert len(lines) <= max(3, height), part.name
+        assert all(line.cell_length <= width + LEAD for line in lines), part.name

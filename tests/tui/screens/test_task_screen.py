@@ -2,129 +2,177 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake_tasks import FakeTasks, TasksApp
+from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
+from tui.keeping import CLIPBOARD
 from tui.screens.task import TaskScreen
 from tui.widgets.line import Line
 from tui.widgets.text_view import TextView
 
 
-async def _settled(pilot: Pilot[None]) -> None:
-    for _ in range(3):
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
+async def _press(pilot: Pilot[None], *keys: str) -> None:
+    await pilot.press(*keys)
+    await settled(pilot)
 
 
-def _opened(number: int = 2) -> tuple[TaskScreen, TasksApp]:
-    screen = TaskScreen(FakeTasks(100), UNICODE, number)
-    return screen, TasksApp(screen)
+class Desk:
+    """A task's screen under test and what stands on it."""
 
+    def __init__(self, number: int = 2) -> None:
+        self.source = FakeTasks(100)
+        self.screen = TaskScreen(self.source, UNICODE, number)
+        self.app = TasksApp(self.screen)
 
-def _tabs(screen: TaskScreen) -> tuple[str, str]:
-    return screen.query_one("#task-tabs", Line).said
+    @property
+    def text(self) -> str:
+        return self.screen.query_one(TextView).text
+
+    @property
+    def told(self) -> str:
+        return [each.message for each in self.app._notifications][-1]
+
+    def said(self, name: str) -> str:
+        return "  ".join(self.screen.query_one(f"#task-{name}", Line).said).strip()
+
+    def lines(self) -> list[str]:
+        strips = self.app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip) for strip in strips]
 
 
 @pytest.mark.asyncio
-async def test_the_last_attempt_is_shown_first_and_k_goes_back() -> None:
-    screen, app = _opened()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
-        text = screen.query_one(TextView)
-        assert text.text == "The prompt of event 13."
-        assert _tabs(screen)[1] == "attempt 2"
-        await pilot.press("k")
-        await _settled(pilot)
-        assert text.text == "The prompt of event 11."
-        assert _tabs(screen)[1] == "attempt 1"
+async def test_attempts_say_how_long_they_waited_and_why_another_followed() -> None:
+    desk = Desk()
+    async with desk.app.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        first, second = desk.lines()[3:5]
+        for words in (
+            "3.0 s",
+            "RateLimited",
+            "429 · retry-after 20 s · again after 24",
+        ):
+            assert words in first
+        # it came 25 s after the other one began, which took 0.3 s and a wait of 24 s
+        for words in (" 0.7 s ", " 6.2 s ", "2,340 / 1,024", " stop ", " answered "):
+            assert words in second
+        assert desk.text == "The prompt of event 13."
+        assert desk.said("about") == "temperature 0 · max tokens 2,048"
+        assert desk.said("tabs").endswith("attempt 2")
+        await _press(pilot, "k")
+        assert desk.text == "The prompt of event 11."
+        assert desk.said("tabs").endswith("attempt 1")
 
 
 @pytest.mark.asyncio
-async def test_tab_goes_from_text_to_text() -> None:
-    screen, app = _opened()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await _settled(pilot)
+async def test_tab_goes_from_text_to_text_and_y_copies_it() -> None:
+    desk = Desk()
+    async with desk.app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
         found = []
-        for _ in range(4):
-            await pilot.press("tab")
-            await _settled(pilot)
-            found.append(screen.query_one(TextView).text.split("\n")[0])
+        for _ in range(5):
+            await _press(pilot, "tab")
+            found.append(desk.text.split("\n")[0])
         assert found == [
             "The reply of event 14.",
-            "Scoring 1",
+            "There is no JSON in what was received: tab shows the other texts.",
+            "Scoring 2 · qa 1.2 · code 01234567 · the log up to event 80",
             "       11  00:00:00  attempt_started  a 1",
             "The prompt of event 13.",
         ]
+        await pilot.press("y")
+        assert desk.app.clipboard == "The prompt of event 13."
+        desk.source.texts[14] = "x" * (CLIPBOARD + 1)
+        await _press(pilot, "tab")
+        await pilot.press("y")
+        assert desk.told.endswith("too many for a clipboard: w writes them to a file.")
+        await _press(pilot, "tab")
+        await pilot.press("y")
+        assert desk.told.startswith("There is no text here to be kept")
 
 
 @pytest.mark.asyncio
-async def test_enter_goes_into_the_text_and_esc_out_of_it_and_away() -> None:
-    screen, app = _opened()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
-        await pilot.press("enter")
-        await _settled(pilot)
-        assert app.focused is screen.query_one(TextView)
-        await pilot.press("escape")
-        assert app.screen is screen
-        await pilot.press("escape")
-        await _settled(pilot)
-        assert app.screen is not screen
+async def test_d_compares_two_attempts_and_esc_leaves_step_by_step() -> None:
+    desk = Desk()
+    desk.source.texts = {11: "one\ntwo", 13: "one\n2"}
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await _press(pilot, "enter", "d")
+        assert desk.text == "@@ -1,2 +1,2 @@\n one\n-two\n+2"
+        assert desk.said("about") == "- attempt 1, + attempt 2 · d goes back"
+        await _press(pilot, "escape")
+        assert desk.text == "one\n2"
+        assert desk.app.focused is desk.screen.query_one(TextView)
+        await _press(pilot, "escape")
+        assert desk.app.screen is desk.screen
+        await _press(pilot, "tab", "tab", "tab", "d")
+        assert desk.told.startswith("d compares prompts and replies")
+        await _press(pilot, "escape")
+        assert desk.app.screen is not desk.screen
 
 
 @pytest.mark.asyncio
 async def test_it_is_read_again_only_when_something_has_happened() -> None:
-    source = FakeTasks(100)
-    screen = TaskScreen(source, UNICODE, 2)
-    app = TasksApp(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
-        source.changes[2] = {"stage": "changed"}
-        screen.look()
-        await _settled(pilot)
-        assert "score" in screen.query_one("#task-key", Line).said[0]
-        source.seq += 1
-        screen.look()
-        await _settled(pilot)
-        assert "changed" in screen.query_one("#task-key", Line).said[0]
+    desk = Desk()
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        desk.source.changes[2] = {"stage": "changed"}
+        desk.screen.look()
+        await settled(pilot)
+        assert "score" in desk.said("key")
+        desk.source.seq += 1
+        desk.screen.look()
+        await settled(pilot)
+        assert "changed" in desk.said("key")
 
 
 @pytest.mark.asyncio
 async def test_a_task_that_is_not_there_is_a_sentence() -> None:
-    screen, app = _opened(7_000)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
-        head = screen.query_one("#task-head", Line).said[0]
-        assert head == "There is no T-0007000 in this run: esc goes back."
+    desk = Desk(7_000)
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert desk.said("head") == "There is no T-0007000 in this run: esc goes back."
 
 
 @pytest.mark.asyncio
-async def test_y_copies_the_name_of_the_task() -> None:
-    _, app = _opened()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
-        await pilot.press("y")
-        assert app.clipboard == "T-0000002"
-
-
-@pytest.mark.asyncio
-async def test_w_keeps_the_text_and_never_replaces_a_file(
+async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _, app = _opened()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await _settled(pilot)
+    desk = Desk()
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
         await pilot.press("w")
-        await pilot.pause()
         written = tmp_path / "T-0000002-2-prompt.txt"
         assert written.read_text("utf-8") == "The prompt of event 13."
         written.write_text("mine", "utf-8")
         await pilot.press("w")
-        await pilot.pause()
         assert written.read_text("utf-8") == "mine"
-        assert len(app._notifications) == 2
+        assert "was not written (File exists): move what is there away" in desk.told
+        within = tmp_path / "run" / "scores"
+        within.mkdir(parents=True)
+        monkeypatch.setattr(FakeTasks, "folder", tmp_path / "run")
+        monkeypatch.chdir(within)
+        await pilot.press("w")
+        assert desk.told.startswith("This is the run's own folder")
+        assert not list(within.iterdir())
+
+
+@pytest.mark.asyncio
+async def test_where_there_is_no_pager_v_says_what_else_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        monkeypatch.setattr(shutil, "which", lambda _: "less")
+        await pilot.press("v")
+        # a test's terminal cannot be lent
+        assert desk.told.startswith("This terminal cannot be lent to a pager")
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+        await pilot.press("v")
+        assert desk.told.startswith("There is no 'less' on this machine")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from store import connect
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
+from tui.sources import run
 from tui.sources.run import RunSource, Snapshot, Trouble
 
 
@@ -56,6 +60,22 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
     assert third.status.heartbeat.pid == 7
 
 
+def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "open_reader", connect._look_at_copy)
+    with RunSource(folder, FakeClock()) as source:
+        first, second = source.look(), source.look()
+        edit(folder.log, "UPDATE heartbeat SET pid = 7")
+        third = source.look()
+    assert isinstance(first, Snapshot)
+    assert isinstance(second, Snapshot)
+    assert isinstance(third, Snapshot)
+    assert second.facts is first.facts
+    assert third.status.heartbeat is not None
+    assert third.status.heartbeat.pid == 7
+
+
 def test_a_log_that_is_gone_is_told_and_found_again(folder: RunFolder) -> None:
     with RunSource(folder, FakeClock()) as source:
         assert isinstance(source.look(), Snapshot)
@@ -77,6 +97,26 @@ def test_another_file_in_its_place_is_told_and_not_shown(
             seen = source.look()
             assert isinstance(seen, Trouble)
             assert "another file" in seen.sentence
+
+
+def test_a_folder_that_may_not_be_entered_is_told(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("closed") / "r1"
+    folder.mkdir()
+    open_to_others(folder)
+    folder.chmod(0o700 if os.getuid() == 0 else 0)
+
+    def look() -> None:
+        with RunSource(RunFolder(folder), FakeClock()) as source:
+            seen = source.look()
+        if not isinstance(seen, Trouble) or "may not be entered" not in seen.sentence:
+            raise AssertionError
+
+    try:
+        assert as_nobody(look) == 0
+    finally:
+        folder.chmod(0o755)
 
 
 def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:

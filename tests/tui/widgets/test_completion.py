@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from store.event_query import EVENT_KEYS, parse_event_query
+from store.events import KINDS
 from store.query import KEYS, parse_query
-from tui.screens.completion import completed
 from tui.sources.tasks import Names
+from tui.widgets.completion import completed, event_words
 
 NAMES = Names(
     total=9,
@@ -40,7 +42,11 @@ def test_the_last_word_is_completed(value: str, whole: str | None) -> None:
 
 def test_every_key_is_offered_and_every_value_can_be_read() -> None:
     for key in KEYS:
-        assert completed(key, NAMES) == f"{key}:"
+        whole = completed(key, NAMES)
+        assert whole in {f"{key}:", f"{key}>"}
+        first = {":": "a", ">": "5"}[whole[-1]]
+        with_value = completed(whole, NAMES) or whole + first
+        assert parse_query(with_value).terms[0].parameters or key == "state"
     for word in ("queued", "running", "waiting", "done", "failed", "skipped", "held"):
         whole = completed(f"state:{word[:-1]}", NAMES)
         assert whole == f"state:{word}"
@@ -50,3 +56,14 @@ def test_every_key_is_offered_and_every_value_can_be_read() -> None:
 def test_a_name_that_would_act_on_the_terminal_is_not_offered() -> None:
     names = Names(total=1, stages=("a\x1b]0;t\x07", 'a"b', "a\u202eb"))
     assert completed("stage:a", names) is None
+
+
+def test_filters_of_events_are_completed_by_their_own_keys_and_kinds() -> None:
+    for key in EVENT_KEYS:
+        assert completed(key, NAMES, event_words) == f"{key}:"
+    for kind in KINDS:
+        whole = completed(f"kind:{kind[:-1]}", NAMES, event_words)
+        assert whole == f"kind:{kind}"
+        assert parse_event_query(whole).kinds == {kind}
+    assert completed("-err:R", NAMES, event_words) == "-err:RateLimited"
+    assert completed("state:fa", NAMES, event_words) is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Coroutine
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.worker import Worker
@@ -17,10 +18,12 @@ from store.printable import printable
 from tui.actions import Action, expected_state
 from tui.control import Control
 from tui.following import Followed, News
-from tui.screens.dialog import Dialog, Wish
 from tui.sources.child import ChildFailed
 from tui.sources.run import Snapshot
 from tui.watched import Watched
+
+if TYPE_CHECKING:
+    from tui.screens.dialog import Wish
 
 LOOK_S = 0.5
 """Between two looks at what became of a request, while an answer is due."""
@@ -54,6 +57,8 @@ class Asking:
             seen: the run, as whoever decides sees it.
             aim: the filter of the tasks that are looked at; empty: of none.
         """
+        from tui.screens.dialog import Dialog  # noqa: PLC0415 - not for the first paint
+
         choices = action.choices(seen, aim)
         if not choices:
             return

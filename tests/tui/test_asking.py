@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from store.asked import Answer
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
@@ -44,6 +45,7 @@ class Seat:
                 listing=FakeListing([Listed(folder=folder, sight=self.sight)]),
                 run=lambda _: self.source,
                 tasks=lambda _: FakeTasks(20),
+                events=lambda _: FakeEvents(),
                 config=lambda _: FakeConfig(),
                 clock=self.clock,
                 requests=lambda _: self.requests,

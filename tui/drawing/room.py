@@ -65,7 +65,9 @@ def table(
         sign = room.glyphs.cursor if is_current else " "
         lines.append(_led(line.stylize("bold") if is_current else line, sign, room))
     if len(shown) < len(rows):
-        more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
+        more = f"and {len(rows) - len(shown)} more"
+        if room.cursor is not None:
+            more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
         lines.append(_led(Content.styled(more, MUTED), " ", room))
     return Content("\n").join(lines)
 

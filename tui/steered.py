@@ -21,8 +21,8 @@ from tui.shell import Shell
 from tui.sources.run import Snapshot
 from tui.watched import Watched
 
-if TYPE_CHECKING:
-    from tui.screens.commands import CommandsScreen  # its place imports it
+if TYPE_CHECKING:  # a place, imported when it is gone to
+    from tui.screens.commands import CommandsScreen
 
 
 class Steered(Shell):

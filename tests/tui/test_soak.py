@@ -24,9 +24,9 @@ from store.testing import FakeClock
 from tests.bench.long_log import EVENTS_A_TASK, beginning, planned, work
 from tests.store.samples import plan
 from tui.app import Monitor
-from tui.drawing import panels
 from tui.drawing.glyphs import UNICODE
 from tui.drawing.header import header
+from tui.drawing.panels import PARTS
 from tui.drawing.room import Room
 from tui.places import PLACES
 from tui.sources.run import RunSource, Snapshot
@@ -44,14 +44,7 @@ WARM = 70
 ROOM = Room(width=70, height=12, glyphs=UNICODE)
 DRAWINGS: tuple[Callable[[Snapshot, Room], Content], ...] = (
     header,
-    panels.overview,
-    panels.stages,
-    panels.models,
-    panels.errors,
-    panels.goodput,
-    panels.latencies,
-    panels.cost,
-    panels.oldest,
+    *(part.draw for part in PARTS),
 )
 GROWTH = (4 if PROVE else 1) << 20
 """Bytes that a monitor may hold more in the end than after its first hour: textual

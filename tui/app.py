@@ -129,7 +129,7 @@ class Monitor(Steered):
         yield from offers.themes(self.available_themes, names, self._use_theme)
 
     def on_mount(self) -> None:
-        """The list of runs, and before it the run that was named."""
+        """The run that was named, or the list of runs."""
         self._open(self._first)
 
     def _open(self, run: RunFolder | None) -> None:

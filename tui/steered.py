@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -15,12 +15,14 @@ from textual.binding import Binding, BindingType
 from tui.actions import ACTIONS, SCORE, Action, withdrawing
 from tui.asking import Asking
 from tui.screens.aiming import Aiming
-from tui.screens.commands import CommandsScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.shell import Shell
 from tui.sources.run import Snapshot
 from tui.watched import Watched
+
+if TYPE_CHECKING:  # a place, imported when it is gone to
+    from tui.screens.commands import CommandsScreen
 
 
 class Steered(Shell):

@@ -83,6 +83,7 @@ class FakeTasks:
         self.texts: dict[int, str] = {}
         self.trouble: StoreError | None = None
         self.asked: list[tuple[int, ...]] = []
+        self.read: list[int] = []
         self.listed: list[tuple[Query, Order]] = []
         self.is_closed = False
         self.is_slow = is_slow
@@ -218,6 +219,9 @@ class FakeTasks:
         is_prompt = kind is TextKind.PROMPT
         seq = attempt.started_seq if is_prompt else attempt.ended_seq
         assert seq is not None
+        self.read.append(seq)
+        if self.trouble is not None:
+            raise self.trouble
         text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
         about = "temperature 0 · max tokens 2,048" if is_prompt else ""
         if kind is TextKind.PARSED:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from textual.content import Content
 
 from store.events import RunStarted
 from store.runs import RunFolder
@@ -24,9 +23,9 @@ from store.testing import FakeClock
 from tests.bench.long_log import EVENTS_A_TASK, beginning, planned, work
 from tests.store.samples import plan
 from tui.app import Monitor
-from tui.drawing import panels
 from tui.drawing.glyphs import UNICODE
 from tui.drawing.header import header
+from tui.drawing.panels import PARTS
 from tui.drawing.room import Room
 from tui.places import PLACES
 from tui.sources.run import RunSource, Snapshot
@@ -42,17 +41,6 @@ MINUTES = round(HOURS * 60)
 WARM = 70
 """Minutes after which charts and forecast hold all that they look back on."""
 ROOM = Room(width=70, height=12, glyphs=UNICODE)
-DRAWINGS: tuple[Callable[[Snapshot, Room], Content], ...] = (
-    header,
-    panels.overview,
-    panels.stages,
-    panels.models,
-    panels.errors,
-    panels.goodput,
-    panels.latencies,
-    panels.cost,
-    panels.oldest,
-)
 GROWTH = (4 if PROVE else 1) << 20
 """Bytes that a monitor may hold more in the end than after its first hour: textual
 keeps the widths of the texts it saw last, some thousands of them."""
@@ -119,8 +107,9 @@ def _steps_of_a_look(source: RunSource) -> int:
         source._reader.set_progress_handler(count, 100)
     sight = source.look()
     assert isinstance(sight, Snapshot)
-    for draw in DRAWINGS:
-        draw(sight, ROOM)
+    header(sight, ROOM)
+    for part in PARTS:
+        part.draw(sight, ROOM)
     return taken
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from textual.content import Content
 
@@ -126,12 +126,7 @@ def errors(snapshot: Snapshot, room: Room) -> Content:
     last = last_words(snapshot)
     if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words
         return table(columns, rows, room)
-    above = Room(
-        width=room.width,
-        height=room.height - 1,
-        glyphs=room.glyphs,
-        cursor=room.cursor,
-    )
+    above = replace(room, height=room.height - 1)
     drawn = table(columns, rows, above)
     return Content.assemble(drawn, "\n", lines_of([last], room, MUTED))
 

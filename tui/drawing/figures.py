@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.content import Content
 
@@ -82,7 +83,7 @@ def latencies(snapshot: Snapshot, room: Room) -> Content:
     ]
     if room.height <= len(rows) + 1:
         return table([name, *figures], rows, room)
-    above = Room(width=room.width, height=room.height - 1, glyphs=room.glyphs)
+    above = replace(room, height=room.height - 1)
     drawn = table([name, *figures], rows, above)
     return Content.assemble(drawn, "\n", lines_of([window], room, MUTED))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.content import Content
 
 from store.task import TaskState
@@ -39,7 +41,7 @@ def overview(snapshot: Snapshot, room: Room) -> Content:
     left = room.height - len(lines)
     for height, draw in ((_PACE, goodput), (left - _PACE, oldest)):
         if height >= _PACE and left >= height:
-            below = Room(width=room.width, height=height, glyphs=room.glyphs)
+            below = replace(room, height=height)
             drawn.append(draw(snapshot, below))
             left -= height
     return Content("\n").join(drawn)

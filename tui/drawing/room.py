@@ -12,7 +12,7 @@ from tui.drawing.glyphs import Glyphs
 
 GAP = "  "
 LEAD = 1
-"""Cells before each line of a panel, where the cursor's sign stands."""
+"""Cells before each line of a panel with a cursor, where its sign stands."""
 MUTED = "$state-queued"
 
 
@@ -20,9 +20,10 @@ MUTED = "$state-queued"
 class Room:
     """What a panel may fill, and the signs it may use."""
 
-    width: int  #: without `LEAD`
+    width: int  #: beside the lead, where there is one
     height: int
     glyphs: Glyphs
+    has_lead: bool = False  #: each line begins with `LEAD` cells for the cursor
     cursor: int | None = None  #: the row that keys act on; None: they act elsewhere
 
 
@@ -64,7 +65,9 @@ def table(
         sign = room.glyphs.cursor if is_current else " "
         lines.append(_led(line.stylize("bold") if is_current else line, sign, room))
     if len(shown) < len(rows):
-        more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
+        more = f"and {len(rows) - len(shown)} more"
+        if room.cursor is not None:
+            more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
         lines.append(_led(Content.styled(more, MUTED), " ", room))
     return Content("\n").join(lines)
 
@@ -80,7 +83,8 @@ def visible(rows: int, room: Room) -> range:
 
 
 def _led(line: Content, sign: str, room: Room) -> Content:
-    return Content.assemble(sign, line.truncate(room.width, ellipsis=True))
+    shown = line.truncate(room.width, ellipsis=True)
+    return Content.assemble(sign, shown) if room.has_lead else shown
 
 
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:

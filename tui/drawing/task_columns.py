@@ -87,7 +87,7 @@ def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[Column[TaskLine], ...]:
         Column(
             title="score", width=6, text=score, tone=_score_tone, is_right=True, drops=3
         ),
-        Column(title="error", width=10, text=ailment, tone=_alarm, grows=True),
+        Column(title="error", width=10, text=_error, tone=_alarm, grows=True),
         _figure("when", 8, age, drops=5),
     )
 
@@ -109,6 +109,11 @@ def _score_tone(line: TaskLine) -> str:
             return "done" if right == judged else "waiting"
         case _:
             return "dim"
+
+
+def _error(line: TaskLine) -> str:
+    """The class or the reason alone: of a task that is done, why it is unparsed."""
+    return line.row.error or line.row.reason or ""
 
 
 def _alarm(line: TaskLine) -> str:

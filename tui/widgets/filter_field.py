@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from store.errors import QueryError
 from store.event_query import parse_event_query
+from store.printable import printable
 from store.query import Query, parse_query
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import Names
@@ -98,6 +99,10 @@ class FilterField(Input):
     def expression(self) -> str:
         """The filter that was said last."""
         return self._read
+
+    def validate_value(self, value: str) -> str:
+        """What is pasted may come from a paper: only what can be seen stays."""
+        return "".join(each for each in value if each == printable(each) != "\n")
 
     def offer(self, names: Names) -> None:
         """Complete with these names from now on."""

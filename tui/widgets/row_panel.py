@@ -80,6 +80,7 @@ class RowPanel(Panel[Snapshot]):
             width=max(0, width - LEAD),
             height=height,
             glyphs=self._glyphs,
+            has_lead=True,
             cursor=cursor,
         )
 

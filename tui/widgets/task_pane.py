@@ -86,6 +86,7 @@ class TaskPane(Vertical):
         self._tab = Tab.PROMPT
         self._is_diff = False
         self._text = NOTHING
+        self._has_failed = False  #: the text could not be read the last time
 
     def compose(self) -> ComposeResult:
         """Two lines about the task, its attempts, the tabs and the text."""
@@ -141,6 +142,8 @@ class TaskPane(Vertical):
         if detail is None:
             self._say_only(f"There is no {task_name(task)} in this run: esc goes back.")
             return
+        if detail == self._detail and not self._has_failed:
+            return  # other tasks moved: no text of this one is read again
         is_other = self._detail is None or self._detail.line.row.task != task
         self._detail = detail
         self._say(detail)
@@ -259,7 +262,10 @@ class TaskPane(Vertical):
                 else self._difference(*pair)
             )
         except (StoreError, sqlite3.Error) as error:
-            text = Text(text=f"{error}.")
+            text = Text(text="", shown=f"{error}.")
+            self._has_failed = True
+        else:
+            self._has_failed = False
         self._text = text
         self.query_one("#task-about", Line).say(text.about)
         self.query_one(TextView).show(

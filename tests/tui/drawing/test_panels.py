@@ -91,7 +91,7 @@ def test_money_is_told_with_its_rate_and_its_budget(live: Snapshot) -> None:
 
 def test_a_price_that_is_unknown_is_never_zero(live: Snapshot) -> None:
     text = drawn(figures.cost, with_status(live, cost_usd=None))
-    assert text.startswith(" ? spent")
+    assert text.startswith("? spent")
     assert "$0" not in text
 
 
@@ -104,7 +104,8 @@ def test_models_keep_their_providers_where_names_would_be_the_same() -> None:
 def test_no_panel_draws_beyond_its_room(
     live: Snapshot, width: int, height: int, *, is_ascii: bool
 ) -> None:
-    room = Room(width=width, height=height, glyphs=ASCII if is_ascii else UNICODE)
+    glyphs = ASCII if is_ascii else UNICODE
+    room = Room(width=width, height=height, glyphs=glyphs, has_lead=True)
     for part in PARTS:
         lines = part.draw(live, room).split("\n")
         assert len(lines) <= max(3, height), part.name

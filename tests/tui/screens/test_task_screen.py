@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from store.errors import StoreError
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
 from tui.keeping import CLIPBOARD
@@ -120,6 +121,12 @@ async def test_it_is_read_again_only_when_something_has_happened() -> None:
     desk = Desk()
     async with desk.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
+        desk.source.read.clear()
+        # another task moved: this one is read again, its texts are not
+        desk.source.seq += 1
+        desk.screen.look()
+        await settled(pilot)
+        assert not desk.source.read
         desk.source.changes[2] = {"stage": "changed"}
         desk.screen.look()
         await settled(pilot)
@@ -128,6 +135,14 @@ async def test_it_is_read_again_only_when_something_has_happened() -> None:
         desk.screen.look()
         await settled(pilot)
         assert "changed" in desk.said("key")
+        desk.source.trouble = StoreError("the log is gone: list the runs")
+        await _press(pilot, "tab")
+        assert desk.text == "the log is gone: list the runs."
+        desk.source.trouble = None
+        desk.source.seq += 1
+        desk.screen.look()
+        await settled(pilot)
+        assert desk.text == "The reply of event 14."
 
 
 @pytest.mark.asyncio

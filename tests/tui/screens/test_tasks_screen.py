@@ -130,7 +130,8 @@ async def test_typing_filters_and_what_was_used_comes_back_with_up() -> None:
         # keys that come in one go, as over a slow line: none of them acts on the list
         for key in ("slash", *"0005", "slash"):
             seat.app.post_message(events.Key(key, "/" if key == "slash" else key))
-        await pilot.pause(0.2)
+        while seat.field.expression != "0005/":
+            await pilot.pause(0.05)
         await settled(pilot)
         assert seat.table.numbers[0] == 5
         await pilot.press("escape")
@@ -145,6 +146,9 @@ async def test_typing_filters_and_what_was_used_comes_back_with_up() -> None:
             seen.append(seat.field.value)
         older = ["0005/", "state:waiting", "state:failed"]
         assert seen == [*older, older[-1], *older[1::-1], "sta", "sta"]
+        seat.field.post_message(events.Paste("\x1b]0;t\x07題\u202e"))
+        await pilot.press("end")
+        assert seat.field.value == "sta]0;t題"
         await pilot.press("escape", "x", "asterisk")
         assert seat.told == "There is no filter to give a star: / types one."
 

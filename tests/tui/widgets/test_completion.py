@@ -44,8 +44,7 @@ def test_every_key_is_offered_and_every_value_can_be_read() -> None:
     for key in KEYS:
         whole = completed(key, NAMES)
         assert whole in {f"{key}:", f"{key}>"}
-        first = {":": "a", ">": "5"}[whole[-1]]
-        with_value = completed(whole, NAMES) or whole + first
+        with_value = completed(whole, NAMES) or f"{whole}12"
         assert parse_query(with_value).terms[0].parameters or key == "state"
     for word in ("queued", "running", "waiting", "done", "failed", "skipped", "held"):
         whole = completed(f"state:{word[:-1]}", NAMES)

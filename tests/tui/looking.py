@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from store.clock import SystemClock
+from store.failures import ErrorCount
 from store.runs import RunFolder
-from store.status import AttemptCounts, ErrorCount, TaskCounts
+from store.status import AttemptCounts, TaskCounts
 from store.task import TaskState
 from store.views import MinuteRow
 from tui.sources.run import RunSource, Snapshot

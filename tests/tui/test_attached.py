@@ -18,11 +18,12 @@ import pytest
 
 from store.clock import SystemClock
 from store.events import TasksPlanned
+from store.failures import ErrorCount
 from store.fold import Fold
 from store.manifest import planned_tasks
 from store.run_state import RunState
 from store.runs import RunFolder
-from store.status import AttemptCounts, ErrorCount, TaskCounts
+from store.status import AttemptCounts, TaskCounts
 from store.task import TaskState
 from store.views import MinuteRow, events, open_reader, payload
 from tests.bench.long_log import build
@@ -130,6 +131,7 @@ def folded(fold: Fold, seq: int) -> dict[str, object]:
                 stage=stage,
                 model=model,
                 n=seen.n,
+                final=seen.final,
                 last_seq=seen.last_seq,
                 sample_task=seen.sample_task,
             )

@@ -56,19 +56,28 @@ class Asked:
 
     @property
     def words(self) -> str:
-        """What was asked, on one line: `retry filter state:failed`."""
-        named = (
-            key if value is True else f"{key} {'none' if value is None else value}"
-            for key, value in self.payload.items()
-            if value is not False and (value is not None or key in {"rpm", "tpm"})
-        )
-        return " ".join((self.kind, *named))
+        """What was asked, in a few words."""
+        return words_of(self.kind, self.payload)
 
     @property
     def began_us(self) -> int:
         """When it was asked, or else when it is first heard of."""
         times = (self.asked_us, self.accepted_us, self.answered_us)
         return next((time for time in times if time is not None), 0)
+
+
+def words_of(kind: str, payload: Payload) -> str:
+    """A request on one line.
+
+    >>> words_of("limits", {"model": "m", "rpm": None})
+    'limits model m rpm none'
+    """
+    named = (
+        key if value is True else f"{key} {'none' if value is None else value}"
+        for key, value in payload.items()
+        if value is not False and (value is not None or key in {"rpm", "tpm"})
+    )
+    return " ".join((kind, *named))
 
 
 def asked(conn: sqlite3.Connection, commands: Sequence[Command]) -> list[Asked]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Coroutine
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.worker import Worker
@@ -17,15 +18,17 @@ from store.printable import printable
 from tui.actions import Action, expected_state
 from tui.control import Control
 from tui.following import Followed, News
-from tui.screens.dialog import Dialog, Wish
 from tui.sources.child import ChildFailed
 from tui.sources.run import Snapshot
 from tui.watched import Watched
 
+if TYPE_CHECKING:
+    from tui.screens.dialog import Wish
+
 LOOK_S = 0.5
 """Between two looks at what became of a request, while an answer is due."""
-TOLD_S = 8.0
-"""How long it is shown."""
+TOLD_S, PASSING_S = 8.0, 3.0
+"""How long the last word on a request is shown, and any before it."""
 
 
 class Asking:
@@ -54,6 +57,8 @@ class Asking:
             seen: the run, as whoever decides sees it.
             aim: the filter of the tasks that are looked at; empty: of none.
         """
+        from tui.screens.dialog import Dialog  # noqa: PLC0415 - not for the first paint
+
         choices = action.choices(seen, aim)
         if not choices:
             return
@@ -85,7 +90,7 @@ class Asking:
             said = f"nothing was asked: {error.strerror}; check the run's folder"
             self._tell(News(sentence=said, is_bad=True))
             return
-        self._tell(News(sentence=f"{wish.words}: requested"))
+        self._tell(News(sentence=f"{wish.words}: requested", is_passing=True))
         followed = Followed(
             id=name,
             words=wish.words,
@@ -100,7 +105,7 @@ class Asking:
         )
 
     async def _score(self, wish: Wish) -> None:
-        self._tell(News(sentence=f"{wish.words}: begun"))
+        self._tell(News(sentence=f"{wish.words}: begun", is_passing=True))
         try:
             said = await self._control.score()
         except ChildFailed as error:
@@ -124,6 +129,6 @@ class Asking:
         self._app.notify(
             printable(f"{news.sentence}."),
             severity="warning" if news.is_bad else "information",
-            timeout=TOLD_S,
+            timeout=PASSING_S if news.is_passing else TOLD_S,
             markup=False,
         )

@@ -22,6 +22,7 @@ class News:
 
     sentence: str
     is_bad: bool = False
+    is_passing: bool = False  #: more is soon to come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,6 @@ def _told(followed: Followed, request: Asked) -> News:
         case Answer.REJECTED:
             return News(sentence=f"{words}: refused: {said}", is_bad=True)
         case Answer.ACCEPTED:
-            return News(sentence=f"{words}: requested, accepted")
+            return News(sentence=f"{words}: requested, accepted", is_passing=True)
         case _:
             return News(sentence=f"{words}: withdrawn before it was answered")

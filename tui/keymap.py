@@ -206,14 +206,20 @@ def _is_key(key: str) -> bool:
 
 
 def _refuse_clashes(keymap: Mapping[str, str], known: list[Bound], where: str) -> None:
-    """No key of the keymap may wait for two things at once."""
+    """No key of the keymap may wait for two things at once.
+
+    Those that do so without it are left alone: the one in front has the key.
+    """
+    usual: dict[str, set[str]] = {}
+    for bound in known:
+        usual.setdefault(bound.id, set()).update(bound.keys)
     for bound in known:
         for key in keymap[bound.id].split(",") if bound.id in keymap else ():
             for other in known:
                 if other.id == bound.id or not bound.meets(other):
                     continue
                 mapped = keymap.get(other.id)
-                is_usual = key in bound.keys and key in other.keys
+                is_usual = key in usual[bound.id] & usual[other.id]
                 if not is_usual and key in (
                     mapped.split(",") if mapped else other.keys
                 ):

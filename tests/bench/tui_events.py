@@ -96,11 +96,11 @@ async def _reads(folder: RunFolder) -> list[Row]:
         began = time.perf_counter()
         await source.find(everything, Stretch(1, stretch), limit=PAGE, is_backward=True)
         ms = (time.perf_counter() - began) * 1000
-        rows.append(most("tui", f"{PAGE} events, {what}, ms", ms, 5))
+        rows.append(most("tui", f"{PAGE} events, {what}, ms", ms, 50))
     began = time.perf_counter()
     await _searched(source, "kind:command_*", last)
     rare_ms = (time.perf_counter() - began) * 1000
-    rows.append(most("tui", "a rare kind, by its marks, whole log, ms", rare_ms, 5))
+    rows.append(most("tui", "a rare kind, by its marks, whole log, ms", rare_ms, 50))
     for what, expression in SOUGHT.items():
         steps = await _searched(source, expression, last)
         whole_s = sum(steps) / 1000

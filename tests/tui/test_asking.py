@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from store.asked import Answer
 from store.runs import RunFolder
 from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
@@ -44,6 +45,7 @@ class Seat:
                 listing=FakeListing([Listed(folder=folder, sight=self.sight)]),
                 run=lambda _: self.source,
                 tasks=lambda _: FakeTasks(20),
+                events=lambda _: FakeEvents(),
                 config=lambda _: FakeConfig(),
                 clock=self.clock,
                 requests=lambda _: self.requests,
@@ -112,14 +114,14 @@ def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_fron
         assert "read-only" not in seat.shown()
         await seat.press(pilot, "P", "y")
         assert seat.control.wishes == [("pause", {}, "live")]
-        assert seat.told == ["pause: the run: requested."]
+        assert seat.told == ["pause: requested."]
         await seat.press(pilot, "t")
         seat.requests.answer(Answer.ACCEPTED)
         await seat.later(pilot)
-        assert seat.told[-1] == "pause: the run: requested, accepted."
+        assert seat.told[-1] == "pause: requested, accepted."
         seat.requests.answer(Answer.APPLIED, "paused: the run")
         await seat.later(pilot)
-        said = "pause: the run: requested, accepted, applied: paused: the run."
+        said = "pause: requested, accepted, applied: paused: the run."
         assert seat.told[-1] == said
         await seat.later(pilot)
         assert len(seat.told) == 3

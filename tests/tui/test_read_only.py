@@ -89,7 +89,6 @@ async def _try_all(pilot: Pilot[str], app: Monitor) -> set[str]:
                 await _press(pilot, "y", "enter")
             if isinstance(app.screen, ModalScreen):
                 app.pop_screen()
-        await _press(pilot, *"PLRC", "x", "y")
     return done
 
 
@@ -108,9 +107,10 @@ def test_every_command_leaves_the_folder_of_the_run_as_it_was(
             before = _bytes(folder.path)
             sources = Sources.of(folder.path.parent, SystemClock(), is_read_only=True)
             app = Monitor(sources, glyphs=UNICODE, run=folder)
-            async with app.run_test(size=(120, 40)) as pilot:
+            async with app.run_test(size=(80, 24)) as pilot:
                 await pilot.pause(0.3)
                 assert app.return_value is None
+                await _press(pilot, *"PLRC", "y")
                 done = await _try_all(pilot, app)
                 assert folder.is_alive() == is_live
             assert {"Run r1", "Tasks that failed", "Asked  (a)", "Screenshot"} <= done

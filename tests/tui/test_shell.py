@@ -171,12 +171,12 @@ def test_keys_of_ones_own_act_and_are_told(tmp_path: Path) -> None:
         await seat.press("f1")
         assert isinstance(seat.app.screen, HelpScreen)
         assert "  T f2 " in seat.shown()
+        assert "  f1 " in seat.shown()
         assert "Tasks  (T f2)" not in offered(seat)
         await seat.press("escape", "f2")
         assert isinstance(seat.app.screen, TasksScreen)
 
-    text, _ = watched(snapshot(tmp_path / "r1"), press)
-    assert "f1 Help" in text
+    watched(snapshot(tmp_path / "r1"), press)
 
 
 def test_a_slow_terminal_is_looked_at_less_often_and_told(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from textual.content import Content
 
 from store.events import RunStarted
 from store.runs import RunFolder
@@ -42,10 +41,6 @@ MINUTES = round(HOURS * 60)
 WARM = 70
 """Minutes after which charts and forecast hold all that they look back on."""
 ROOM = Room(width=70, height=12, glyphs=UNICODE)
-DRAWINGS: tuple[Callable[[Snapshot, Room], Content], ...] = (
-    header,
-    *(part.draw for part in PARTS),
-)
 GROWTH = (4 if PROVE else 1) << 20
 """Bytes that a monitor may hold more in the end than after its first hour: textual
 keeps the widths of the texts it saw last, some thousands of them."""
@@ -112,8 +107,9 @@ def _steps_of_a_look(source: RunSource) -> int:
         source._reader.set_progress_handler(count, 100)
     sight = source.look()
     assert isinstance(sight, Snapshot)
-    for draw in DRAWINGS:
-        draw(sight, ROOM)
+    header(sight, ROOM)
+    for part in PARTS:
+        part.draw(sight, ROOM)
     return taken
 
 

@@ -98,10 +98,14 @@ def test_a_storm_of_sizes_and_a_killing_signal_leave_no_trace(run: RunFolder) ->
         terminal.read_until(b"as of")
         for number in range(50):
             terminal.resize(60 + 7 * (number % 17), 15 + number % 31)
-        terminal.resize(79, 23)
-        terminal.read_until(b"needs a window of 80")
-        terminal.resize(120, 40)
-        terminal.read_until(b"oldest", after=len(terminal.shown))
+        for size, part in (
+            ((165, 45), b"oldest"),
+            ((79, 23), b"needs a window of 80"),
+            ((120, 40), b"oldest"),
+        ):
+            at = len(terminal.shown)
+            terminal.resize(*size)
+            terminal.read_until(part, after=at)
         terminal.leader.send_signal(signal.SIGTERM)
         shown = terminal.read_until(b"\x1b[?1004l")
         assert terminal.leader.wait(20) == 128 + signal.SIGTERM

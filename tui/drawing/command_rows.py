@@ -17,7 +17,7 @@ _HEADS = ("asked, UTC", "by", "answer", "after", "what")
 _MOMENT = slice(0, 19)
 """Of a moment in UTC, without the Z: the column says it."""
 _SENTENCES = {
-    Answer.WAITING: "Nobody has answered it yet; x withdraws it.",
+    Answer.WAITING: "Nobody has answered it yet.",
     Answer.WITHDRAWN: "It was withdrawn; the run's next process notes that.",
     Answer.ACCEPTED: "It is being carried out.",
     Answer.APPLIED: "It was carried out.",
@@ -51,8 +51,14 @@ def about(request: Asked) -> str:
         f" on condition that the run is {condition}" if condition else "",
         f". {_SENTENCES[request.answer]}",
         f" {said}." if said else "",
+        " x withdraws it." if can_be_withdrawn(request) else "",
     )
     return "".join(parts)
+
+
+def can_be_withdrawn(request: Asked) -> bool:
+    """Whether taking it back can still come in time."""
+    return request.answer is Answer.WAITING and request.kind != "withdraw"
 
 
 def summary(requests: Sequence[Asked], *, is_alive: bool) -> str:

@@ -145,7 +145,7 @@ def _difference(row: Row) -> str:
             before, after = per_thousand(a), per_thousand(b)
             if before is None or after is None:
                 return money(None)
-            sign = "−" if after < before else "+"
+            sign = "−" if after < before else "+" if after > before else ""
             return f"{sign}{_dollars(abs(after - before))}"
         case None:
             return ""
@@ -166,13 +166,17 @@ def is_sure(metric: Metric) -> bool:
     return metric.lo is not None and metric.hi is not None
 
 
+def is_doubtful(metric: Metric) -> bool:
+    """Whether a side is called higher by few clusters only."""
+    return metric.few and metric.verdict in {"A higher", "B higher"}
+
+
 def _verdict(row: Row) -> str:
     match row.shown:
         case Metric(n=0):
             return "no pairs"
         case Metric() as metric if is_sure(metric):
-            is_doubtful = metric.few and metric.verdict != "undecided"
-            return f"{metric.verdict}{' !' if is_doubtful else ''}"
+            return f"{metric.verdict}{' !' if is_doubtful(metric) else ''}"
         case Metric():
             return UNKNOWN
         case _:
@@ -253,7 +257,7 @@ def _about_metric(metric: Metric) -> Iterator[str]:
         yield f"{count(metric.undefined)} without a value"
     if not is_sure(metric):
         yield "no interval, so neither is called higher"
-    elif metric.few:
+    elif is_doubtful(metric):
         yield f"! {count(metric.clusters)} {metric.cluster}s only: trust it little"
     if metric.test is not None:
         yield f"p: {metric.test.name}"

@@ -28,12 +28,14 @@ class Standing:
 
 def headline(standing: Standing, room: Room) -> Content:
     """A line of what it is made of, and a table of metrics."""
-    said = Content.styled(one_line(provenance(standing), room.width), MUTED)
+    # a table leaves a cell free at its left, where others have a cursor
+    room = replace(room, width=room.width - 1)
+    said = _aside(provenance(standing), room)
     found = standing.reckoning.headline
     if found is None:
         return said
     if not found.metrics:
-        return said + Content("\nThe job names no metric to look at first.")
+        return said + Content("\n The job names no metric to look at first.")
     columns = _columns(found, room.width)
     rows = [[cell(each) for cell in _CELLS] for each in found.metrics]
     fits = max(1, room.height - 2)
@@ -41,8 +43,12 @@ def headline(standing: Standing, room: Room) -> Content:
     if len(rows) > fits:
         lines[1] = table(columns, rows[: fits - 1], replace(room, height=fits))
         more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
-        lines.append(Content.styled(one_line(more, room.width), MUTED))
+        lines.append(_aside(more, room))
     return Content("\n").join(lines)
+
+
+def _aside(words: str, room: Room) -> Content:
+    return Content.styled(f" {one_line(words, room.width)}", MUTED)
 
 
 def _columns(found: Headline, width: int) -> list[Column]:

@@ -14,11 +14,11 @@ from textual.widgets import Footer, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
-from store.asked import Answer, Asked
+from store.asked import Asked
 from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.clip import one_line
-from tui.drawing.command_rows import about, heads, row, summary
+from tui.drawing.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.drawing.only_ascii import shown_by
 from tui.sources.requests import Requests
 from tui.watched import Watched
@@ -35,6 +35,7 @@ class CommandsScreen(Screen[None]):
     DEFAULT_CSS = """
     CommandsScreen #requests {
         height: 1fr; border: none; background: $background; padding: 0 1;
+        background-tint: transparent;
     }
     CommandsScreen #requests > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
@@ -202,8 +203,8 @@ class CommandsScreen(Screen[None]):
         if action != "withdraw":
             return super().check_action(action, parameters)
         current = self.current
-        is_waiting = current is not None and current.answer is Answer.WAITING
-        return True if is_waiting and not self._is_read_only else None
+        is_open = current is not None and can_be_withdrawn(current)
+        return True if is_open and not self._is_read_only else None
 
     def action_withdraw(self) -> None:
         """Take back the request under the cursor, if it is meant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,9 +27,9 @@ from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Word
 from tui.watched import Watched
 from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
-from tui.widgets.filtered import Filtered
 from tui.widgets.grouped_table import GroupedTable
 from tui.widgets.line import Line
+from tui.widgets.narrowed import Narrowed
 from tui.widgets.panel import Said, TooSmall
 from tui.widgets.table import Table
 from tui.widgets.text_view import TextView
@@ -70,6 +70,8 @@ class CompareScreen(Screen[None]):
     CompareScreen.-said #notes, CompareScreen.-said #row { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", id="compare.filter"),
+        Binding("x", "clear", "Clear filter", show=False, id="compare.clear"),
         Binding("b", "other", "Choose B", id="compare.other"),
         Binding("r", "again", "Again", id="compare.again"),
         Binding("escape,h,left", "back", "Back", id="compare.back"),
@@ -98,13 +100,13 @@ class CompareScreen(Screen[None]):
         )
         choices = View.CHOICES.value
         self._choices = Choosing(watched, self._reference, id=choices)
-        self._metrics = Filtered(
+        self._metrics = Narrowed(
             GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
             drawing.rows_wanted,
             "a part of a metric's name",
             id=View.METRICS.value,
         )
-        self._items = Filtered(
+        self._items = Narrowed(
             Table(drawing.ITEM_COLUMNS, self._glyphs),
             drawing.items_wanted,
             "a part of an item's key",
@@ -141,15 +143,19 @@ class CompareScreen(Screen[None]):
         self._tell()
 
     @property
+    def _pane(self) -> Narrowed[Any] | None:
+        """What is listed in this view; None: a text is shown."""
+        panes: Mapping[View, Narrowed[Any]] = {
+            View.CHOICES: self._choices,
+            View.METRICS: self._metrics,
+            View.ITEMS: self._items,
+        }
+        return panes.get(self._view)
+
+    @property
     def _front(self) -> Widget:
         """What keys go to in this view."""
-        fronts: Mapping[View, Widget] = {
-            View.CHOICES: self._choices.table,
-            View.METRICS: self._metrics.table,
-            View.ITEMS: self._items.table,
-            View.MORE: self._more,
-        }
-        return fronts[self._view]
+        return self._more if self._pane is None else self._pane.table
 
     # What is shown
 
@@ -283,6 +289,16 @@ class CompareScreen(Screen[None]):
                 self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
             case _:
                 pass
+
+    def action_filter(self) -> None:
+        """Type what to list."""
+        if self._pane is not None:
+            self._pane.type_in()
+
+    def action_clear(self) -> None:
+        """List everything again."""
+        if self._pane is not None:
+            self._pane.clear()
 
     def action_other(self) -> None:
         """Choose something else to compare with."""

@@ -1,6 +1,6 @@
 """What a request would come to, before it is made: nothing is asked without it.
 
-The focus is on Cancel, so that a key too many does no harm. A choice, a value and the
+The focus is on No, so that a key too many does no harm. A choice, a value and the
 run's name are plain fields; `y` counts only once the figures are there.
 """
 
@@ -23,6 +23,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
+from store.asked import words_of
 from store.commands import Payload
 from store.errors import StoreError
 from store.printable import printable
@@ -52,7 +53,7 @@ class Wish:
 
     kind: str
     payload: Payload
-    words: str  #: as it stood in the dialog
+    words: str  #: for whoever is told what becomes of it
 
 
 class Dialog(ModalScreen[Wish | None]):
@@ -67,7 +68,7 @@ class Dialog(ModalScreen[Wish | None]):
     Dialog.-ascii #dialog { border: ascii $accent; }
     Dialog #choices {
         height: auto; max-height: 9; border: none; padding: 0;
-        background: $background;
+        background: $background; background-tint: transparent;
     }
     Dialog #choices > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
@@ -143,7 +144,7 @@ class Dialog(ModalScreen[Wish | None]):
             yield self._asked
             yield Input(id="name", compact=True, select_on_focus=False)
             with Horizontal(id="buttons"):
-                yield Button("Cancel (n)", id="no", compact=True)
+                yield Button("No (n)", id="no", compact=True)
                 yield Button("Yes (y)", id="yes", compact=True)
 
     def _shown(self, at: int) -> Content:
@@ -277,12 +278,11 @@ class Dialog(ModalScreen[Wish | None]):
     def action_yes(self) -> None:
         """Ask it, if it is clear what that means."""
         if self._is_sure and self._payload is not None:
-            wish = Wish(
-                kind=self._choice.kind,
-                payload=self._payload,
-                words=self._choice.words,
+            choice, payload = self._choice, self._payload
+            words = (
+                words_of(choice.kind, payload) if choice.told is None else choice.words
             )
-            self.dismiss(wish)
+            self.dismiss(Wish(kind=choice.kind, payload=payload, words=words))
         elif not self.query_one("#name", Input).has_class("-off"):
             self.query_one("#name", Input).focus()
 

@@ -11,8 +11,8 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.event_columns import plain, task_number_of
-from tui.drawing.glyphs import Glyphs
-from tui.widgets.event_pane import Body, EventPane
+from tui.keeping import copy
+from tui.widgets.event_pane import EventPane
 from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
 
@@ -30,13 +30,12 @@ class EventScreen(Screen[None]):
     def __init__(
         self,
         line: EventLine,
-        body: Body,
-        glyphs: Glyphs,
+        pane: EventPane,
         open_task: Callable[[int], None],
     ) -> None:
         super().__init__()
         self._line = line
-        self._pane = EventPane(body, glyphs)
+        self._pane = pane
         self._open_task = open_task
 
     def compose(self) -> ComposeResult:
@@ -66,8 +65,8 @@ class EventScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy it as a line."""
-        self.app.copy_to_clipboard(plain(self._line))
-        self.notify("line copied", timeout=2, markup=False)
+        problem = copy(self.app, plain(self._line))
+        self.notify(problem or "line copied", timeout=2, markup=False)
 
     def action_back(self) -> None:
         """To where one came from."""

@@ -14,6 +14,7 @@ from textual.widgets import Footer, Input, Static
 from store.event_query import parse_event_query
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
+from tui.keeping import copy
 from tui.screens.event import EventScreen
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.tail import Tail
@@ -26,6 +27,7 @@ from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import EVENTS, FilterField
 from tui.widgets.line import Line
+from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 
 
@@ -39,7 +41,9 @@ class EventsScreen(FilteredScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
-        Binding("slash", "filter", "Filter", id="events.filter"),
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="events.filter", priority=True),
         Binding("n", "match(1)", "Next match", show=False, id="events.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
         Binding("x", "clear", "Clear", id="events.clear"),
@@ -71,13 +75,14 @@ class EventsScreen(FilteredScreen):
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield EventTable(event_columns(), glyphs, id="events")
-            yield EventPane(self._source.body, glyphs)
+            yield self._new_pane()
+        yield TooSmall(glyphs)
         yield Line(glyphs, id="foot", is_rule=True)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Begin at the end."""
-        self._table.focus()
+        self.set_focus(self._table)
         self.look()
 
     def on_unmount(self) -> None:
@@ -206,10 +211,12 @@ class EventsScreen(FilteredScreen):
             self.add_class("-detail")
             self._pane.show(line)
         else:
-            screen = EventScreen(
-                line, self._source.body, self._watched.glyphs, self._open_task
-            )
+            screen = EventScreen(line, self._new_pane(), self._open_task)
             self.app.push_screen(screen)
+
+    def _new_pane(self) -> EventPane:
+        watched = self._watched
+        return EventPane(self._source.body, watched.glyphs, watched.folder.path)
 
     def _open_task(self, number: int) -> None:
         if self._tasks is None:
@@ -230,16 +237,18 @@ class EventsScreen(FilteredScreen):
 
     @on(Input.Submitted, "#filter")
     def _entered(self) -> None:
-        self._table.focus()
+        self.set_focus(self._table)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where nothing is filtered there is nothing to clear."""
+        """In the field its key is a character; without a filter nothing is cleared."""
         del parameters
+        if action == "filter":
+            return self.focused is not self._field
         return action != "clear" or bool(self._tail.expression)
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self._field.focus()
+        self.set_focus(self._field)
 
     def action_clear(self) -> None:
         """Show everything again, around the event under the cursor."""
@@ -279,8 +288,8 @@ class EventsScreen(FilteredScreen):
         """Copy the line."""
         line = self._table.row
         if line is not None:
-            self.app.copy_to_clipboard(plain(line))
-            self.notify("line copied", timeout=2, markup=False)
+            problem = copy(self.app, plain(line))
+            self.notify(problem or "line copied", timeout=2, markup=False)
 
     async def action_write(self) -> None:
         """Keep the event in a file of the current folder."""
@@ -295,7 +304,7 @@ class EventsScreen(FilteredScreen):
             self._reader.stop()
             self._show()
         elif self.focused is not self._table:
-            self._table.focus()
+            self.set_focus(self._table)
         elif self.has_class("-detail"):
             self.remove_class("-detail")
         else:

@@ -76,8 +76,6 @@ class MetricsScreen(Screen[None]):
     MetricsScreen.-imported #figures, MetricsScreen.-imported #moment { display: none; }
     MetricsScreen.-trouble #charts, MetricsScreen.-trouble #headline,
     MetricsScreen.-trouble #figures, MetricsScreen.-trouble #moment { display: none; }
-    MetricsScreen.-tiny #charts, MetricsScreen.-tiny #headline,
-    MetricsScreen.-flat #charts, MetricsScreen.-flat #headline { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("z", "window", "Window", id="metrics.window"),
@@ -279,7 +277,10 @@ class MetricsScreen(Screen[None]):
                 panel.show(course)
         room = self.size.width - 2
         self._figures.say(figures(course, room))
-        self._moment.say(self._failing or moment(course) or sentence(sight))
+        # what a person may have to do comes first, until a time is read off
+        is_said = self._cursor is None and sight.state != "finished"
+        said = sentence(sight) if is_said else ""
+        self._moment.say(self._failing or said or moment(course))
 
     def _tell_age(self) -> None:
         held, sight = self._held, self._sight

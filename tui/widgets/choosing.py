@@ -14,14 +14,14 @@ from tui.sources.choices import Choice, NoChoice, choices, typed
 from tui.sources.comparing import Words
 from tui.sources.run import Trouble
 from tui.watched import Watched
-from tui.widgets.filtered import Filtered
+from tui.widgets.narrowed import Narrowed
 from tui.widgets.table import Table
 
 OFFERED = 2_000
 """Choices that are listed; typing their names reaches the others."""
 
 
-class Choosing(Filtered[Choice]):
+class Choosing(Narrowed[Choice]):
     """Lists the models of the run and those of other runs of its job."""
 
     class Chosen(Message):

@@ -9,16 +9,19 @@ from typing import TypeAlias
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.notifications import SeverityLevel
 from textual.widget import Widget
 from textual.worker import Worker
 
 from store.errors import StoreError
 from store.events import Recorded
+from store.printable import printable
 from tui.drawing.event_columns import task_of
 from tui.drawing.event_words import facts_text, said
 from tui.drawing.format import count
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.words import utc
+from tui.keeping import write
 from tui.widgets.line import Line
 from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
@@ -39,8 +42,16 @@ class EventPane(Vertical):
     EventPane TextView { height: 1fr; }
     """
 
-    def __init__(self, body: Body, glyphs: Glyphs) -> None:
+    def __init__(self, body: Body, glyphs: Glyphs, run: Path) -> None:
+        """A pane that shows nothing yet.
+
+        Args:
+            body: reads what is kept beside an event.
+            glyphs: the signs that the terminal can show.
+            run: the folder of the run, where nothing may be written.
+        """
         super().__init__()
+        self._run = run
         self._body = body
         self._glyphs = glyphs
         self._line: EventLine | None = None
@@ -99,15 +110,12 @@ class EventPane(Vertical):
         recorded = line.recorded
         head = f"event {recorded.seq}  {utc(recorded.ts_us)}  {recorded.kind}\n\n"
         text = await self._text(recorded)
-        self._keep(Path(f"event-{recorded.seq}.txt"), f"{head}{text}\n")
-
-    def _keep(self, path: Path, text: str) -> None:
-        try:
-            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            refusal = f"{path} was not written ({why}): move what is there away."
-            self.notify(refusal, severity="error", markup=False)
-        else:
-            self.notify(f"{path} written", timeout=3, markup=False)
+        name = f"event-{recorded.seq}.txt"
+        problem = write(f"{head}{text}\n", name, run=self._run)
+        severity: SeverityLevel = "error" if problem else "information"
+        self.notify(
+            printable(problem) or f"{name} written",
+            timeout=3,
+            severity=severity,
+            markup=False,
+        )

@@ -44,7 +44,7 @@ def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> N
     assert "0.5000" in lines[2]
     shown = sum("metric_" in line for line in lines)
     more = 24 - shown
-    assert lines[-1].startswith(f"and {more} more" if more else "metric_11")
+    assert lines[-1].strip().startswith(f"and {more} more" if more else "metric_11")
 
 
 def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None:

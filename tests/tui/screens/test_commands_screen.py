@@ -78,7 +78,7 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         assert "2 asked, 1 without an answer; no process works on the run" in text
         assert "▸ 2026-01-01 00:00:00  ops@h" in text
         assert "waiting    -         retry filter state:failed" in text
-        assert "Nobody has answered it yet; x withdraws it." in text
+        assert "Nobody has answered it yet. x withdraws it." in text
         await pilot.press("x")
         await pilot.pause()
         assert seat.app.withdrawn == [WAITING]

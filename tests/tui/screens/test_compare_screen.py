@@ -15,10 +15,12 @@ from store.testing import FakeClock
 from tests.store.logs import written
 from tests.store.samples import plan, task
 from tests.tui.comparisons import FakeChild, pair, record
+from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import (
     HOSTILE,
     LIVELY,
+    FakeConfig,
     FakeListing,
     FakeSource,
     snapshot,
@@ -79,6 +81,8 @@ class Seat:
             listing=FakeListing(listed, self.folder),
             run=lambda _: FakeSource([self.own or sights["r1"]]),
             tasks=lambda _: FakeTasks(50),
+            events=lambda _: FakeEvents(10),
+            config=lambda _: FakeConfig(),
             clock=self.clock,
             child=lambda: self.child,
         )
@@ -200,12 +204,12 @@ def test_alone_it_says_how_to_begin_and_takes_what_is_typed(tmp_path: Path) -> N
         assert "start one with 'siftlog run sample-job'" in text
         await at.press("slash", *"--csv=x", "enter")
         assert "names no run" in at.shown()
-        await at.press("escape", "x", "slash", *"r2:m")
+        await at.press("escape", "x", "slash", *"r2:m", "slash", "x")
         at.screen.look()
         await at.pilot.pause()
-        assert "Nothing listed fits r2:m: enter compares" in at.shown()
+        assert "Nothing listed fits r2:m/x: enter compares" in at.shown()
         await at.compare()
-        assert at.child.asked[0][:3] == ("compare", "r1", "r2:m")
+        assert at.child.asked[0][:3] == ("compare", "r1", "r2:m/x")
         assert "B higher" in at.shown()
 
     seat(tmp_path, is_alone=True).run(act)

@@ -107,7 +107,7 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
         assert "$ siftlog pause r1 --stage ask" in seat.shown()
         await seat.press("y")
 
-    wish = Wish(kind="pause", payload={"stage": "ask"}, words="pause: stage ask")
+    wish = Wish(kind="pause", payload={"stage": "ask"}, words="pause stage ask")
     assert Seat(PAUSE, STAGE).look(act) == [wish]
     for key in ("enter", "escape", "n", "q"):
 
@@ -133,7 +133,7 @@ def test_a_value_is_typed_before_anything_can_be_asked() -> None:
 
     payload = {"model": "m", "concurrency": 16}
     assert Seat(LIMIT).look(act) == [
-        Wish(kind="limits", payload=payload, words="m: calls at a time")
+        Wish(kind="limits", payload=payload, words="limits model m concurrency 16")
     ]
 
 

@@ -14,10 +14,9 @@ from store.errors import CorruptLog
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
-from tests.tui.fake_tasks import FakeTasks
+from tests.tui.fake_tasks import FakeTasks, watching
 from tests.tui.sights import (
     HOSTILE,
-    FakeListing,
     FakeSource,
     later,
     snapshot,
@@ -29,7 +28,6 @@ from tui.screens.metrics import REST_S, MetricsScreen
 from tui.sources.child import ChildFailed
 from tui.sources.headline import EVERY_S
 from tui.sources.run import Sight, Snapshot, Trouble
-from tui.watched import Sources
 
 
 @dataclass
@@ -93,16 +91,14 @@ def watched(given: Given, act: Act) -> None:
 
     async def watch() -> None:
         clock, source = FakeClock(), FakeSource([given.sight])
-        sources = Sources(
-            listing=FakeListing(),
+        sources = replace(
+            watching(FakeTasks(), clock=clock).sources,
             run=lambda _: source,
-            tasks=lambda _: FakeTasks(),
-            clock=clock,
             history=lambda *_: given.history,
             headline=lambda *_: given.headline,
         )
         run = RunFolder(Path("runs/r1"))
-        app = Monitor(sources, glyphs=given.glyphs, run=run, rate=0.5)
+        app = Monitor(sources, glyphs=given.glyphs, run=run)
         async with app.run_test(size=given.size) as pilot:
             seat = Seat(pilot, app, source, given.history, given.headline, clock)
             await pilot.press("m")
@@ -283,7 +279,8 @@ def test_what_cannot_be_read_is_a_sentence_and_goes_when_it_can(
         seat.history.error = None
         seat.history.marks = ((599, HOSTILE),)
         await seat.look(later(live, 60))
-        assert "event 7" not in seat.line("moment")
+        assert "has not been heard of for 60 s" in seat.line("moment")
+        await seat.press("N")
         assert "\x1b" not in seat.shown()
         assert "[/INST] [@click=app.quit]x[/]" in seat.shown()
         await seat.look(Trouble(sentence="the log of r1 is gone: look elsewhere"))

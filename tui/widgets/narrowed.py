@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Generic, TypeAlias
+from typing import Generic, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
@@ -18,17 +17,13 @@ Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]
 """The rows that go with what was typed."""
 
 
-class Filtered(Vertical, Generic[RowT]):
+class Narrowed(Vertical, Generic[RowT]):
     """Rows that are all at hand, and of these the ones that fit."""
 
     DEFAULT_CSS = """
-    Filtered Input.-textual-compact { padding: 0 1; background: $panel; }
-    Filtered Table { height: 1fr; }
+    Narrowed Input.-textual-compact { padding: 0 1; background: $panel; }
+    Narrowed Table { height: 1fr; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="filtered.filter"),
-        Binding("x", "clear", "Clear filter", show=False, id="filtered.clear"),
-    ]
 
     def __init__(
         self,
@@ -103,10 +98,11 @@ class Filtered(Vertical, Generic[RowT]):
     def take(self, text: str) -> None:
         """What to do with a text that fits no row and was entered: nothing here."""
 
-    def action_filter(self) -> None:
-        """Type what to list."""
-        self._field.focus()
+    def type_in(self) -> None:
+        """Go on with typing what to list."""
+        # at once: what is typed together with the key belongs to the field
+        self.screen.set_focus(self._field)
 
-    def action_clear(self) -> None:
+    def clear(self) -> None:
         """List everything again."""
         self._field.value = ""

@@ -102,7 +102,7 @@ def _errors(snapshot: Snapshot) -> list[str]:
     found = error_rows(snapshot)
     if not found:
         return ["errors: none"]
-    is_known = found[0].lately is not None
+    is_known = found[0].lately is not None and not snapshot.is_ended
     counts = [(row.error, row.lately if is_known else row.all) for row in found]
     said = [f"{error} {n:,}" for error, n in counts if n]
     window = "10 min" if is_known else "whole run"

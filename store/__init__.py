@@ -5,6 +5,7 @@ imported by this one, so that a program which only looks loads only what it look
 """
 
 __all__ = [
+    "asked",
     "cache",
     "cache_thread",
     "clock",
@@ -15,13 +16,19 @@ __all__ = [
     "estimates",
     "event_query",
     "events",
+    "forecast",
+    "limit_words",
     "log",
     "manifest",
+    "present",
     "printable",
     "query",
     "runs",
+    "scope",
     "spending",
     "sqlite",
+    "stakes",
+    "sums",
     "task",
     "testing",
     "verdicts",

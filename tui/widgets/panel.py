@@ -43,6 +43,10 @@ class Said(Static):
 class TooSmall(Said):
     """What stands in a window that has no room for anything else."""
 
+    DEFAULT_CSS = """
+    TooSmall { display: none; height: 1fr; padding: 1; }
+    """
+
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__("small", glyphs)
 

@@ -16,8 +16,8 @@ from store.estimates import US_PER_S
 from store.printable import printable
 from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.header import header
-from tui.drawing.panels import LEFT, OVERVIEW, PARTS, RIGHT
+from tui.drawing.run.header import header
+from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import utc
 from tui.sources.run import Snapshot, Source, Trouble
 from tui.widgets.panel import Panel, Said, TooSmall

@@ -26,7 +26,7 @@ from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
 from tui.sources.filters import FilterMemory
-from tui.sources.run import Trouble
+from tui.sources.sight import Trouble
 from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
 from tui.sources.task_lines import TaskLine
 from tui.sources.task_texts import Text, TextKind

@@ -27,7 +27,7 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.plain import Teller, follow, line_of
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 
 
 def test_a_line_is_said_every_half_minute_and_with_every_change(tmp_path: Path) -> None:

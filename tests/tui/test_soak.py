@@ -28,7 +28,8 @@ from tui.drawing.room import Room
 from tui.drawing.run.header import header
 from tui.drawing.run.panels import PARTS
 from tui.places import PLACES
-from tui.sources.run import RunSource, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot
 from tui.watched import Sources
 
 PROVE = "SIFTLOG_PROVE" in os.environ

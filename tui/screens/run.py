@@ -19,7 +19,8 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.run.header import header
 from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import utc
-from tui.sources.run import Snapshot, Source, Trouble
+from tui.sources.run import Source
+from tui.sources.sight import Snapshot, Trouble
 from tui.widgets.panel import Panel, Said, TooSmall
 from tui.widgets.row_panel import RowPanel
 

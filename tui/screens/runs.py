@@ -19,7 +19,7 @@ from tui.drawing.only_ascii import shown_by
 from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
 from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2

@@ -18,7 +18,7 @@ from store.commands import Payload
 from store.stakes import Stakes
 from store.views import LimitsSeen, Pause
 from tui.drawing.format import amount
-from tui.sources.run import ENDED, Snapshot
+from tui.sources.sight import ENDED, Snapshot
 
 Value: TypeAlias = str | int | float | None
 

@@ -16,7 +16,7 @@ from textual.worker import Worker
 from store.errors import StoreError
 from store.printable import printable
 from tui.sources.child import ChildFailed
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.steering.actions import Action, expected_state
 from tui.steering.control import Control
 from tui.steering.following import Followed, News

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from tui.screens.aiming import Aiming
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.steering.actions import ACTIONS, SCORE, Action, withdrawing
 from tui.steering.asking import Asking
 from tui.terminal.shell import Shell

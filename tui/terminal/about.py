@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from store.runs import RunFolder
 from tui.drawing.format import UNKNOWN, count
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.terminal.pace import Timings
 from tui.terminal.shell import Shell
 

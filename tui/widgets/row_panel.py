@@ -11,7 +11,7 @@ from textual.message import Message
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.room import LEAD, Room, visible
 from tui.drawing.run.panels import Part
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.widgets.panel import Panel
 
 

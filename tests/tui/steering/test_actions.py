@@ -13,7 +13,7 @@ from store.stakes import Stakes
 from store.views import LimitsSeen, Pause
 from tests.tui.fake_requests import request
 from tests.tui.sights import every_state, snapshot, with_status
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.steering.actions import (
     ACTIONS,
     FREE_TASKS,

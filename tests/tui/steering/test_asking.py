@@ -21,7 +21,7 @@ from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with
 from tui.app import Monitor
 from tui.drawing.glyphs import UNICODE
 from tui.sources.listing import Listed
-from tui.sources.run import Sight
+from tui.sources.sight import Sight
 from tui.steering.asking import LOOK_S
 from tui.steering.dialog import Dialog
 from tui.watched import Sources

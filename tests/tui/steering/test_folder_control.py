@@ -61,4 +61,4 @@ def test_nothing_else_in_the_monitor_writes_requests() -> None:
         and node.module == "store.commands"
         and WRITERS.intersection(name.name for name in node.names)
     }
-    assert found == {"control.py"}
+    assert found == {"steering/control.py"}

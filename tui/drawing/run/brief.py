@@ -11,7 +11,7 @@ from tui.drawing.room import MUTED, Room
 from tui.drawing.run.header import header
 from tui.drawing.run.stages import stages
 from tui.drawing.words import utc
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 LINES = 8
 _AROUND = 4

@@ -14,7 +14,7 @@ from tui.drawing.format import UNKNOWN, duration, tight
 from tui.drawing.room import MUTED, Column, Room, lines_of, table
 from tui.drawing.run.goals import term
 from tui.drawing.tables.task_columns import task_name
-from tui.sources.run import LATELY, Snapshot
+from tui.sources.sight import LATELY, Snapshot
 
 _WORDS = {
     Outcome.RETRIED: "retried",

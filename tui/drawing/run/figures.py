@@ -14,7 +14,7 @@ from tui.drawing.format import amount, count, duration, latency, money, percent
 from tui.drawing.room import GAP, MUTED, Column, Room, lines_of, table
 from tui.drawing.run.models import names_of, short_names
 from tui.drawing.tables.task_columns import task_name
-from tui.sources.run import ENDED, Snapshot
+from tui.sources.sight import ENDED, Snapshot
 
 ROOMY = 40
 """Cells from which on a latency has room for minutes."""

@@ -11,7 +11,7 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.room import Room
 from tui.drawing.run.models import limited_by
 from tui.drawing.words import eta, sentence, spent
-from tui.sources.run import ENDED, Snapshot
+from tui.sources.sight import ENDED, Snapshot
 
 DOT = " · "
 WIDE = 110

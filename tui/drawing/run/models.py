@@ -15,7 +15,7 @@ from tui.drawing.clip import clip
 from tui.drawing.format import UNKNOWN, duration, percent, tight
 from tui.drawing.room import GAP, Column, Room, lines_of, table
 from tui.drawing.run.goals import term
-from tui.sources.run import US_PER_MINUTE, Snapshot
+from tui.sources.sight import US_PER_MINUTE, Snapshot
 
 FULL = 0.95
 """Share of a limit from which on it is what holds a model back."""

@@ -16,7 +16,7 @@ from tui.drawing.run.figures import goodput, oldest
 from tui.drawing.run.models import ModelRow, model_rows, names_of
 from tui.drawing.run.stages import StageRow, figure, stage_rows
 from tui.drawing.tables.task_columns import task_name
-from tui.sources.run import ENDED, Snapshot
+from tui.sources.sight import ENDED, Snapshot
 
 _NAME, _BAR = 10, 6
 _PACE = 4

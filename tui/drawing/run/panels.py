@@ -16,7 +16,7 @@ from textual.content import Content
 from tui.drawing.room import Room
 from tui.drawing.run import errors, figures, models, stages
 from tui.drawing.run.overview import overview
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 Draw: TypeAlias = Callable[[Snapshot, Room], Content]
 Goals: TypeAlias = Callable[[Snapshot], Sequence[str]]

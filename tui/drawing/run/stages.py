@@ -15,7 +15,7 @@ from tui.drawing.chart import bar
 from tui.drawing.format import UNKNOWN, duration, percent, tight
 from tui.drawing.room import GAP, Column, Room, lines_of, table
 from tui.drawing.run.goals import term
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 BAR = 4
 """The shortest bar."""

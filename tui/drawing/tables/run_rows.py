@@ -16,7 +16,7 @@ from tui.drawing.run.header import state_of
 from tui.drawing.run.models import limited_by
 from tui.drawing.words import ending, sentence, spent
 from tui.sources.listing import Listed
-from tui.sources.run import Snapshot, Trouble
+from tui.sources.sight import Snapshot, Trouble
 
 MIDDLE, WIDE, WIDEST = 98, 118, 150
 """Columns of a screen from which on there is a bar, a course, and the job."""

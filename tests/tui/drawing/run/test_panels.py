@@ -17,7 +17,7 @@ from tui.drawing.room import LEAD, Room
 from tui.drawing.run import figures, models
 from tui.drawing.run.models import limited_by, short_names
 from tui.drawing.run.panels import PARTS
-from tui.sources.run import US_PER_MINUTE, Snapshot
+from tui.sources.sight import US_PER_MINUTE, Snapshot
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tui.drawing.run.panels import PARTS
 from tui.drawing.run.stages import stage_rows
 from tui.drawing.tables.run_rows import about, matches, rank, summary
 from tui.drawing.words import ending, sentence
-from tui.sources.run import US_PER_MINUTE, LastFailure, Snapshot, Trouble
+from tui.sources.sight import US_PER_MINUTE, LastFailure, Snapshot, Trouble
 
 
 @pytest.fixture(scope="module")

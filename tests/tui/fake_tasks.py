@@ -76,7 +76,7 @@ def row(number: int, **changed: object) -> TaskRow:
 class FakeTasks:
     """A source of *count* tasks; `changes` replaces some of their facts."""
 
-    def __init__(self, count: int = 1_000_000, *, is_slow: bool = False) -> None:
+    def __init__(self, count: int = 1_000, *, is_slow: bool = False) -> None:
         self.count = count
         self.seq = count
         self.changes: dict[int, dict[str, object]] = {}

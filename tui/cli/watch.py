@@ -114,7 +114,8 @@ def _is_screen() -> bool:
 
 def _is_terminal() -> bool:
     """Whether somebody can see what is said, and answer."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    # textual draws on the third
+    return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _print_keymap() -> int:

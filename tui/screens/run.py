@@ -113,7 +113,8 @@ class RunScreen(Screen[None]):
             self.refresh_bindings()  # another state, other things that can be asked
         before, self._last = self._last, sight
         if before is None or not sight.is_told_as(before):
-            self._show(sight)
+            # a step of its own: keys wait for the reading or for the drawing, not both
+            self.call_next(self._show, sight)
 
     def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():

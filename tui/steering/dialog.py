@@ -32,14 +32,9 @@ from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
 from tui.sources.requests import RequestSource
-from tui.steering.actions import (
-    Action,
-    Choice,
-    NotAValue,
-    command_line,
-    is_futile,
-    is_named,
-)
+from tui.steering.actions import Action, Choice
+from tui.steering.decision import command_line, is_futile, is_named
+from tui.steering.fields import NotAValue
 from tui.widgets.panel import Said
 
 DEBOUNCE_S = 0.15

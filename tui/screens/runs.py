@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
@@ -20,6 +20,7 @@ from tui.drawing.run_rows import Rows, about, matches, rank, summary
 from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
 from tui.sources.run import Snapshot
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
@@ -77,7 +78,7 @@ class RunsScreen(Screen[None]):
         yield self._empty
         yield TooSmall(self._glyphs)
         yield self._about
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Rows are drawn when they come into sight."""

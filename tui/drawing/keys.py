@@ -23,7 +23,7 @@ _WAYS_ON = ("commands", "help", "detach")
 """What leads to everything else, by id: the last to be left out of the line of keys."""
 _SCREEN, _EVERYWHERE = "this screen", "everywhere"
 _ASKING = "control, each asks before it acts"
-_ORDER = (_SCREEN, _EVERYWHERE, _ASKING)
+_GROUPS = (_SCREEN, _EVERYWHERE, _ASKING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def keys_of(
 
 def help_lines(keys: Iterable[Key]) -> list[str]:
     """A line for each action under the name of its group."""
-    groups: dict[str, list[str]] = {name: [] for name in _ORDER}
+    groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
         line = f"  {' '.join(key.names):<16} {key.about}{not_now}"
@@ -106,9 +106,7 @@ def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
     the screen's own come first and those that ask something of the run last; where
     there is no room for all, a cell stands between them instead of two.
     """
-    shown = sorted(
-        (key for key in keys if key.is_shown), key=lambda key: _ORDER.index(key.group)
-    )
+    shown = sorted((key for key in keys if key.is_shown), key=_rank)
     last = [key for key in shown if key.id.endswith(_BACK)]
     last += [key for name in _WAYS_ON for key in shown if key.id == name]
     first = [key for key in shown if key not in last]
@@ -118,6 +116,10 @@ def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
         if 1 + _room(first[:fits], gap) + gap <= end:
             return [*_placed(first[:fits], 1, gap), *_placed(last, end, gap)]
     return _placed(last, 1, 1)  # a line that is cut at its end
+
+
+def _rank(key: Key) -> int:
+    return 0 if not isinstance(key.node, App) else _GROUPS.index(key.group)
 
 
 def _room(keys: Sequence[Key], gap: int) -> int:

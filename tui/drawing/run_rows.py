@@ -21,7 +21,7 @@ from tui.sources.run import Snapshot, Trouble
 MIDDLE, WIDE, WIDEST = 98, 118, 150
 """Columns of a screen from which on there is a bar, a course, and the job."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
-_SPENT, _COST, _END = 9, 19, 13
+_SPENT, _COST, _END = 9, 19, 15
 _BAR, _COURSE, _JOB = 12, 10, 20
 
 _RANKS = {
@@ -73,8 +73,9 @@ class Rows:
     def name(self) -> int:
         """The width of the ids, within reason and as far as there is room."""
         others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
-        room = self.width - others if self.width < MIDDLE else _NAME
-        return max(8, min(_NAME, room, self.longest))
+        for from_width, more in ((MIDDLE, _BAR), (WIDE, _COURSE), (WIDEST, _JOB)):
+            others += more + 2 if self.width >= from_width else 0
+        return max(8, min(_NAME, self.width - others, self.longest))
 
     @property
     def cost(self) -> int:

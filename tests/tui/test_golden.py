@@ -35,7 +35,7 @@ from tests.tui.sights import (
 )
 from tui.app import Monitor
 from tui.drawing.glyphs import ASCII, UNICODE
-from tui.screens.looking import Looking
+from tui.screens.looking import Filtering, Looking
 from tui.sources.config import Setup
 from tui.sources.listing import Listed
 from tui.sources.run import Sight, Trouble
@@ -206,8 +206,9 @@ async def _tasks(seat: Seat) -> None:
     seat.tasks.is_slow = True
     await seat.press("G")
     seat.write("loading", has_styles=False)
-    await seat.press("slash", *"nothing", "enter")
-    await seat.pilot.pause(0.2)
+    screen: object = seat.app.screen
+    assert isinstance(screen, Filtering)
+    screen.filter_by("nothing")
     await settled(seat.pilot)
     seat.write("nothing fits", has_styles=False)
     seat.tasks.trouble = LogBusy("the log is busy: try again")

@@ -74,7 +74,7 @@ def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[Column[TaskLine], ...]:
         Column(title="task", width=9, text=lambda line: task_name(line.row.task)),
         Column(title="paper", width=14, text=lambda line: line.row.key, grows=True),
         Column(title="stage", width=8, text=lambda line: line.row.stage, drops=1),
-        Column(title="model", width=14, text=lambda line: line.row.model, drops=6),
+        Column(title="model", width=11, text=lambda line: line.row.model, drops=6),
         Column(
             title="state",
             width=9,

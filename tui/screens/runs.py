@@ -21,6 +21,7 @@ from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
 from tui.sources.run import Snapshot
 from tui.widgets.key_line import KeyLine
+from tui.widgets.line import laid_out
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
@@ -38,7 +39,7 @@ class RunsScreen(Screen[None]):
         Binding("k", "move('up')", "Up", show=False, id="move.up"),
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
-        Binding("l,right", "open", "Open", id="open"),
+        Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
         Binding("slash", "find", "Find", id="filter"),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
         Binding("escape,x", "all", "All runs", show=False, id="clear"),
@@ -160,16 +161,15 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
-        mode = " · read-only" if self._is_read_only else ""
+        mode = "read-only" if self._is_read_only else ""
         found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
         seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
         now = max((sight.now_us for sight in seen), default=None)
-        as_of = "" if now is None else f" · as of {utc(now)[11:19]} UTC"
-        words = (
-            f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
-            f"{as_of}{mode}"
-        )
-        self._heading.say(one_line(words, self.size.width - _PADDING))
+        as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
+        words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+        right = " · ".join(filter(None, (as_of, mode)))
+        # never cut: how old all this is, and that nothing can be asked
+        self._heading.say(laid_out(words, right, self.size.width)[1:-1])
         self.set_class(not self._listed, "-empty")
         if not self._all:
             self._empty.say(

@@ -80,7 +80,7 @@ class Rows:
     @property
     def cost(self) -> int:
         """The width of what was spent; of a budget there is more room."""
-        return _SPENT if self.width < MIDDLE else _COST
+        return _SPENT if self.width < WIDE else _COST
 
     def heads(self) -> str:
         """What stands in the columns."""

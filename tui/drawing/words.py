@@ -189,14 +189,13 @@ def _cancelled(snapshot: Snapshot) -> str:
 
 
 def _finished(snapshot: Snapshot) -> str:
-    failed, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    n, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    failed = f"{n:,} task{'s' if n != 1 else ''} failed"
     if snapshot.status.imported:
-        return (
-            f"imported: the answers were made elsewhere, {failed:,} tasks failed there"
-        )
-    if not failed:
+        return f"imported: the answers were made elsewhere, {failed} there"
+    if not n:
         return "all tasks have ended"
-    return f"{failed:,} tasks failed: ask them again with 'siftlog retry {run}'"
+    return f"{failed}: ask again with 'siftlog retry {run}'"
 
 
 _SENTENCES: Mapping[str, Callable[[Snapshot], str]] = {

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
-from textual.widgets import Footer
 from textual.worker import Worker
 
 from store.errors import StoreError
@@ -27,6 +26,7 @@ from tui.sources.history import US_PER_MINUTE, Ask, History
 from tui.sources.sight import ENDED, Snapshot, Trouble
 from tui.watched import Watched
 from tui.widgets.headline_panel import HeadlinePanel
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import Panel, Said, TooSmall
 
@@ -146,7 +146,7 @@ class MetricsScreen(Screen[None]):
         yield self._moment
         yield self._headline
         yield self._age
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """The first of the parts is in front."""

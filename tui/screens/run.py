@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from store.printable import printable
 from tui.drawing.glyphs import Glyphs
@@ -19,6 +18,7 @@ from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import age
 from tui.sources.run import Source
 from tui.sources.sight import Snapshot, Trouble
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Panel, Said, TooSmall
 from tui.widgets.row_panel import RowPanel
 
@@ -28,7 +28,7 @@ class RunScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "freeze", "Freeze", id="freeze"),
-        Binding("tab", "part(1)", "Next panel", id="next-panel"),
+        Binding("tab", "part(1)", "Panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
         Binding("ctrl+o", "jump", "Jump to a panel", show=False, id="jump"),
         Binding("j,down", "move(1)", "Down", show=False, id="move.down"),
@@ -77,7 +77,7 @@ class RunScreen(Screen[None]):
             with Container(id="right"):
                 yield from (self._panels[part.name] for part in RIGHT)
         yield self._age
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """The first of the parts is in front."""

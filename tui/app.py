@@ -234,7 +234,7 @@ class Monitor(Steered):
             self.push_screen(Palette())
 
     def on_key(self, event: Key) -> None:
-        """Of keys that come in one go, those after the palette's own are typed in it."""
+        """Of keys that come in one go, those after the palette's are typed in it."""
         if isinstance(self.screen, Palette) and event.is_printable and event.character:
             self.screen.type_in(event.character)
 

@@ -17,7 +17,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
@@ -39,6 +38,7 @@ from tui.actions import (
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
+from tui.screens.modal import Modal
 from tui.sources.requests import RequestSource
 from tui.widgets.panel import Said
 
@@ -56,7 +56,7 @@ class Wish:
     words: str  #: for whoever is told what becomes of it
 
 
-class Dialog(ModalScreen[Wish | None]):
+class Dialog(Modal[Wish | None]):
     """Asks whether it is meant; the answer is a wish, or nothing."""
 
     DEFAULT_CSS = """

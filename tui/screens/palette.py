@@ -1,9 +1,11 @@
-"""The command palette, which takes what is typed together with the key that opens it."""
+"""The command palette, for keys that come in one go, as over a slow line."""
 
 from __future__ import annotations
 
+from textual import on
 from textual.command import CommandPalette
-from textual.widgets import Input
+from textual.message import Message
+from textual.widgets import Input, OptionList
 
 
 class Palette(CommandPalette):
@@ -26,3 +28,12 @@ class Palette(CommandPalette):
             self.query_one(Input).insert_text_at_cursor(text)
         else:
             self._early += text
+
+    @on(Input.Changed)
+    @on(Input.Submitted)
+    @on(OptionList.OptionSelected)
+    def _once(self, message: Message) -> None:
+        """What comes after a choice finds it gone, and chooses nothing again."""
+        if not self.is_current:
+            message.stop()
+            message.prevent_default()

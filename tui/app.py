@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
+from textual.events import Key
 from textual.screen import Screen
 
 from store.printable import printable
@@ -29,6 +29,7 @@ from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
+from tui.screens.palette import Palette
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.steering.steered import Steered
@@ -229,9 +230,13 @@ class Monitor(Steered):
 
     def action_command_palette(self) -> None:
         """Everything that can be done, to be found by typing."""
-        if not isinstance(self.screen, CommandPalette):
-            asked = "an action, a run, a filter, a theme, or a task as T-123"
-            self.push_screen(CommandPalette(placeholder=asked, id="--command-palette"))
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette())
+
+    def on_key(self, event: Key) -> None:
+        """Of keys that come in one go, those after the palette's are typed in it."""
+        if isinstance(self.screen, Palette) and event.is_printable and event.character:
+            self.screen.type_in(event.character)
 
     def action_help(self) -> None:
         """The keys of the screen in front."""

@@ -17,7 +17,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
@@ -31,6 +30,7 @@ from store.stakes import sentence
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
+from tui.screens.modal import Modal
 from tui.sources.requests import RequestSource
 from tui.steering.actions import Action, Choice
 from tui.steering.decision import command_line, is_futile, is_named
@@ -51,7 +51,7 @@ class Wish:
     words: str  #: for whoever is told what becomes of it
 
 
-class Dialog(ModalScreen[Wish | None]):
+class Dialog(Modal[Wish | None]):
     """Asks whether it is meant; the answer is a wish, or nothing."""
 
     DEFAULT_CSS = """

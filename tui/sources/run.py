@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -324,7 +324,8 @@ class RunSource:
     def _facts_of(self, reader: Reader) -> Facts:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
-        stand = status(reader)
+        # by the name of its folder, which all commands take: it may be a copy's
+        stand = replace(status(reader), run_id=self._folder.run_id)
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
         if self._tail is None:
             return Facts(

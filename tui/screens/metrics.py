@@ -229,7 +229,7 @@ class MetricsScreen(Screen[None]):
         try:
             self._history = await self._source.read(ask)
         except (StoreError, sqlite3.Error) as error:
-            self._failing = f"the log cannot be read: {error}"
+            self._failing = str(error)
         else:
             self._failing = ""
         self._say()

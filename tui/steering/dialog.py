@@ -149,7 +149,7 @@ class Dialog(Modal[Wish | None]):
 
     def on_mount(self) -> None:
         """The first choice, and the harmless answer."""
-        self._asked.say(f"Type {self._run_id} to confirm, then enter:")
+        self._asked.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
         self.query_one("#no", Button).focus()
         self._take(0)

@@ -26,6 +26,7 @@ from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.keys import keys_of
 from tui.drawing.palette import PALETTES
 from tui.drawing.words import farewell
+from tui.keeping import copied
 from tui.offers import Offered
 from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
@@ -256,7 +257,7 @@ class Monitor(Steered):
         if self._watched is not None:
             command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
             self.copy_to_clipboard(command)
-            said = f"{command}\nwrites the answers as a file; it is in the clipboard"
+            said = f"{command}\nwrites the answers as a file · {copied('line')}"
             self.notify(printable(said), title="Export", markup=False)
 
     def action_capture(self) -> None:

@@ -113,7 +113,13 @@ def test_every_command_leaves_the_folder_of_the_run_as_it_was(
                 await _press(pilot, *"PLRC", "y")
                 done = await _try_all(pilot, app)
                 assert folder.is_alive() == is_live
-            assert {"Run r1", "Tasks that failed", "Asked  (a)", "Screenshot"} <= done
+            expected = {
+                "Run r1",
+                "Tasks that failed",
+                "Commands log  (a)",
+                "Screenshot",
+            }
+            assert expected <= done
             assert _bytes(folder.path) == before
 
     asyncio.run(main())

@@ -234,7 +234,7 @@ class Dialog(ModalScreen[Wish | None]):
             self._is_told = True
             self._say(choice.told, line)
             return
-        self._say("Counting...", line)
+        self._say("Counting …", line)
         _: Worker[None] = self.run_worker(
             self._count(choice, self._payload),
             group="stakes",

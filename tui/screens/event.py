@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.event_columns import plain, task_number_of
-from tui.keeping import copy
+from tui.keeping import copied, copy
 from tui.widgets.event_pane import EventPane
 from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
@@ -66,7 +66,7 @@ class EventScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy it as a line."""
         problem = copy(self.app, plain(self._line))
-        self.notify(problem or "line copied", timeout=2, markup=False)
+        self.notify(problem or copied("line"), timeout=2, markup=False)
 
     def action_back(self) -> None:
         """To where one came from."""

@@ -14,7 +14,7 @@ from textual.widgets import Footer, Input, Static
 from store.event_query import parse_event_query
 from tui.drawing.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
-from tui.keeping import copy
+from tui.keeping import copied, copy
 from tui.screens.event import EventScreen
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.tail import Tail
@@ -289,7 +289,7 @@ class EventsScreen(FilteredScreen):
         line = self._table.row
         if line is not None:
             problem = copy(self.app, plain(line))
-            self.notify(problem or "line copied", timeout=2, markup=False)
+            self.notify(problem or copied("line"), timeout=2, markup=False)
 
     async def action_write(self) -> None:
         """Keep the event in a file of the current folder."""

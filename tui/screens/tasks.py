@@ -16,6 +16,7 @@ from store.query import Query
 from store.views import Order
 from tui.drawing.format import count
 from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.keeping import copied
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
@@ -267,7 +268,7 @@ class TasksScreen(FilteredScreen):
         if self._table.chosen is not None:
             name = task_name(self._table.chosen)
             self.app.copy_to_clipboard(name)
-            self._tell(f"{name} copied")
+            self._tell(copied(name))
 
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""

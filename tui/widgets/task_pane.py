@@ -25,7 +25,7 @@ from tui.drawing.format import money
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.score_text import score_text
 from tui.drawing.task_columns import ailment, state_words, task_name
-from tui.keeping import copy, write
+from tui.keeping import copied, copy, write
 from tui.pager import page
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
@@ -208,7 +208,7 @@ class TaskPane(Vertical):
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
         if self._has_text():
-            self._tell(copy(self.app, self._text.text), f"{self._tab.value} copied")
+            self._tell(copy(self.app, self._text.text), copied(self._tab.value))
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""

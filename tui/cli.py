@@ -160,8 +160,9 @@ def serve(
 ) -> int:
     """Show the monitor in a browser.
 
-    It is for browsers on this machine, and read-only, unless told otherwise. Whoever reaches the port sees all runs, without a password. To watch from another
-    machine, forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
+    It is for browsers on this machine, and read-only, unless told otherwise. Whoever
+    reaches the port sees all runs, without a password. To watch from another machine,
+    forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
     """
     try:
         from tui.browser import Page, is_loopback, listen

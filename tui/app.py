@@ -21,7 +21,7 @@ from store.printable import printable
 from store.runs import RunFolder, list_runs
 from tui import offers
 from tui.about import about
-from tui.captures import CaptureError, file_name, text_of, write
+from tui.captures import CaptureError, file_name, picture_of, text_of, write
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.keys import keys_of
 from tui.drawing.palette import PALETTES
@@ -267,7 +267,7 @@ class Monitor(Steered):
     def _capture(self) -> None:
         screen = self.screen
         what = type(screen).__name__.removesuffix("Screen").lower()
-        self.keep(what, {"svg": self.export_screenshot(), "txt": text_of(screen)})
+        self.keep(what, {"svg": picture_of(self), "txt": text_of(screen)})
 
     def keep(self, what: str, files: Mapping[str, str]) -> None:
         """Write files, and say where they are: here, or in the browser's folder.

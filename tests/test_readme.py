@@ -158,7 +158,7 @@ def test_the_keys_of_the_monitor_are_those_that_it_has() -> None:
     from textual.app import App  # noqa: PLC0415 - one test's
     from textual.keys import format_key  # noqa: PLC0415 - one test's
 
-    from tui.keymap import checked, known_bindings  # noqa: PLC0415 - one test's
+    from tui.terminal.keymap import checked, known_bindings  # noqa: PLC0415 - one test's
 
     page = (ROOT / "docs/monitor.md").read_text()
     moving, table = page.split("\n## Keys\n")[1].split("\n| on | keys |\n")

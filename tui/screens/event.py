@@ -10,10 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from tui.drawing.event_columns import plain, task_number_of
-from tui.keeping import copied, copy
+from tui.drawing.tables.event_columns import plain, task_number_of
+from tui.lists.ring import EventLine
+from tui.terminal.keeping import copied, copy
 from tui.widgets.event_pane import EventPane
-from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
 
 

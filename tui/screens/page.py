@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
-from tui.keeping import copied
+from tui.terminal.keeping import copied
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView

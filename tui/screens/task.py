@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.task_columns import task_name
+from tui.drawing.tables.task_columns import task_name
 from tui.sources.tasks import TaskSource
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table

@@ -48,7 +48,7 @@ def _invoke(*words: str) -> str:
         "import store, store.views",
         (
             "import click\n"
-            "from tui.cli import watch\n"
+            "from tui.cli.watch import watch\n"
             "from store.errors import NoSuchRun\n"
             "try:\n    watch.main(['x', '--plain'], standalone_mode=False)\n"
             "except NoSuchRun:\n    import tui.plain"

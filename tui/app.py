@@ -1,7 +1,7 @@
 """The monitor: which screen is in front, and how one comes to another.
 
 It reads and never writes into a run; what a terminal needs is the business of
-`tui.shell`, and what is asked of a run that of `tui.asking`.
+`tui.terminal.shell`, and what is asked of a run that of `tui.steering.asking`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from textual.screen import Screen
 from store.printable import printable
 from store.runs import RunFolder, list_runs
 from tui import offers
-from tui.about import about
-from tui.captures import CaptureError, file_name, text_of, write
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.keys import keys_of
 from tui.drawing.palette import PALETTES
 from tui.drawing.words import farewell
 from tui.offers import Offered
-from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.steered import Steered
+from tui.steering.steered import Steered
+from tui.terminal.about import about
+from tui.terminal.captures import CaptureError, file_name, text_of, write
+from tui.terminal.pace import Pace
 from tui.watched import Sources, Watched
 
 

@@ -19,7 +19,7 @@ from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import PALETTES
 from tui.screens.looking import Looking
 from tui.sources.listing import Listed
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 from tui.watched import Sources
 
 

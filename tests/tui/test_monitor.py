@@ -25,7 +25,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.sources.run import Trouble
+from tui.sources.sight import Trouble
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))
 

@@ -12,7 +12,7 @@ from store.estimates import US_PER_S
 from store.forecast import Span
 from store.printable import printable
 from tui.drawing.format import UNKNOWN, duration, money
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 
 def utc(at_us: int) -> str:

@@ -18,8 +18,8 @@ from store.asked import Asked
 from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.clip import one_line
-from tui.drawing.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.drawing.only_ascii import shown_by
+from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.sources.requests import Requests
 from tui.watched import Watched
 from tui.widgets.key_line import KeyLine

@@ -16,10 +16,10 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from store.printable import printable
-from tui.drawing import compare_words as words_of
-from tui.drawing import comparison as drawing
-from tui.drawing.choice_columns import about_choice
 from tui.drawing.clip import one_line
+from tui.drawing.tables import compare_words as words_of
+from tui.drawing.tables import comparison as drawing
+from tui.drawing.tables.choice_columns import about_choice
 from tui.screens.run import RunScreen
 from tui.sources.child import ChildFailed
 from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Words

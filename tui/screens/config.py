@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from store.errors import StoreError
-from tui.drawing.configured import configured
+from tui.drawing.run.configured import configured
 from tui.screens.page import PageScreen
 from tui.watched import Watched
 

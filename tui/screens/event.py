@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from tui.drawing.event_columns import plain, task_number_of
 from tui.drawing.glyphs import Glyphs
-from tui.keeping import copy
+from tui.drawing.tables.event_columns import plain, task_number_of
+from tui.lists.ring import EventLine
+from tui.terminal.keeping import copy
 from tui.widgets.event_pane import EventPane
 from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import TooSmall
-from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
 
 

@@ -12,16 +12,16 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from store.event_query import parse_event_query
-from tui.drawing.event_columns import event_columns, plain, task_number_of
+from tui.drawing.tables.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
-from tui.keeping import copy
+from tui.lists.tail import Tail
+from tui.lists.tail_reader import TailReader
 from tui.screens.event import EventScreen
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
-from tui.screens.tail import Tail
-from tui.screens.tail_reader import TailReader
 from tui.screens.task import TaskScreen
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import TaskSource
+from tui.terminal.keeping import copy
 from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable

@@ -16,13 +16,13 @@ from textual.worker import Worker
 from store.errors import StoreError
 from store.estimates import US_PER_S
 from store.printable import printable
-from tui.drawing.course import SERIES, Course, chart, figures, moment
 from tui.drawing.format import count, duration
-from tui.drawing.header import sign_of
 from tui.drawing.plot import columns_in
+from tui.drawing.run.course import SERIES, Course, chart, figures, moment
+from tui.drawing.run.header import sign_of
 from tui.drawing.words import sentence, utc
 from tui.sources.history import US_PER_MINUTE, Ask, History
-from tui.sources.run import ENDED, Snapshot, Trouble
+from tui.sources.sight import ENDED, Snapshot, Trouble
 from tui.watched import Watched
 from tui.widgets.headline_panel import HeadlinePanel
 from tui.widgets.key_line import KeyLine

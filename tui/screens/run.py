@@ -15,10 +15,11 @@ from store.estimates import US_PER_S
 from store.printable import printable
 from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.header import header
-from tui.drawing.panels import LEFT, OVERVIEW, PARTS, RIGHT
+from tui.drawing.run.header import header
+from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
 from tui.drawing.words import utc
-from tui.sources.run import Snapshot, Source, Trouble
+from tui.sources.run import Source
+from tui.sources.sight import Snapshot, Trouble
 from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Panel, Said, TooSmall
 from tui.widgets.row_panel import RowPanel
@@ -112,7 +113,8 @@ class RunScreen(Screen[None]):
             self.refresh_bindings()  # another state, other things that can be asked
         before, self._last = self._last, sight
         if before is None or not sight.is_told_as(before):
-            self._show(sight)
+            # a step of its own: keys wait for the reading or for the drawing, not both
+            self.call_next(self._show, sight)
 
     def _show(self, sight: Snapshot) -> None:
         with self.app.batch_update():

@@ -16,10 +16,10 @@ from store.runs import RunFolder
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
-from tui.drawing.run_rows import Rows, about, matches, rank, summary
+from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
 from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import laid_out
 from tui.widgets.panel import Said, TooSmall

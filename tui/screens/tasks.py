@@ -15,11 +15,11 @@ from store.printable import printable
 from store.query import Query
 from store.views import Order
 from tui.drawing.format import count
-from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.lists.task_lister import TaskLister
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
-from tui.screens.task_lister import TaskLister
 from tui.sources.task_lines import TaskLine
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField

@@ -23,9 +23,9 @@ from textual.strip import Strip
 from tui.drawing.clip import clip
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
-from tui.widgets.columns import GAP, Column, RowT, fitted
+from tui.drawing.tables.columns import GAP, Column, RowT, fitted
+from tui.lists.pages import Ask, Move, Pages, Place
 from tui.widgets.moving import MOVES
-from tui.widgets.pages import Ask, Move, Pages, Place
 from tui.widgets.scroll_bars import dress
 
 _HEAD = 1

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.drawing import format as figures
-from tui.drawing import panels, words
+from tui.drawing import words
 from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money, percent
+from tui.drawing.run import panels
 
 
 @pytest.mark.parametrize("module", [figures, panels, words])

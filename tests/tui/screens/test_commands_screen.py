@@ -14,8 +14,8 @@ from store.testing import START_US
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.sights import HOSTILE
-from tui.drawing.command_rows import about, heads, row, summary
 from tui.drawing.glyphs import UNICODE
+from tui.drawing.tables.command_rows import about, heads, row, summary
 from tui.screens.commands import CommandsScreen
 
 APPLIED = request(

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from store.errors import StoreError
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
-from tui.keeping import CLIPBOARD
 from tui.screens.task import TaskScreen
+from tui.terminal.keeping import CLIPBOARD
 from tui.widgets.line import Line
 from tui.widgets.text_view import TextView
 

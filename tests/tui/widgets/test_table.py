@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from tests.tui.hostile import HOSTILE
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.palette import DARK
-from tui.widgets.columns import Column
+from tui.drawing.tables.columns import Column
 from tui.widgets.table import Table
 
 COLUMNS: tuple[Column[str], ...] = (

@@ -11,13 +11,11 @@ from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
 
-from store.estimates import US_PER_S
 from store.printable import printable
-from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.run.header import header
 from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
-from tui.drawing.words import utc
+from tui.drawing.words import age
 from tui.sources.run import Source
 from tui.sources.sight import Snapshot, Trouble
 from tui.widgets.key_line import KeyLine
@@ -106,7 +104,7 @@ class RunScreen(Screen[None]):
         if isinstance(sight, Trouble):
             self._trouble.say(
                 f"{printable(sight.sentence)}.\n\n"
-                "Leave with q, or go to all runs with escape."
+                "Leave with q, or go to all runs with 1."
             )
             return
         if self._last is None or self._last.state != sight.state:
@@ -124,18 +122,9 @@ class RunScreen(Screen[None]):
 
     def _tell_age(self, sight: Snapshot) -> None:
         """How old what is shown is, and whether nothing can be asked from here."""
-        held = self._held
-        self.set_class(held is not None, "-frozen")
-        if held is None:
-            seen = f"event {count(sight.status.last_seq)}"
-            mode = "read-only · " if self._is_read_only else ""
-            self._age.say(f"{mode}{seen} · as of {utc(sight.now_us)[11:19]} UTC")
-            return
-        seconds = (sight.now_us - held.now_us) / US_PER_S
-        missed = sight.status.last_seq - held.status.last_seq
-        self._age.say(
-            f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
-        )
+        self.set_class(self._held is not None, "-frozen")
+        mode = "read-only · " if self._is_read_only and self._held is None else ""
+        self._age.say(f"{mode}{age(sight, self._held)}")
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""

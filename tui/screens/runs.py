@@ -40,7 +40,8 @@ class RunsScreen(Screen[None]):
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
-        Binding("slash", "find", "Find", id="filter"),
+        # before anybody else: of keys that come in one go, those after it are typed
+        Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
         Binding("escape,x", "all", "All runs", show=False, id="clear"),
     ]
@@ -179,7 +180,7 @@ class RunsScreen(Screen[None]):
         elif not self._listed:
             self._empty.say(
                 f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
-                "Show all of them with escape."
+                "Show all of them with esc."
             )
 
     def on_option_list_option_highlighted(self) -> None:
@@ -215,7 +216,12 @@ class RunsScreen(Screen[None]):
     def action_find(self) -> None:
         """Show only runs with some words in their name, job or state."""
         self.add_class("-finding")
-        self._input.focus()
+        self.set_focus(self._input)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "find" or self.focused is not self._input
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Other words."""

@@ -17,7 +17,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
@@ -31,15 +30,11 @@ from store.stakes import sentence
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
+from tui.screens.modal import Modal
 from tui.sources.requests import RequestSource
-from tui.steering.actions import (
-    Action,
-    Choice,
-    NotAValue,
-    command_line,
-    is_futile,
-    is_named,
-)
+from tui.steering.actions import Action, Choice
+from tui.steering.decision import command_line, is_futile, is_named
+from tui.steering.fields import NotAValue
 from tui.widgets.panel import Said
 
 DEBOUNCE_S = 0.15
@@ -56,7 +51,7 @@ class Wish:
     words: str  #: for whoever is told what becomes of it
 
 
-class Dialog(ModalScreen[Wish | None]):
+class Dialog(Modal[Wish | None]):
     """Asks whether it is meant; the answer is a wish, or nothing."""
 
     DEFAULT_CSS = """
@@ -154,7 +149,7 @@ class Dialog(ModalScreen[Wish | None]):
 
     def on_mount(self) -> None:
         """The first choice, and the harmless answer."""
-        self._asked.say(f"Type {self._run_id} to confirm, then enter:")
+        self._asked.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
         self.query_one("#no", Button).focus()
         self._take(0)
@@ -234,7 +229,7 @@ class Dialog(ModalScreen[Wish | None]):
             self._is_told = True
             self._say(choice.told, line)
             return
-        self._say("Counting...", line)
+        self._say("Counting …", line)
         _: Worker[None] = self.run_worker(
             self._count(choice, self._payload),
             group="stakes",

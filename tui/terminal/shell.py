@@ -19,6 +19,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, InputEvent
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
@@ -126,6 +127,11 @@ class Shell(App[str]):
                 screen.look()
                 self.pace.looks.add(self._clock.monotonic() - begun)
                 return
+
+    async def on_event(self, event: Event) -> None:
+        """Keys after the one that leaves find no screen any more."""
+        if not (self._exit and isinstance(event, InputEvent)):
+            await super().on_event(event)
 
     def action_rate(self, by: int) -> None:
         """Look more often, or less."""

@@ -38,7 +38,7 @@ from tui.drawing.glyphs import ASCII, UNICODE
 from tui.screens.looking import Filtering, Looking
 from tui.sources.config import Setup
 from tui.sources.listing import Listed
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 from tui.watched import Sources
 
 KEPT = Path(__file__).parent / "golden"

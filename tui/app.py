@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,11 +20,12 @@ from store.printable import printable
 from store.runs import RunFolder, list_runs
 from tui import offers
 from tui.about import about
-from tui.captures import CaptureError, file_name, text_of, write
+from tui.captures import file_name, text_of
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.keys import keys_of
 from tui.drawing.palette import PALETTES
 from tui.drawing.words import farewell
+from tui.keeping import write
 from tui.offers import Offered
 from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
@@ -277,19 +277,15 @@ class Monitor(Steered):
         """
         run = None if self._watched is None else self._watched.folder.run_id
         now_us = self._clock.now_us()
-        said = []
-        try:
-            for ending, text in files.items():
-                name = file_name(run, what, now_us, ending)
-                if self.is_web:
-                    self.deliver_text(StringIO(text), save_filename=name)
-                    said.append(name)
-                else:
-                    said.append(str(write(Path.cwd(), name, text)))
-        except (CaptureError, OSError) as error:
-            self.notify(printable(f"{error}."), severity="error", markup=False)
-        else:
-            self.notify(printable("\n".join(said)), title="Written", markup=False)
+        names = []
+        for ending, text in files.items():
+            name = file_name(run, what, now_us, ending)
+            problem = write(self, text, name)
+            if problem:
+                self.notify(printable(problem), severity="error", markup=False)
+                return
+            names.append(name if self.is_web else str(Path.cwd() / name))
+        self.notify(printable("\n".join(names)), title="Written", markup=False)
 
     def action_signs(self) -> None:
         """Draw everything anew, in ASCII or with all signs."""

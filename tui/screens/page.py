@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
+from tui.keeping import copy
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
@@ -72,9 +73,9 @@ class PageScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the text; a terminal may refuse it, so there is `w` too."""
-        self.app.copy_to_clipboard(self._text)
-        said = "copied, if the terminal allows it; w writes a file"
-        self.notify(said, timeout=3, markup=False)
+        said = copy(self.app, self._text)
+        done = "copied, if the terminal allows it; w writes a file"
+        self.notify(said or done, timeout=3, markup=False)
 
     def action_write(self) -> None:
         """Write the text to a file."""

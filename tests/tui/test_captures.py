@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.app import App
 
 from tui.captures import CaptureError, file_name, write
+from tui.keeping import copy
 
 AT_US = 1_767_225_600_000_000
 
@@ -48,3 +50,9 @@ def test_nothing_is_written_into_a_run(tmp_path: Path) -> None:
 def test_a_folder_that_takes_nothing_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be written"):
         write(tmp_path / "gone", "a.txt", "text")
+
+
+def test_half_a_character_is_copied_by_its_number() -> None:
+    app = App[None]()
+    assert not copy(app, "half \ud800")
+    assert app.clipboard == "half \\ud800"

@@ -24,6 +24,9 @@ os.execv("/bin/bash", ["bash", "-c", sys.argv[1]])
 """Makes the terminal its own before it becomes the shell; a fork of this process, with
 whatever threads it has, is what `pty.fork` would be."""
 
+WATCH = "import sys, tui.cli.watch as w; sys.exit(w.watch.main(standalone_mode=0))"
+"""The verb watch alone, for `python -c`: it starts sooner than the command."""
+
 
 class Terminal:
     """A pseudo-terminal and the process that leads its session."""

@@ -1,7 +1,7 @@
 """The monitor: which screen is in front, and how one comes to another.
 
 It reads and never writes into a run; what a terminal needs is the business of
-`tui.shell`, and what is asked of a run that of `tui.asking`.
+`tui.terminal.shell`, and what is asked of a run that of `tui.steering.asking`.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from typing import Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
+from textual.events import Key
 from textual.screen import Screen
 
 from store.printable import printable
 from store.runs import RunFolder, list_runs
 from tui import offers
-from tui.about import about
-from tui.captures import file_name, text_of
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.keys import keys_of
 from tui.drawing.palette import PALETTES
 from tui.drawing.words import farewell
-from tui.keeping import write
 from tui.offers import Offered
-from tui.pace import Pace
 from tui.places import PLACES, TASKS, Place
 from tui.screens.help import HelpScreen
 from tui.screens.looking import Filtering
 from tui.screens.page import PageScreen
+from tui.screens.palette import Palette
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.steered import Steered
+from tui.steering.steered import Steered
+from tui.terminal.about import about
+from tui.terminal.captures import file_name, picture_of, text_of
+from tui.terminal.keeping import copied, write
+from tui.terminal.pace import Pace
 from tui.watched import Sources, Watched
 
 
@@ -229,9 +230,13 @@ class Monitor(Steered):
 
     def action_command_palette(self) -> None:
         """Everything that can be done, to be found by typing."""
-        if not isinstance(self.screen, CommandPalette):
-            asked = "an action, a run, a filter, a theme, or a task as T-123"
-            self.push_screen(CommandPalette(placeholder=asked, id="--command-palette"))
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette())
+
+    def on_key(self, event: Key) -> None:
+        """Of keys that come in one go, those after the palette's are typed in it."""
+        if isinstance(self.screen, Palette) and event.is_printable and event.character:
+            self.screen.type_in(event.character)
 
     def action_help(self) -> None:
         """The keys of the screen in front."""
@@ -256,7 +261,7 @@ class Monitor(Steered):
         if self._watched is not None:
             command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
             self.copy_to_clipboard(command)
-            said = f"{command}\nwrites the answers as a file; it is in the clipboard"
+            said = f"{command}\nwrites the answers as a file · {copied('line')}"
             self.notify(printable(said), title="Export", markup=False)
 
     def action_capture(self) -> None:
@@ -266,7 +271,7 @@ class Monitor(Steered):
     def _capture(self) -> None:
         screen = self.screen
         what = type(screen).__name__.removesuffix("Screen").lower()
-        self.keep(what, {"svg": self.export_screenshot(), "txt": text_of(screen)})
+        self.keep(what, {"svg": picture_of(self), "txt": text_of(screen)})
 
     def keep(self, what: str, files: Mapping[str, str]) -> None:
         """Write files, and say where they are: here, or in the browser's folder.

@@ -13,13 +13,14 @@ from textual.screen import Screen
 
 from store.clock import Clock
 from store.printable import printable
-from tui.drawing.brief import LINES, brief
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.room import Room
+from tui.drawing.run.brief import LINES, brief
 from tui.drawing.words import farewell
-from tui.pace import Pace
-from tui.shell import Shell
-from tui.sources.run import Snapshot, Source, Trouble
+from tui.sources.run import Source
+from tui.sources.sight import Snapshot, Trouble
+from tui.terminal.pace import Pace
+from tui.terminal.shell import Shell
 from tui.widgets.panel import Said
 
 

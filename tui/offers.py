@@ -20,7 +20,7 @@ from store.runs import RunFolder
 from store.task import TaskState
 from tui.drawing.keys import Key
 from tui.sources.filters import Filters
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 """As every class of `runner.errors` is called."""

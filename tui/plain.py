@@ -13,7 +13,8 @@ from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.format import amount, percent
 from tui.drawing.words import eta, sentence, spent, utc
-from tui.sources.run import LATELY, Snapshot, Source, Trouble
+from tui.sources.run import Source
+from tui.sources.sight import LATELY, Snapshot, Trouble
 
 EVERY_S = 30.0
 POLL_S = 1.0

@@ -11,7 +11,6 @@ from platformdirs import user_state_path
 
 from store.clock import Clock
 from store.runs import RunFolder
-from tui.control import Control, control_of
 from tui.drawing.glyphs import Glyphs
 from tui.sources.answers import Answers
 from tui.sources.child import Child, CommandChild
@@ -25,6 +24,7 @@ from tui.sources.log_history import LogHistory
 from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run import RunSource, Source
 from tui.sources.tasks import LogTasks, TaskSource
+from tui.steering.control import Control, control_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,11 @@ from tests.store.samples import task as planned
 from tests.tui.fake_events import event
 from tests.tui.fake_tasks import TasksApp
 from tui.drawing.glyphs import UNICODE
+from tui.lists.ring import LINES, Ring
 from tui.screens.events import EventsScreen
 from tui.sources.events import LogEvents
 from tui.watched import Sources, Watched
 from tui.widgets.event_table import EventTable
-from tui.widgets.ring import LINES, Ring
 
 BLOCK, UNIT = 10_000, 1_000
 """Tasks planned at once, and tasks whose events are appended at once."""

@@ -31,10 +31,10 @@ from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task
 from tests.tui.fake_tasks import TasksApp
 from tui.drawing.glyphs import UNICODE
+from tui.lists.pages import Move, Place
 from tui.screens.tasks import TasksScreen
 from tui.sources.tasks import LogTasks
 from tui.watched import Sources, Watched
-from tui.widgets.pages import Move, Place
 from tui.widgets.table import Table
 
 BLOCK = 10_000

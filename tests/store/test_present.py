@@ -18,7 +18,8 @@ from store.views import MinuteRow, open_reader, present
 from tests.store.logs import COURSE, written
 from tests.store.samples import plan, task
 from tui.drawing.words import eta
-from tui.sources.run import RunSource, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot
 
 MINUTE_US = 60_000_000
 MINUTES = 6

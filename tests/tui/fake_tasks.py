@@ -26,7 +26,7 @@ from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import DARK, PALETTES, state_variables
 from tui.sources.filters import FilterMemory
-from tui.sources.run import Trouble
+from tui.sources.sight import Trouble
 from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
 from tui.sources.task_lines import TaskLine
 from tui.sources.task_texts import Text, TextKind
@@ -76,7 +76,7 @@ def row(number: int, **changed: object) -> TaskRow:
 class FakeTasks:
     """A source of *count* tasks; `changes` replaces some of their facts."""
 
-    def __init__(self, count: int = 1_000_000, *, is_slow: bool = False) -> None:
+    def __init__(self, count: int = 1_000, *, is_slow: bool = False) -> None:
         self.count = count
         self.seq = count
         self.changes: dict[int, dict[str, object]] = {}

@@ -20,7 +20,8 @@ from store.runs import RunFolder
 from store.status import AttemptCounts, TaskCounts
 from store.task import TaskState
 from store.views import MinuteRow
-from tui.sources.run import RunSource, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot
 
 EVERY_S = 0.1
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from store.runs import RunFolder
@@ -19,7 +20,7 @@ from tui.drawing.glyphs import UNICODE, Glyphs
 from tui.drawing.palette import PALETTES
 from tui.screens.looking import Looking
 from tui.sources.listing import Listed
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 from tui.watched import Sources
 
 
@@ -47,6 +48,14 @@ class Seat:
         """Press keys, and wait for what they do."""
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    async def burst(self, keys: str) -> None:
+        """Press keys that come in one go, as over a slow line."""
+        for key in keys:
+            name = {"/": "slash", ":": "colon", "\r": "enter", "?": "question_mark"}
+            self.app.post_message(Key(name.get(key, key), key))
+        await self.pilot.pause()
+        await self.pilot.pause(0.3)
 
     async def look(self, sight: Sight | None = None) -> None:
         """Let the screen in front look, at something else if it is named."""

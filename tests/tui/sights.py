@@ -16,7 +16,8 @@ from tests.store.logs import COURSE, written
 from tests.store.samples import failed, plan, started, task
 from tui.sources.config import Setup
 from tui.sources.listing import Listed
-from tui.sources.run import RunSource, Sight, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Sight, Snapshot
 
 HOSTILE = (
     "[/INST] [@click=app.quit]x[/] \x1b]0;owned\x07\x1b[2J \u202eabc\u200b\n\r漢字 🧪"

@@ -30,7 +30,8 @@ from tests.bench.long_log import build
 from tests.processes import siftlog, start
 from tests.terminals import on_terminal
 from tests.tui.looking import figures
-from tui.sources.run import RunSource, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 PROVE = "SIFTLOG_PROVE" in os.environ

@@ -10,7 +10,7 @@ from tests.tui.sights import FakeSource, snapshot, with_signs
 from tui.drawing.glyphs import UNICODE
 from tui.drawing.palette import DARK
 from tui.inline import InlineMonitor, InlineScreen
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 
 
 def inline(*sights: Sight, keys: tuple[str, ...] = ()) -> tuple[InlineMonitor, str]:

@@ -16,7 +16,7 @@ from store.lock import WriterLock
 from store.runs import RunFolder
 from tests.processes import environment
 from tests.store.logs import COURSE, written
-from tests.terminals import on_terminal
+from tests.terminals import WATCH, on_terminal
 from tests.tui.sights import (
     HOSTILE,
     FakeSource,
@@ -27,9 +27,7 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.plain import Teller, follow, line_of
-from tui.sources.run import Sight, Trouble
-
-WATCH = "import sys; from tui.cli import watch; sys.exit(watch.main(standalone_mode=0))"
+from tui.sources.sight import Sight, Trouble
 
 
 def test_a_line_is_said_every_half_minute_and_with_every_change(tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from tests.bench.long_log import EVENTS_A_TASK, beginning, planned, work
 from tests.store.samples import plan
 from tui.app import Monitor
 from tui.drawing.glyphs import UNICODE
-from tui.drawing.header import header
-from tui.drawing.panels import PARTS
 from tui.drawing.room import Room
+from tui.drawing.run.header import header
+from tui.drawing.run.panels import PARTS
 from tui.places import PLACES
-from tui.sources.run import RunSource, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot
 from tui.watched import Sources
 
 PROVE = "SIFTLOG_PROVE" in os.environ

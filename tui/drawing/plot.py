@@ -120,9 +120,10 @@ class _Places:
 
     def middle(self, number: int) -> int:
         """The column that stands for it."""
-        return (
-            self.left(number) + max(self.left(number), self.left(number + 1) - 1)
-        ) // 2
+        first = self.left(number)
+        last = max(first, self.left(number + 1) - 1)
+        # of more values than columns the last one begins beyond them
+        return min(self.capacity - 1, (first + last) // 2)
 
     def spread(self, values: Sequence[float | None]) -> list[float | None]:
         """A value for each column; where there are too few, `curve` joins values."""

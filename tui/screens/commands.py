@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
@@ -18,14 +18,22 @@ from store.asked import Asked
 from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.clip import one_line
-from tui.drawing.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.drawing.only_ascii import shown_by
+from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.sources.requests import Requests
 from tui.watched import Watched
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Said, TooSmall
 
 SHOWN = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
+NOTHING = (
+    "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
+    "limits, R asks tasks again and C ends it; esc goes back."
+)
+NOTHING_ALLOWED = (
+    "Nothing was asked of this run, and read-only nothing can be: esc goes back."
+)
 _PADDING = 2
 
 
@@ -49,7 +57,7 @@ class CommandsScreen(Screen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "withdraw", "Withdraw", id="commands.withdraw"),
+        Binding("x", "withdraw", "Withdraw…", id="commands.withdraw"),
         Binding("j", "move(1)", "Down", show=False, id="commands.down"),
         Binding("k", "move(-1)", "Up", show=False, id="commands.up"),
         Binding("escape,h,left", "back", "Back", id="commands.back"),
@@ -85,11 +93,11 @@ class CommandsScreen(Screen[None]):
         yield self._nothing
         yield TooSmall(self._glyphs)
         yield self._full
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self._explain("Reading what was asked of this run...")
+        self._explain("Reading what was asked of this run …")
         self.look()
 
     def on_unmount(self) -> None:
@@ -119,7 +127,7 @@ class CommandsScreen(Screen[None]):
         except (StoreError, sqlite3.Error, OSError) as error:
             self._found, self._requests, self._shown = None, [], []
             self._options.clear_options()
-            self._explain(f"{error}. Back with escape.")
+            self._explain(f"{error}. Back with esc.")
             return
         if found != self._found:
             self._found = found
@@ -142,10 +150,7 @@ class CommandsScreen(Screen[None]):
         if requests:
             self.remove_class("-nothing")
         else:
-            self._explain(
-                "Nothing was asked of this run. P pauses it, L sets its limits, R asks "
-                "tasks again, C cancels it; back with escape."
-            )
+            self._explain(NOTHING_ALLOWED if self._is_read_only else NOTHING)
         self._draw()
         self.refresh_bindings()
 
@@ -161,7 +166,7 @@ class CommandsScreen(Screen[None]):
         said = ""
         if self._found is not None:
             said = summary(self._found.asked, is_alive=self._found.is_alive)
-        head = f"COMMANDS {self._run_id}  {said}{mode}"
+        head = f"COMMANDS LOG {self._run_id}  {said}{mode}"
         self._heading.say(one_line(head, width))
         self._columns.say(heads(width))
         lines = [

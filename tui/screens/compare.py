@@ -13,14 +13,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
+from textual.widgets import Input
 from textual.worker import Worker
 
 from store.printable import printable
-from tui.drawing import compare_words as words_of
-from tui.drawing import comparison as drawing
-from tui.drawing.choice_columns import about_choice
 from tui.drawing.clip import one_line
+from tui.drawing.tables import compare_words as words_of
+from tui.drawing.tables import comparison as drawing
+from tui.drawing.tables.choice_columns import about_choice
 from tui.screens.run import RunScreen
 from tui.sources.child import ChildFailed
 from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Words
@@ -28,6 +28,7 @@ from tui.watched import Watched
 from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
 from tui.widgets.grouped_table import GroupedTable
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.narrowed import Narrowed
 from tui.widgets.panel import Said, TooSmall
@@ -70,7 +71,8 @@ class CompareScreen(Screen[None]):
     CompareScreen.-said #notes, CompareScreen.-said #row { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", id="compare.filter"),
+        # before anybody else: of keys that come in one go, those after it are typed
+        Binding("slash", "filter", "Filter", id="compare.filter", priority=True),
         Binding("x", "clear", "Clear filter", show=False, id="compare.clear"),
         Binding("b", "other", "Choose B", id="compare.other"),
         Binding("r", "again", "Again", id="compare.again"),
@@ -124,7 +126,7 @@ class CompareScreen(Screen[None]):
         yield self._notes
         yield self._about
         yield self._foot
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin with what there is to choose."""
@@ -242,7 +244,7 @@ class CompareScreen(Screen[None]):
         items = await self._source.items(self._comparison, row.pair, row.name)
         self._row = row
         self._items.begin(dict(enumerate(items)))
-        self._items.table.explain("No item differs: escape goes back.")
+        self._items.table.explain("No item differs: esc goes back.")
         self._turn_to(View.ITEMS)
 
     async def _listing_tasks(self, filters: Sequence[str]) -> None:
@@ -289,6 +291,11 @@ class CompareScreen(Screen[None]):
                 self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
             case _:
                 pass
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "filter" or not isinstance(self.focused, Input)
 
     def action_filter(self) -> None:
         """Type what to list."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from store.errors import StoreError
-from tui.drawing.configured import configured
+from tui.drawing.run.configured import configured
 from tui.screens.page import PageScreen
 from tui.watched import Watched
 
@@ -30,7 +30,7 @@ class ConfigScreen(PageScreen):
         try:
             setup = await self._source.read()
         except (StoreError, sqlite3.Error) as error:
-            self.show(f"{error}.\n\nBack with escape.")
+            self.show(f"{error}.\n\nBack with esc.")
         else:
             self.show(configured(setup.began, setup.planned, setup.config))
 

@@ -8,12 +8,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
-from tui.drawing.event_columns import plain, task_number_of
-from tui.keeping import copy
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.tables.event_columns import plain, task_number_of
+from tui.lists.ring import EventLine
+from tui.terminal.keeping import copied, copy
 from tui.widgets.event_pane import EventPane
-from tui.widgets.ring import EventLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
 
 
@@ -31,17 +33,20 @@ class EventScreen(Screen[None]):
         self,
         line: EventLine,
         pane: EventPane,
+        glyphs: Glyphs,
         open_task: Callable[[int], None],
     ) -> None:
         super().__init__()
         self._line = line
         self._pane = pane
+        self._glyphs = glyphs
         self._open_task = open_task
 
     def compose(self) -> ComposeResult:
         """The event and its keys."""
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield TooSmall(self._glyphs)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Read it."""
@@ -66,7 +71,7 @@ class EventScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy it as a line."""
         problem = copy(self.app, plain(self._line))
-        self.notify(problem or "line copied", timeout=2, markup=False)
+        self.notify(problem or copied("line"), timeout=2, markup=False)
 
     def action_back(self) -> None:
         """To where one came from."""

@@ -9,23 +9,24 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from store.event_query import parse_event_query
-from tui.drawing.event_columns import event_columns, plain, task_number_of
+from tui.drawing.tables.event_columns import event_columns, plain, task_number_of
 from tui.drawing.words import utc
-from tui.keeping import copy
+from tui.lists.tail import Tail
+from tui.lists.tail_reader import TailReader
 from tui.screens.event import EventScreen
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
-from tui.screens.tail import Tail
-from tui.screens.tail_reader import TailReader
 from tui.screens.task import TaskScreen
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import TaskSource
+from tui.terminal.keeping import copied, copy
 from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import EVENTS, FilterField
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
@@ -78,7 +79,7 @@ class EventsScreen(FilteredScreen):
             yield self._new_pane()
         yield TooSmall(glyphs)
         yield Line(glyphs, id="foot", is_rule=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(glyphs)
 
     def on_mount(self) -> None:
         """Begin at the end."""
@@ -211,8 +212,8 @@ class EventsScreen(FilteredScreen):
             self.add_class("-detail")
             self._pane.show(line)
         else:
-            screen = EventScreen(line, self._new_pane(), self._open_task)
-            self.app.push_screen(screen)
+            glyphs, pane = self._watched.glyphs, self._new_pane()
+            self.app.push_screen(EventScreen(line, pane, glyphs, self._open_task))
 
     def _new_pane(self) -> EventPane:
         watched = self._watched
@@ -289,7 +290,7 @@ class EventsScreen(FilteredScreen):
         line = self._table.row
         if line is not None:
             problem = copy(self.app, plain(line))
-            self.notify(problem or "line copied", timeout=2, markup=False)
+            self.notify(problem or copied("line"), timeout=2, markup=False)
 
     async def action_write(self) -> None:
         """Keep the event in a file of the current folder."""

@@ -8,15 +8,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.keys import Key, help_lines
 from tui.drawing.only_ascii import drawn
+from tui.screens.modal import Modal
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Modal[None]):
     """A list of keys over the screen that they belong to."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
-from tui.keeping import copy
+from tui.terminal.keeping import copied, copy
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
@@ -58,7 +58,7 @@ class PageScreen(Screen[None]):
         yield Line(self._glyphs, id="head")
         yield TextView(self._glyphs)
         yield TooSmall(self._glyphs)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Show the text; keys scroll it."""
@@ -74,7 +74,7 @@ class PageScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy the text; a terminal may refuse it, so there is `w` too."""
         said = copy(self.app, self._text)
-        done = "copied, if the terminal allows it; w writes a file"
+        done = f"{copied('text')}; w writes a file"
         self.notify(said or done, timeout=3, markup=False)
 
     def action_write(self) -> None:

@@ -9,17 +9,19 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
 from tui.drawing.clip import one_line
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
-from tui.drawing.run_rows import Rows, about, matches, rank, summary
+from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
 from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import laid_out
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
@@ -37,8 +39,9 @@ class RunsScreen(Screen[None]):
         Binding("k", "move('up')", "Up", show=False, id="move.up"),
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
-        Binding("l,right", "open", "Open", id="open"),
-        Binding("slash", "find", "Find", id="filter"),
+        Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
+        # before anybody else: of keys that come in one go, those after it are typed
+        Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
         Binding("escape,x", "all", "All runs", show=False, id="clear"),
     ]
@@ -77,7 +80,7 @@ class RunsScreen(Screen[None]):
         yield self._empty
         yield TooSmall(self._glyphs)
         yield self._about
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Rows are drawn when they come into sight."""
@@ -159,16 +162,15 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
-        mode = " · read-only" if self._is_read_only else ""
+        mode = "read-only" if self._is_read_only else ""
         found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
         seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
         now = max((sight.now_us for sight in seen), default=None)
-        as_of = "" if now is None else f" · as of {utc(now)[11:19]} UTC"
-        words = (
-            f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
-            f"{as_of}{mode}"
-        )
-        self._heading.say(one_line(words, self.size.width - _PADDING))
+        as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
+        words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+        right = " · ".join(filter(None, (as_of, mode)))
+        # never cut: how old all this is, and that nothing can be asked
+        self._heading.say(laid_out(words, right, self.size.width)[1:-1])
         self.set_class(not self._listed, "-empty")
         if not self._all:
             self._empty.say(
@@ -178,7 +180,7 @@ class RunsScreen(Screen[None]):
         elif not self._listed:
             self._empty.say(
                 f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
-                "Show all of them with escape."
+                "Show all of them with esc."
             )
 
     def on_option_list_option_highlighted(self) -> None:
@@ -214,7 +216,12 @@ class RunsScreen(Screen[None]):
     def action_find(self) -> None:
         """Show only runs with some words in their name, job or state."""
         self.add_class("-finding")
-        self._input.focus()
+        self.set_focus(self._input)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "find" or self.focused is not self._input
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Other words."""

@@ -7,11 +7,11 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from textual.widgets import OptionList
 
 from store.views import Order
 from tui.drawing.glyphs import Glyphs
+from tui.screens.modal import Modal
 
 ABOUT = {
     Order.NUMBER: "all tasks, as they were planned",
@@ -23,7 +23,7 @@ ABOUT = {
 _WIDTH = max(len(order.value) for order in Order)
 
 
-class SortMenu(ModalScreen[Order | None]):
+class SortMenu(Modal[Order | None]):
     """Asks for an order; None: as before."""
 
     DEFAULT_CSS = """

@@ -9,20 +9,22 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from store.printable import printable
 from store.query import Query
 from store.views import Order
 from tui.drawing.format import count
-from tui.drawing.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.lists.task_lister import TaskLister
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
-from tui.screens.task_lister import TaskLister
 from tui.sources.task_lines import TaskLine
+from tui.terminal.keeping import copied
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
@@ -78,7 +80,7 @@ class TasksScreen(FilteredScreen):
             yield TaskPane(self._source, self._glyphs)
         yield TooSmall(self._glyphs)
         yield Line(self._glyphs, id="foot", is_rule=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin to list."""
@@ -267,7 +269,7 @@ class TasksScreen(FilteredScreen):
         if self._table.chosen is not None:
             name = task_name(self._table.chosen)
             self.app.copy_to_clipboard(name)
-            self._tell(f"{name} copied")
+            self._tell(copied(name))
 
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from store.runs import RunFolder
 from tui.sources.comparing import Words, run_of
 from tui.sources.listing import Listed
-from tui.sources.run import Snapshot
+from tui.sources.sight import Snapshot
 
 SUBJECT = "subject"
 """The role of the models whose answers are scored."""

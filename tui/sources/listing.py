@@ -16,7 +16,8 @@ from typing import Protocol, TypeAlias
 from store.clock import Clock
 from store.present import is_working
 from store.runs import RunFolder
-from tui.sources.run import RunSource, Sight, Snapshot
+from tui.sources.run import RunSource
+from tui.sources.sight import Sight, Snapshot
 
 BATCH = 4
 """Runs opened by one look, so that it stays short: each takes one to two ms."""

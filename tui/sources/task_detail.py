@@ -22,7 +22,7 @@ from store.views import (
     scorings,
     task_events,
 )
-from tui.drawing.event_words import said
+from tui.drawing.tables.event_words import said
 from tui.sources.task_lines import TaskLine, read_lines, verdicts_of
 
 SCORINGS = 10

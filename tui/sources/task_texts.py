@@ -12,10 +12,10 @@ from typing import Any
 
 from store.events import AttemptAnswered, AttemptFailed
 from store.views import AttemptRow, parts, payload
-from tui.drawing.broken_json import Found, find_json
-from tui.drawing.flatten import readable
-from tui.drawing.spoken import Spoken, spoken
-from tui.drawing.tree import tree
+from tui.texts.broken_json import Found, find_json
+from tui.texts.flatten import readable
+from tui.texts.spoken import Spoken, spoken
+from tui.texts.tree import tree
 
 
 class TextKind(enum.Enum):

@@ -11,8 +11,8 @@ from textual.worker import Worker
 
 from store.clock import Clock
 from store.printable import printable
-from tui.drawing.compare_words import failed, stopped, waiting
 from tui.drawing.glyphs import Glyphs
+from tui.drawing.tables.compare_words import failed, stopped, waiting
 from tui.sources.child import ChildFailed
 from tui.widgets.panel import Said
 

@@ -8,11 +8,11 @@ from typing import Any
 from textual import on
 from textual.message import Message
 
-from tui.drawing.choice_columns import CHOICE_COLUMNS, choices_wanted
-from tui.drawing.compare_words import no_choice
+from tui.drawing.tables.choice_columns import CHOICE_COLUMNS, choices_wanted
+from tui.drawing.tables.compare_words import no_choice
 from tui.sources.choices import Choice, NoChoice, choices, typed
 from tui.sources.comparing import Words
-from tui.sources.run import Trouble
+from tui.sources.sight import Trouble
 from tui.watched import Watched
 from tui.widgets.narrowed import Narrowed
 from tui.widgets.table import Table

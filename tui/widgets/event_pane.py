@@ -15,14 +15,14 @@ from textual.worker import Worker
 from store.errors import StoreError
 from store.events import Recorded
 from store.printable import printable
-from tui.drawing.event_columns import task_of
-from tui.drawing.event_words import facts_text, said
 from tui.drawing.format import count
 from tui.drawing.glyphs import Glyphs
+from tui.drawing.tables.event_columns import task_of
+from tui.drawing.tables.event_words import facts_text, said
 from tui.drawing.words import utc
-from tui.keeping import write
+from tui.lists.ring import EventLine
+from tui.terminal.keeping import write
 from tui.widgets.line import Line
-from tui.widgets.ring import EventLine
 from tui.widgets.text_view import TextView
 
 SHOWN = 60_000

@@ -11,8 +11,8 @@ from bisect import bisect_right
 
 from textual import events
 
-from tui.widgets.pages import Move, Place
-from tui.widgets.ring import EventLine
+from tui.lists.pages import Move, Place
+from tui.lists.ring import EventLine
 from tui.widgets.table import Table, TableMessage
 
 NEAR = 200

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from tui.drawing.clip import clip
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
-from tui.widgets.columns import GAP, Column, RowT
+from tui.drawing.tables.columns import GAP, Column, RowT
 from tui.widgets.table import Table
 
 

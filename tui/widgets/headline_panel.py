@@ -10,7 +10,7 @@ from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.headline import Standing, headline
+from tui.drawing.run.headline import Standing, headline
 from tui.sources.child import ChildFailed
 from tui.sources.headline import HeadlineSource, Reckoning
 from tui.widgets.panel import Panel

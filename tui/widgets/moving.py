@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-from tui.widgets.pages import Move
+from tui.lists.pages import Move
 
 _KEYS = {
     Move.DOWN: ("j,down", "Down"),

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from tui.widgets.columns import RowT
+from tui.drawing.tables.columns import RowT
 from tui.widgets.table import Table
 
 Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]

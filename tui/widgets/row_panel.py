@@ -9,9 +9,9 @@ from textual.events import Click
 from textual.message import Message
 
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.panels import Part
 from tui.drawing.room import LEAD, Room, visible
-from tui.sources.run import Snapshot
+from tui.drawing.run.panels import Part
+from tui.sources.sight import Snapshot
 from tui.widgets.panel import Panel
 
 

@@ -19,17 +19,17 @@ from textual.worker import Worker
 
 from store.errors import StoreError
 from store.task import TaskState
-from tui.drawing.attempt_columns import attempt_columns, time_of_day
-from tui.drawing.difference import TONES, difference
 from tui.drawing.format import money
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.score_text import score_text
-from tui.drawing.task_columns import ailment, state_words, task_name
-from tui.keeping import copy, write
-from tui.pager import page
+from tui.drawing.tables.attempt_columns import attempt_columns, time_of_day
+from tui.drawing.tables.task_columns import ailment, state_words, task_name
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
 from tui.sources.tasks import TaskSource
+from tui.terminal.keeping import copied, copy, write
+from tui.terminal.pager import page
+from tui.texts.difference import TONES, difference
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 from tui.widgets.text_view import NO_TONES, TextView
@@ -208,7 +208,7 @@ class TaskPane(Vertical):
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
         if self._has_text():
-            self._tell(copy(self.app, self._text.text), f"{self._tab.value} copied")
+            self._tell(copy(self.app, self._text.text), copied(self._tab.value))
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""

@@ -23,8 +23,8 @@ from textual.worker import Worker
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.wrapping import Piece, wrapped
+from tui.lists.pages import Move, Place
 from tui.widgets.moving import MOVES
-from tui.widgets.pages import Move, Place
 from tui.widgets.scroll_bars import dress
 
 AT_ONCE = 400

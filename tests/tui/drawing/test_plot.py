@@ -88,6 +88,13 @@ def test_values_stand_over_their_times_and_unknown_ones_leave_a_gap() -> None:
     ]
 
 
+def test_more_values_than_columns_can_be_read_off_to_the_last_one() -> None:
+    room = Room(width=LABEL + 4, height=4, glyphs=ASCII)
+    for number in range(10):
+        lines = drawn([1.0] * 10, room, cursor=number, flagged=frozenset({number}))
+        assert [len(line) for line in lines] == [room.width] * room.height
+
+
 def test_a_low_plot_has_its_times_between_its_marks() -> None:
     room = Room(width=LABEL + 30, height=3, glyphs=ASCII)
     shown = drawn([1.0, 2.0, 3.0] * 10, room, flagged=frozenset({29}))

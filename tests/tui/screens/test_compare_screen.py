@@ -32,7 +32,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.tasks import TasksScreen
 from tui.sources.child import ChildFailed
 from tui.sources.listing import Listed
-from tui.sources.run import Sight, Trouble
+from tui.sources.sight import Sight, Trouble
 from tui.watched import Sources
 
 

@@ -27,7 +27,7 @@ from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.screens.metrics import REST_S, MetricsScreen
 from tui.sources.child import ChildFailed
 from tui.sources.headline import EVERY_S
-from tui.sources.run import Sight, Snapshot, Trouble
+from tui.sources.sight import Sight, Snapshot, Trouble
 
 
 @dataclass

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from store.errors import StoreError
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
-from tui.keeping import CLIPBOARD
 from tui.screens.task import TaskScreen
+from tui.terminal.keeping import CLIPBOARD
 from tui.widgets.line import Line
 from tui.widgets.text_view import TextView
 
@@ -168,7 +168,7 @@ async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
         written.write_text("mine", "utf-8")
         await pilot.press("w")
         assert written.read_text("utf-8") == "mine"
-        assert "is there already: move it away" in desk.told
+        assert "is there already, and was not written: move it away" in desk.told
         within = tmp_path / "run" / "scores"
         within.mkdir(parents=True)
         (tmp_path / "run" / "log.db").touch()

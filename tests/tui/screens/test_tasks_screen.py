@@ -83,7 +83,7 @@ async def _type(pilot: Pilot[None], seat: Seat, text: str) -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 @pytest.mark.asyncio
 async def test_a_million_tasks_are_there_at_once(size: tuple[int, int]) -> None:
-    seat = Seat(FakeTasks())
+    seat = Seat(FakeTasks(1_000_000))
     async with seat.app.run_test(size=size) as pilot:
         await settled(pilot)
         lines = seat.lines()

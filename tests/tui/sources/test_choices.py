@@ -11,7 +11,7 @@ from store.runs import RunFolder
 from tests.tui.sights import snapshot, with_status
 from tui.sources.choices import NoChoice, choices, typed
 from tui.sources.listing import Listed
-from tui.sources.run import Sight, Snapshot, Trouble
+from tui.sources.sight import Sight, Snapshot, Trouble
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.store.logs import COURSE, edit, written
 from tui.sources.listing import BATCH, FolderListing, Listed
-from tui.sources.run import Snapshot, Trouble
+from tui.sources.sight import Snapshot, Trouble
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
 from tui.sources import run
-from tui.sources.run import RunSource, Snapshot, Trouble
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot, Trouble
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ ENDS = ("Detach", "Suspend", "Theme ")
 NO_RUN = ("Help", "Look ", "Run ", "Runs", "Screenshot", "Signs", "About")
 """Those that are about no run: once is enough."""
 
-TRIED = {"Tasks that failed", "Asked  (a)", "Metrics  (m)", "Write to file  (w)"}
+TRIED = {"Tasks that failed", "Commands log  (a)", "Metrics  (m)", "Write to file  (w)"}
 """Some of those that are tried with each run."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,8 +33,8 @@ from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.steering.steered import Steered
 from tui.terminal.about import about
-from tui.terminal.captures import CaptureError, file_name, picture_of, text_of, write
-from tui.terminal.keeping import copied
+from tui.terminal.captures import file_name, picture_of, text_of
+from tui.terminal.keeping import copied, write
 from tui.terminal.pace import Pace
 from tui.watched import Sources, Watched
 
@@ -283,19 +282,15 @@ class Monitor(Steered):
         """
         run = None if self._watched is None else self._watched.folder.run_id
         now_us = self._clock.now_us()
-        said = []
-        try:
-            for ending, text in files.items():
-                name = file_name(run, what, now_us, ending)
-                if self.is_web:
-                    self.deliver_text(StringIO(text), save_filename=name)
-                    said.append(name)
-                else:
-                    said.append(str(write(Path.cwd(), name, text)))
-        except (CaptureError, OSError) as error:
-            self.notify(printable(f"{error}."), severity="error", markup=False)
-        else:
-            self.notify(printable("\n".join(said)), title="Written", markup=False)
+        names = []
+        for ending, text in files.items():
+            name = file_name(run, what, now_us, ending)
+            problem = write(self, text, name)
+            if problem:
+                self.notify(printable(problem), severity="error", markup=False)
+                return
+            names.append(name if self.is_web else str(Path.cwd() / name))
+        self.notify(printable("\n".join(names)), title="Written", markup=False)
 
     def action_signs(self) -> None:
         """Draw everything anew, in ASCII or with all signs."""

@@ -104,10 +104,6 @@ class FakeTasks:
                 return False
         return True
 
-    @property
-    def folder(self) -> Path:
-        return Path("runs") / self.run_id
-
     async def list_tasks(
         self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
     ) -> Step:

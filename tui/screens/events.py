@@ -217,7 +217,7 @@ class EventsScreen(FilteredScreen):
 
     def _new_pane(self) -> EventPane:
         watched = self._watched
-        return EventPane(self._source.body, watched.glyphs, watched.folder.path)
+        return EventPane(self._source.body, watched.glyphs)
 
     def _open_task(self, number: int) -> None:
         if self._tasks is None:

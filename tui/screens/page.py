@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui.drawing.glyphs import Glyphs
-from tui.terminal.keeping import copied
+from tui.terminal.keeping import copied, copy
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
@@ -73,9 +73,9 @@ class PageScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the text; a terminal may refuse it, so there is `w` too."""
-        self.app.copy_to_clipboard(self._text)
-        said = f"{copied('text')}; w writes a file"
-        self.notify(said, timeout=3, markup=False)
+        said = copy(self.app, self._text)
+        done = f"{copied('text')}; w writes a file"
+        self.notify(said or done, timeout=3, markup=False)
 
     def action_write(self) -> None:
         """Write the text to a file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from store.query import Query
@@ -46,11 +45,6 @@ class TaskSource(Protocol):
     @property
     def run_id(self) -> str:
         """The run's id."""
-        ...
-
-    @property
-    def folder(self) -> Path:
-        """Where the run lies: nothing may be written there."""
         ...
 
     async def list_tasks(
@@ -100,11 +94,6 @@ class LogTasks:
     def run_id(self) -> str:
         """The run's id."""
         return self._folder.run_id
-
-    @property
-    def folder(self) -> Path:
-        """Where the run lies: nothing may be written there."""
-        return self._folder.path
 
     async def list_tasks(
         self, query: Query, order: Order, after: tuple[int, int] | None, limit: int

@@ -67,10 +67,12 @@ def write(folder: Path, name: str, text: str) -> Path:
             )
     path = folder / name
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except FileExistsError as error:
-        raise CaptureError(f"{path} is there already: try again") from error
+        raise CaptureError(
+            f"{path} is there already, and was not written: move it away"
+        ) from error
     except OSError as error:
         raise CaptureError(
             f"{path} cannot be written ({error.strerror}): start the monitor from a "

@@ -6,10 +6,13 @@ nothing did.
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
+
+from tui.terminal import captures
 
 CLIPBOARD = 50_000
 """Characters that are copied: terminals drop a longer sequence without a word."""
@@ -20,7 +23,7 @@ def copy(app: App[Any], text: str) -> str:
     if len(text) > CLIPBOARD:
         size = f"{len(text):,} characters are too many for a clipboard"
         return f"{size}: w writes them to a file."
-    app.copy_to_clipboard(text)
+    app.copy_to_clipboard(_encodable(text))
     return ""
 
 
@@ -29,22 +32,24 @@ def copied(what: str) -> str:
     return f"{what} copied, if the terminal allows it"
 
 
-def write(text: str, name: str, *, run: Path) -> str:
-    """Write *text*, as it is, to a new file of the current folder.
+def write(app: App[Any], text: str, name: str) -> str:
+    """Write *text*, as it is, to a new file: here, or in the browser's folder.
 
     Args:
+        app: on whose behalf.
         text: anything at all.
         name: of the file; one that is there is not replaced.
-        run: the folder of a run, where nothing may be written.
     """
-    if Path.cwd().resolve().is_relative_to(run.resolve()):
-        return "This is the run's own folder: start the monitor elsewhere."
+    if app.is_web:
+        app.deliver_text(StringIO(_encodable(text)), save_filename=name)
+        return ""
     try:
-        with Path(name).open("x", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except FileExistsError:
-        return f"{name} is there already, and was not written: move it away."
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        return f"{name} was not written ({why}): start the monitor in another folder."
+        captures.write(Path.cwd(), name, text)
+    except (captures.CaptureError, OSError) as error:
+        return f"{error}."
     return ""
+
+
+def _encodable(text: str) -> str:
+    """It with halves of a character, which JSON may hold and UTF-8 may not, named."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TypeAlias
 
 from textual.app import ComposeResult
@@ -42,16 +41,14 @@ class EventPane(Vertical):
     EventPane TextView { height: 1fr; }
     """
 
-    def __init__(self, body: Body, glyphs: Glyphs, run: Path) -> None:
+    def __init__(self, body: Body, glyphs: Glyphs) -> None:
         """A pane that shows nothing yet.
 
         Args:
             body: reads what is kept beside an event.
             glyphs: the signs that the terminal can show.
-            run: the folder of the run, where nothing may be written.
         """
         super().__init__()
-        self._run = run
         self._body = body
         self._glyphs = glyphs
         self._line: EventLine | None = None
@@ -111,7 +108,7 @@ class EventPane(Vertical):
         head = f"event {recorded.seq}  {utc(recorded.ts_us)}  {recorded.kind}\n\n"
         text = await self._text(recorded)
         name = f"event-{recorded.seq}.txt"
-        problem = write(f"{head}{text}\n", name, run=self._run)
+        problem = write(self.app, f"{head}{text}\n", name)
         severity: SeverityLevel = "error" if problem else "information"
         self.notify(
             printable(problem) or f"{name} written",

@@ -219,7 +219,7 @@ class TaskPane(Vertical):
         if attempt is not None and self._tab in _KINDS:
             words.insert(1, str(attempt.row.attempt))
         name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
-        refusal = write(self._text.text, name, run=self._source.folder)
+        refusal = write(self.app, self._text.text, name)
         self._tell(refusal, f"{name} written")
 
     def _has_text(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -170,10 +171,21 @@ async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
         assert "is there already, and was not written: move it away" in desk.told
         within = tmp_path / "run" / "scores"
         within.mkdir(parents=True)
-        monkeypatch.setattr(FakeTasks, "folder", tmp_path / "run")
+        (tmp_path / "run" / "log.db").touch()
         monkeypatch.chdir(within)
         await pilot.press("w")
-        assert desk.told.startswith("This is the run's own folder")
+        assert desk.told.startswith("the current folder belongs to the run run")
+        assert not list(within.iterdir())
+        delivered: dict[str, str] = {}
+
+        def deliver(text: StringIO, *, save_filename: str) -> None:
+            delivered[save_filename] = text.read()
+
+        # in a browser: whoever looks at a run writes nothing on its machine
+        monkeypatch.setattr(type(desk.app), "is_web", True)
+        monkeypatch.setattr(desk.app, "deliver_text", deliver)
+        await pilot.press("w")
+        assert delivered == {written.name: "The prompt of event 13."}
         assert not list(within.iterdir())
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.app import App
 
 from tui.terminal.captures import CaptureError, file_name, write
+from tui.terminal.keeping import copy
 
 AT_US = 1_767_225_600_000_000
 
@@ -28,11 +30,11 @@ def test_a_name_says_run_screen_and_time() -> None:
 
 
 def test_a_file_is_made_once(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.txt", "▶ live\n")
-    assert path.read_text("utf-8") == "▶ live\n"
+    path = write(tmp_path, "a.txt", "▶ live \ud800\n")
+    assert path.read_text("utf-8") == "▶ live \\ud800\n"
     with pytest.raises(CaptureError, match="is there already"):
         write(tmp_path, "a.txt", "other")
-    assert path.read_text("utf-8") == "▶ live\n"
+    assert path.read_text("utf-8").startswith("▶ live")
 
 
 def test_nothing_is_written_into_a_run(tmp_path: Path) -> None:
@@ -48,3 +50,9 @@ def test_nothing_is_written_into_a_run(tmp_path: Path) -> None:
 def test_a_folder_that_takes_nothing_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be written"):
         write(tmp_path / "gone", "a.txt", "text")
+
+
+def test_half_a_character_is_copied_by_its_number() -> None:
+    app = App[None]()
+    assert not copy(app, "half \ud800")
+    assert app.clipboard == "half \\ud800"

@@ -63,7 +63,7 @@ class Followed:
         age = None if beat is None else max(0.0, (now_us - beat) / US_PER_S)
         return News(
             sentence=f"{self.words}: the run has not answered (heartbeat "
-            f"{duration(age)} ago); the command stays queued, x in the commands log "
+            f"{duration(age)} ago); the command stays queued, W in the commands log "
             "withdraws it",
             is_bad=True,
         )

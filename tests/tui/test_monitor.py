@@ -227,8 +227,12 @@ def test_the_cursor_stays_on_its_run_when_another_one_appears(tmp_path: Path) ->
 
     async def press(seat: Seat) -> None:
         await seat.press("j")
+        await seat.press("space")
         fake.listed = [listed("c", live), *reversed(fake.listed)]
         await seat.look()
+        assert "FROZEN: space goes on" in seat.shown()
+        assert seat.app.screen.query_one(OptionList).highlighted == 1
+        await seat.press("space")
         assert seat.app.screen.query_one(OptionList).highlighted == 2
 
     text = listing(fake, press)

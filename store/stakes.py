@@ -124,32 +124,41 @@ def sentence(kind: str, payload: Payload, stakes: Stakes, run_id: str) -> str:
     return _SENTENCES[kind](payload, stakes, run_id)
 
 
+def _tasks(n: int, kind: str = "") -> str:
+    return f"{n:,} {kind}task{'' if n == 1 else 's'}"
+
+
+def _calls(stakes: Stakes) -> str:
+    n = stakes.in_flight
+    return f"{n:,} call{'' if n == 1 else 's'} in flight"
+
+
 def _pause(payload: Payload, stakes: Stakes, run_id: str) -> str:
     del payload
     return (
-        f"{stakes.tasks:,} open tasks of {run_id} would be held back; "
-        f"{stakes.in_flight:,} calls in flight finish."
+        f"{_tasks(stakes.tasks, 'open ')} of {run_id} would be held back; "
+        f"{_calls(stakes)} would finish."
     )
 
 
 def _resume(payload: Payload, stakes: Stakes, run_id: str) -> str:
     del payload
-    return f"{stakes.tasks:,} open tasks of {run_id} would go on."
+    return f"{_tasks(stakes.tasks, 'open ')} of {run_id} would go on."
 
 
 def _drain(payload: Payload, stakes: Stakes, run_id: str) -> str:
     del payload
     return (
-        f"{stakes.in_flight:,} calls in flight of {run_id} would finish; "
-        f"{stakes.untouched:,} tasks stay open for siftlog resume."
+        f"{_calls(stakes)} of {run_id} would finish; "
+        f"{_tasks(stakes.untouched)} would stay open for siftlog resume."
     )
 
 
 def _cancel(payload: Payload, stakes: Stakes, run_id: str) -> str:
-    end = "are cut" if payload.get("now") else "finish"
+    end = "be cut" if payload.get("now") else "finish"
     return (
-        f"{stakes.untouched:,} open tasks of {run_id} would be skipped; "
-        f"{stakes.in_flight:,} calls in flight {end}."
+        f"{_tasks(stakes.untouched, 'open ')} of {run_id} would be skipped; "
+        f"{_calls(stakes)} would {end}."
     )
 
 
@@ -163,7 +172,7 @@ def _retry(payload: Payload, stakes: Stakes, run_id: str) -> str:
     cost = "" if stakes.usd is None else f", for about {dollars(stakes.usd)}"
     if stakes.budget_left_usd is not None:
         cost += f"; the budget has {dollars(stakes.budget_left_usd)} left"
-    return f"{stakes.tasks:,} tasks of {run_id} would be asked again{cost}."
+    return f"{_tasks(stakes.tasks)} of {run_id} would be asked again{cost}."
 
 
 def _limits(payload: Payload, stakes: Stakes, run_id: str) -> str:
@@ -173,8 +182,8 @@ def _limits(payload: Payload, stakes: Stakes, run_id: str) -> str:
     model = payload.get("model")
     limits = of_model(None if model is None else str(model), values)
     return (
-        f"{limits} would be the most for {stakes.tasks:,} open tasks; "
-        f"{stakes.in_flight:,} calls in flight finish."
+        f"{limits} would be the most for {_tasks(stakes.tasks, 'open ')}; "
+        f"{_calls(stakes)} would finish."
     )
 
 
@@ -190,7 +199,7 @@ def _budget(payload: Payload, stakes: Stakes, run_id: str) -> str:
         said += f", {dollars(left)} left of {dollars(stakes.cap_usd)}"
         if "add_usd" in payload:
             said += f", {dollars(left + float(payload['add_usd'] or 0))} then"
-    return f"{said}, for {stakes.tasks:,} open tasks."
+    return f"{said}, for {_tasks(stakes.tasks, 'open ')}."
 
 
 _SENTENCES: Mapping[str, Callable[[Payload, Stakes, str], str]] = {

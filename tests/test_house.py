@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,14 @@ def test_the_pinned_versions_name_no_host() -> None:
     text = (ROOT / "constraints.txt").read_text()
     assert "://" not in text
     assert "@" not in text
+
+
+def test_the_examples_in_docstrings_hold() -> None:
+    shown = [path for path in SOURCES if ">>>" in path.read_text("utf-8")]
+    tried = 0
+    for path in shown:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found = doctest.testmod(import_module(name))
+        assert not found.failed, name
+        tried += found.attempted
+    assert tried > len(shown) > 0

@@ -162,7 +162,7 @@ def test_help_lists_the_keys_of_the_screen(tmp_path: Path) -> None:
         assert isinstance(seat.app.screen, HelpScreen)
 
     text, _ = watched(snapshot(tmp_path / "r1"), press)
-    for words in ("Freeze", "Detach", "Next panel", "Commands", "Look more often"):
+    for words in ("Freeze", "Detach", "Panel", "Commands", "Look more often"):
         assert words in text
 
 
@@ -211,7 +211,7 @@ def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
 
     text = listing(fake, press, size)
     assert "▸ ✓ finished" in text
-    assert "1 tasks failed: ask them again" in text or size[0] < 120
+    assert "1 task failed: ask again" in text or size[0] < 120
     assert "it cannot be read" in text
     assert "not read yet" in text
 

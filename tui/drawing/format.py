@@ -61,8 +61,8 @@ def duration(seconds: float | None) -> str:
 
     >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
     ('0.4 s', '41 s', '2 min 05', '14 min', '-')
-    >>> duration(12_420), duration(180_000)
-    ('3 h 27', '2 d 02 h')
+    >>> duration(12_420), duration(180_000), duration(28_080_000)
+    ('3 h 27', '2 d 02 h', '325 d')
     """
     if seconds is None:
         return UNKNOWN
@@ -74,9 +74,9 @@ def duration(seconds: float | None) -> str:
         (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
         (_HOUR, f"{whole // _MINUTE} min"),
         (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
+        (10 * _DAY, f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"),
     )
-    days = f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"
-    return next((text for end, text in steps if whole < end), days)
+    return next((text for end, text in steps if whole < end), f"{whole // _DAY} d")
 
 
 def latency(milliseconds: float | None) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from store.estimates import US_PER_S
 from store.forecast import Span
 from store.printable import printable
-from tui.drawing.format import UNKNOWN, duration, money
+from tui.drawing.format import UNKNOWN, count, duration, money
 from tui.sources.sight import Snapshot
 
 
@@ -23,6 +23,21 @@ def utc(at_us: int) -> str:
     """
     moment = datetime.fromtimestamp(at_us // US_PER_S, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def age(snapshot: Snapshot, held: Snapshot | None) -> str:
+    """How old what is shown is.
+
+    Args:
+        snapshot: what was seen last.
+        held: what is shown instead; None: nothing is held.
+    """
+    if held is None:
+        seen = f"event {count(snapshot.status.last_seq)}"
+        return f"{seen} · as of {utc(snapshot.now_us)[11:19]} UTC"
+    seconds = (snapshot.now_us - held.now_us) / US_PER_S
+    missed = snapshot.status.last_seq - held.status.last_seq
+    return f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
 
 
 def sentence(snapshot: Snapshot) -> str:
@@ -174,14 +189,13 @@ def _cancelled(snapshot: Snapshot) -> str:
 
 
 def _finished(snapshot: Snapshot) -> str:
-    failed, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    n, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    failed = f"{n:,} task{'s' if n != 1 else ''} failed"
     if snapshot.status.imported:
-        return (
-            f"imported: the answers were made elsewhere, {failed:,} tasks failed there"
-        )
-    if not failed:
+        return f"imported: the answers were made elsewhere, {failed} there"
+    if not n:
         return "all tasks have ended"
-    return f"{failed:,} tasks failed: ask them again with 'siftlog retry {run}'"
+    return f"{failed}: ask again with 'siftlog retry {run}'"
 
 
 _SENTENCES: Mapping[str, Callable[[Snapshot], str]] = {

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
@@ -22,6 +22,7 @@ from tui.drawing.only_ascii import shown_by
 from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row, summary
 from tui.sources.requests import Requests
 from tui.watched import Watched
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Said, TooSmall
 
 SHOWN = 200
@@ -49,7 +50,7 @@ class CommandsScreen(Screen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("W", "withdraw", "Withdraw", id="commands.withdraw"),
+        Binding("W", "withdraw", "Withdraw…", id="commands.withdraw"),
         Binding("j", "move(1)", "Down", show=False, id="commands.down"),
         Binding("k", "move(-1)", "Up", show=False, id="commands.up"),
         Binding("escape,h,left", "back", "Back", id="commands.back"),
@@ -85,7 +86,7 @@ class CommandsScreen(Screen[None]):
         yield self._nothing
         yield TooSmall(self._glyphs)
         yield self._full
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin to look."""

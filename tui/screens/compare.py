@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 from textual.worker import Worker
 
 from store.printable import printable
@@ -28,6 +28,7 @@ from tui.watched import Watched
 from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
 from tui.widgets.grouped_table import GroupedTable
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.narrowed import Narrowed
 from tui.widgets.panel import Said, TooSmall
@@ -125,7 +126,7 @@ class CompareScreen(Screen[None]):
         yield self._notes
         yield self._about
         yield self._foot
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin with what there is to choose."""

@@ -8,12 +8,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
+from tui.drawing.glyphs import Glyphs
 from tui.drawing.tables.event_columns import plain, task_number_of
 from tui.lists.ring import EventLine
 from tui.terminal.keeping import copy
 from tui.widgets.event_pane import EventPane
+from tui.widgets.key_line import KeyLine
+from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
 
 
@@ -31,17 +33,20 @@ class EventScreen(Screen[None]):
         self,
         line: EventLine,
         pane: EventPane,
+        glyphs: Glyphs,
         open_task: Callable[[int], None],
     ) -> None:
         super().__init__()
         self._line = line
         self._pane = pane
+        self._glyphs = glyphs
         self._open_task = open_task
 
     def compose(self) -> ComposeResult:
         """The event and its keys."""
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield TooSmall(self._glyphs)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Read it."""

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from store.event_query import parse_event_query
 from tui.drawing.tables.event_columns import event_columns, plain, task_number_of
@@ -26,6 +26,7 @@ from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import EVENTS, FilterField
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
@@ -78,7 +79,7 @@ class EventsScreen(FilteredScreen):
             yield self._new_pane()
         yield TooSmall(glyphs)
         yield Line(glyphs, id="foot", is_rule=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(glyphs)
 
     def on_mount(self) -> None:
         """Begin at the end."""
@@ -211,8 +212,8 @@ class EventsScreen(FilteredScreen):
             self.add_class("-detail")
             self._pane.show(line)
         else:
-            screen = EventScreen(line, self._new_pane(), self._open_task)
-            self.app.push_screen(screen)
+            glyphs, pane = self._watched.glyphs, self._new_pane()
+            self.app.push_screen(EventScreen(line, pane, glyphs, self._open_task))
 
     def _new_pane(self) -> EventPane:
         watched = self._watched

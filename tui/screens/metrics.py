@@ -11,21 +11,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
-from textual.widgets import Footer
 from textual.worker import Worker
 
 from store.errors import StoreError
 from store.estimates import US_PER_S
 from store.printable import printable
-from tui.drawing.format import count, duration
+from tui.drawing.format import duration
 from tui.drawing.plot import columns_in
 from tui.drawing.run.course import SERIES, Course, chart, figures, moment
 from tui.drawing.run.header import sign_of
-from tui.drawing.words import sentence, utc
+from tui.drawing.words import age, sentence
+from tui.lists.time_cursor import TimeCursor
 from tui.sources.history import US_PER_MINUTE, Ask, History
 from tui.sources.sight import ENDED, Snapshot, Trouble
 from tui.watched import Watched
 from tui.widgets.headline_panel import HeadlinePanel
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import Panel, Said, TooSmall
 
@@ -110,7 +111,7 @@ class MetricsScreen(Screen[None]):
         self._read_at: Snapshot | None = None  # what was seen when it was last read
         self._window = _HOUR
         self._model: str | None = None
-        self._cursor: int | None = None  # a minute; None: the last column
+        self._cursor = TimeCursor()
         self._part = 0
         self._charts = {
             series.name: Panel(
@@ -145,7 +146,7 @@ class MetricsScreen(Screen[None]):
         yield self._moment
         yield self._headline
         yield self._age
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """The first of the parts is in front."""
@@ -228,7 +229,7 @@ class MetricsScreen(Screen[None]):
         try:
             self._history = await self._source.read(ask)
         except (StoreError, sqlite3.Error) as error:
-            self._failing = f"the log cannot be read: {error}"
+            self._failing = str(error)
         else:
             self._failing = ""
         self._say()
@@ -268,7 +269,7 @@ class MetricsScreen(Screen[None]):
             return
         course = Course(
             history=self._history,
-            cursor=self._position,
+            cursor=self._cursor.position(self._history),
             is_priced=sight.status.cost_usd is not None,
         )
         if course != self._shown:
@@ -278,65 +279,39 @@ class MetricsScreen(Screen[None]):
         room = self.size.width - 2
         self._figures.say(figures(course, room))
         # what a person may have to do comes first, until a time is read off
-        is_said = self._cursor is None and sight.state != "finished"
+        is_said = self._cursor.minute is None and sight.state != "finished"
         said = sentence(sight) if is_said else ""
         self._moment.say(self._failing or said or moment(course))
 
     def _tell_age(self) -> None:
-        held, sight = self._held, self._sight
-        self.set_class(held is not None, "-frozen")
-        if sight is None:
-            return
-        if held is None:
-            seen = f"event {count(sight.status.last_seq)}"
-            self._age.say(f"{seen} · as of {utc(sight.now_us)[11:19]} UTC")
-            return
-        seconds = (sight.now_us - held.now_us) / US_PER_S
-        missed = sight.status.last_seq - held.status.last_seq
-        self._age.say(
-            f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
-        )
+        self.set_class(self._held is not None, "-frozen")
+        if self._sight is not None:
+            self._age.say(age(self._sight, self._held))
 
     # The cursor
 
-    @property
-    def _position(self) -> int | None:
-        """The column that the cursor is on; None: the last, whichever that is."""
-        columns = () if self._history is None else self._history.columns
-        if self._cursor is None or not columns or self._history is None:
-            return None
-        position = (self._cursor - columns[0].first) // self._history.width
-        return max(0, min(len(columns) - 1, position))
-
-    def _put_cursor(self, position: int) -> None:
-        """On a column; past the last one it follows the present."""
-        columns = () if self._history is None else self._history.columns
-        if columns:
-            is_past = position >= len(columns)
-            self._cursor = None if is_past else columns[max(0, position)].first
+    def _put(self, cursor: TimeCursor) -> None:
+        self._cursor = cursor
         self._say()
 
     def action_move(self, by: int) -> None:
         """A column earlier or later."""
         if self._history is not None:
-            here = self._position
-            last = len(self._history.columns) - 1
-            self._put_cursor((last if here is None else here) + by)
+            self._put(self._cursor.moved(self._history, by))
 
     def action_end(self, end: int) -> None:
         """To the first column, or back to the present."""
         if self._history is not None:
-            self._put_cursor(end * len(self._history.columns))
+            past = len(self._history.columns)
+            self._put(self._cursor.put(self._history, end * past))
 
     def action_mark(self, by: int) -> None:
         """To the next column with a mark, or to the one before."""
-        if self._history is None or self._sight is None:
+        if self._shown is None:
             return
-        course = Course(history=self._history, cursor=self._position, is_priced=True)
-        here = len(self._history.columns) if course.cursor is None else course.cursor
-        marks = sorted(at for at in course.flags if (at - here) * by > 0)
-        if marks:
-            self._put_cursor(marks[0] if by > 0 else marks[-1])
+        position = self._shown.flag_beside(by)
+        if position is not None:
+            self._put(self._cursor.put(self._shown.history, position))
 
     # What else keys do
 

@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
@@ -57,7 +57,7 @@ class PageScreen(Screen[None]):
         yield Line(self._glyphs, id="head")
         yield TextView(self._glyphs)
         yield TooSmall(self._glyphs)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Show the text; keys scroll it."""

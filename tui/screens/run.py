@@ -10,17 +10,15 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer
 
-from store.estimates import US_PER_S
 from store.printable import printable
-from tui.drawing.format import count, duration
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.run.header import header
 from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
-from tui.drawing.words import utc
+from tui.drawing.words import age
 from tui.sources.run import Source
 from tui.sources.sight import Snapshot, Trouble
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import Panel, Said, TooSmall
 from tui.widgets.row_panel import RowPanel
 
@@ -30,7 +28,7 @@ class RunScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "freeze", "Freeze", id="freeze"),
-        Binding("tab", "part(1)", "Next panel", id="next-panel"),
+        Binding("tab", "part(1)", "Panel", id="next-panel"),
         Binding("shift+tab", "part(-1)", "Previous panel", show=False, id="previous"),
         Binding("ctrl+o", "jump", "Jump to a panel", show=False, id="jump"),
         Binding("j,down", "move(1)", "Down", show=False, id="move.down"),
@@ -79,7 +77,7 @@ class RunScreen(Screen[None]):
             with Container(id="right"):
                 yield from (self._panels[part.name] for part in RIGHT)
         yield self._age
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """The first of the parts is in front."""
@@ -124,18 +122,9 @@ class RunScreen(Screen[None]):
 
     def _tell_age(self, sight: Snapshot) -> None:
         """How old what is shown is, and whether nothing can be asked from here."""
-        held = self._held
-        self.set_class(held is not None, "-frozen")
-        if held is None:
-            seen = f"event {count(sight.status.last_seq)}"
-            mode = "read-only · " if self._is_read_only else ""
-            self._age.say(f"{mode}{seen} · as of {utc(sight.now_us)[11:19]} UTC")
-            return
-        seconds = (sight.now_us - held.now_us) / US_PER_S
-        missed = sight.status.last_seq - held.status.last_seq
-        self._age.say(
-            f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
-        )
+        self.set_class(self._held is not None, "-frozen")
+        mode = "read-only · " if self._is_read_only and self._held is None else ""
+        self._age.say(f"{mode}{age(sight, self._held)}")
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
@@ -20,6 +20,8 @@ from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
 from tui.drawing.words import utc
 from tui.sources.listing import Listed, Listing
 from tui.sources.sight import Snapshot
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import laid_out
 from tui.widgets.panel import Said, TooSmall
 
 _PADDING = 2
@@ -37,7 +39,7 @@ class RunsScreen(Screen[None]):
         Binding("k", "move('up')", "Up", show=False, id="move.up"),
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
-        Binding("l,right", "open", "Open", id="open"),
+        Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
         # before anybody else: of keys that come in one go, those after it are typed
         Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
@@ -80,7 +82,7 @@ class RunsScreen(Screen[None]):
         yield self._empty
         yield TooSmall(self._glyphs)
         yield self._about
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Rows are drawn when they come into sight."""
@@ -164,16 +166,15 @@ class RunsScreen(Screen[None]):
 
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
-        mode = " · read-only" if self._is_read_only else ""
+        mode = "read-only" if self._is_read_only else ""
         found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
         seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
         now = max((sight.now_us for sight in seen), default=None)
-        as_of = "" if now is None else f" · as of {utc(now)[11:19]} UTC"
-        words = (
-            f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
-            f"{as_of}{mode}"
-        )
-        self._heading.say(one_line(words, self.size.width - _PADDING))
+        as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
+        words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+        right = " · ".join(filter(None, (as_of, mode)))
+        # never cut: how old all this is, and that nothing can be asked
+        self._heading.say(laid_out(words, right, self.size.width)[1:-1])
         self.set_class(not self._listed, "-empty")
         if not self._all:
             self._empty.say(

@@ -7,11 +7,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.tables.task_columns import task_name
 from tui.sources.tasks import TaskSource
+from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
 from tui.widgets.task_pane import TaskPane
@@ -34,7 +34,7 @@ class TaskScreen(Screen[None]):
         """The task and its keys."""
         yield self._pane
         yield TooSmall(self._glyphs)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Read it."""

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from store.printable import printable
 from store.query import Query
@@ -23,6 +23,7 @@ from tui.screens.task import TaskScreen
 from tui.sources.task_lines import TaskLine
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField
+from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
 from tui.widgets.table import Table
@@ -78,7 +79,7 @@ class TasksScreen(FilteredScreen):
             yield TaskPane(self._source, self._glyphs)
         yield TooSmall(self._glyphs)
         yield Line(self._glyphs, id="foot", is_rule=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Begin to list."""

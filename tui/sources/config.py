@@ -44,7 +44,7 @@ class FolderConfig:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._reading = Reading(folder.log)
+        self._reading = Reading(folder)
 
     @property
     def run_id(self) -> str:

@@ -11,7 +11,6 @@ from store.events import AttemptStarted, Recorded
 from store.runs import RunFolder
 from store.views import Found, Stretch, find_events, last_seq, phase
 from tui.sources.reading import Reading
-from tui.sources.same_file import SameFile
 from tui.sources.task_texts import body_text
 from tui.sources.tasks import Names, names_of
 
@@ -68,9 +67,8 @@ class LogEvents:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._file = SameFile(folder)
-        self._quick = Reading(folder.log)
-        self._slow = Reading(folder.log)
+        self._quick = Reading(folder)
+        self._slow = Reading(folder)
 
     @property
     def run_id(self) -> str:
@@ -79,7 +77,6 @@ class LogEvents:
 
     async def tip(self) -> Tip:
         """Where the log ends now."""
-        self._file.check()
         # asked before reading: what a dying writer committed last is not missed
         is_alive = self._folder.is_alive()
         seq, phase_ = await self._quick.ask(_end)

@@ -91,9 +91,12 @@ class FolderListing:
             return
         if changed == self._changed:
             return
+        try:
+            with os.scandir(self.runs_dir) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir())
+        except OSError:
+            return  # it may no longer be read: what is known of its runs stays
         self._changed = changed
-        with os.scandir(self.runs_dir) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir())
         before, path = self._known, self.runs_dir
         self._known = {
             name: before.get(name) or _Known(folder=RunFolder(path / name))

@@ -60,7 +60,7 @@ class LogHistory:
     """Reads one run's log, and remembers what cannot change any more."""
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
-        self._reading = Reading(folder.log)
+        self._reading = Reading(folder)
         self._clock = clock
         self._recorded: list[Recorded] = []
         self._lasts: dict[int, int] = {}  # of a beginning: when the event before was

@@ -11,10 +11,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from store.connect import Reader, open_reader
+from store.connect import Reader, open_reader, unreadable
+from store.errors import StoreError
+from store.runs import RunFolder
+from tui.sources.same_file import SameFile
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -32,8 +34,9 @@ class Reading:
         rows = await reading.ask(views.tasks, query, limit=100)
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: RunFolder) -> None:
+        self._path = folder.log
+        self._file = SameFile(folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
         self._reader: Reader | None = None
         self._stops: set[threading.Event] = set()
@@ -47,16 +50,18 @@ class Reading:
         """What *view* says of the log; cancelling this stops it.
 
         Raises:
-            StoreError: the log cannot be opened.
-            sqlite3.DatabaseError: it cannot be read, or this was closed meanwhile.
+            StoreError: the log is gone or another file, cannot be opened, or read.
+            sqlite3.DatabaseError: this was closed meanwhile.
         """
         stop = threading.Event()
 
         def work() -> _T:
-            if self._reader is None:
-                self._reader = open_reader(self._path)
-            self._reader.set_progress_handler(stop.is_set, _STEPS)
-            return view(self._reader, *args, **kwargs)
+            try:
+                return view(self._opened(stop), *args, **kwargs)
+            except sqlite3.DatabaseError as error:
+                if stop.is_set():
+                    raise
+                raise unreadable(self._path, error) from error
 
         self._stops.add(stop)
         try:
@@ -73,6 +78,20 @@ class Reading:
             stop.set()
         self._thread.submit(self._let_go)
         self._thread.shutdown()
+
+    def _opened(self, stop: threading.Event) -> Reader:
+        """A connection to the file that is there now."""
+        try:
+            self._file.check()
+        except StoreError:
+            self._let_go()  # what was deleted would keep its room on the disk
+            raise
+        if self._reader is not None and self._reader.is_outdated():
+            self._let_go()
+        if self._reader is None:
+            self._reader = open_reader(self._path)
+        self._reader.set_progress_handler(stop.is_set, _STEPS)
+        return self._reader
 
     def _let_go(self) -> None:
         if self._reader is not None:

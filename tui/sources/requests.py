@@ -50,7 +50,7 @@ class FolderRequests:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._reading = Reading(folder.log)
+        self._reading = Reading(folder)
 
     async def look(self) -> Requests:
         """The requests as they are now."""

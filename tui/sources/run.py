@@ -8,6 +8,7 @@ cursor stays open. That the log is gone, or is another file by now, is an answer
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -156,7 +157,8 @@ class RunSource:
     def _facts_of(self, reader: Reader) -> Facts:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
-        stand = status(reader)
+        # by the name of its folder, which all commands take: it may be a copy's
+        stand = replace(status(reader), run_id=self._folder.run_id)
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
         if self._tail is None:
             return Facts(

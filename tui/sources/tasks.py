@@ -93,8 +93,8 @@ class LogTasks:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._quick = Reading(folder.log)
-        self._slow = Reading(folder.log)
+        self._quick = Reading(folder)
+        self._slow = Reading(folder)
 
     @property
     def run_id(self) -> str:

@@ -7,40 +7,15 @@ value of its field is added.
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from store.asked import Asked
 from store.commands import Payload
-from store.stakes import Stakes
 from store.views import LimitsSeen, Pause
 from tui.drawing.format import amount
 from tui.sources.sight import ENDED, Snapshot
-
-Value: TypeAlias = str | int | float | None
-
-FREE_USD = 10.0
-"""A retry that costs more is confirmed by the run's name: the price of a slip."""
-FREE_TASKS = 1000
-"""The same where its cost is not known."""
-
-
-class NotAValue(Exception):
-    """What was typed cannot be used; the message says what can."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """Something to be typed."""
-
-    key: str  #: of the payload
-    label: str
-    read: Callable[[str], Value]  #: raises `NotAValue`
-    value: str = ""  #: to begin with
-    is_number: bool = True  #: a digit is meant for it, wherever one is in the dialog
+from tui.steering.fields import Field, Value, as_typed, ceiling, positive, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,38 +50,6 @@ class Action:
     is_shown: bool = True  #: in the line of keys
     choices: Callable[[Snapshot, str], tuple[Choice, ...]]
     """What it offers of a run, to whoever looks at the tasks of a filter."""
-
-
-# What is typed
-
-
-def _filter(typed: str) -> Value:
-    return typed.strip()
-
-
-def _whole(typed: str) -> Value:
-    if not re.fullmatch(r"[1-9]\d{0,8}", typed.strip(), re.ASCII):
-        raise NotAValue("type a whole number from 1 on")
-    return int(typed)
-
-
-def _positive(typed: str) -> Value:
-    number = re.fullmatch(r"\d{1,12}(\.\d{1,6})?", typed.strip(), re.ASCII)
-    if number is None or float(typed) == 0:
-        raise NotAValue("type a number above 0")
-    return float(typed)
-
-
-def _ceiling(typed: str) -> Value:
-    if typed.strip() == "none":
-        return None
-    try:
-        return _positive(typed)
-    except NotAValue:
-        raise NotAValue("type a number above 0, or none: no limit") from None
-
-
-# What is offered
 
 
 def _pausing(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
@@ -145,9 +88,9 @@ def _pauses(seen: Snapshot) -> Iterator[Choice]:
 
 
 _CEILINGS: tuple[tuple[str, str, Callable[[str], Value]], ...] = (
-    ("concurrency", "calls at a time", _whole),
-    ("rpm", "requests a minute", _ceiling),
-    ("tpm", "tokens a minute", _ceiling),
+    ("concurrency", "calls at a time", whole),
+    ("rpm", "requests a minute", ceiling),
+    ("tpm", "tokens a minute", ceiling),
 )
 
 
@@ -166,7 +109,7 @@ def _limiting(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
         for key, unit, read in _CEILINGS
     ]
     if seen.status.budget_usd is not None:
-        add = Field(key="add_usd", label="dollars to add", read=_positive)
+        add = Field(key="add_usd", label="dollars to add", read=positive)
         choices.append(Choice(words="budget: add dollars", kind="budget", field=add))
     return tuple(choices)
 
@@ -183,7 +126,7 @@ def _retrying(seen: Snapshot, aim: str) -> tuple[Choice, ...]:
     which = Field(
         key="filter",
         label="filter",
-        read=_filter,
+        read=as_typed,
         value=aim or "state:failed",
         is_number=False,
     )
@@ -284,63 +227,3 @@ ACTIONS = (
     SCORE,
 )
 """In the order of the line of keys."""
-
-
-# What a request is, before it is made
-
-
-def expected_state(seen: Snapshot) -> str:
-    """The state that the run must be in for a decision of now to count.
-
-    A process that is only slow to say so is live by the time that it reads the request.
-    """
-    is_slow = seen.state == "quiet" or (seen.state == "lost" and seen.is_alive)
-    return "live" if is_slow else seen.state
-
-
-def is_named(kind: str, stakes: Stakes) -> bool:
-    """Whether the run's name must be typed: what it does cannot be taken back."""
-    if kind == "retry":
-        if stakes.usd is None:
-            return stakes.tasks > FREE_TASKS
-        return stakes.usd > FREE_USD
-    return kind == "cancel"
-
-
-def is_futile(kind: str, stakes: Stakes) -> bool:
-    """Whether nothing would happen."""
-    return kind == "retry" and not stakes.tasks
-
-
-_VERBS: Mapping[str, str] = {"withdraw": "commands"}
-_FLAGS: Mapping[str, str] = {
-    "stage": "--stage",
-    "model": "--model",
-    "concurrency": "--concurrency",
-    "rpm": "--rpm",
-    "tpm": "--tpm",
-    "add_usd": "--add",
-    "filter": "--filter",
-    "now": "--now",
-    "id": "--withdraw",
-}
-_NONE = frozenset({"rpm", "tpm"})
-"""Where nothing is a value: no limit."""
-
-
-def command_line(kind: str, payload: Payload, run_id: str) -> str:
-    """What does the same without the monitor.
-
-    >>> command_line("limits", {"model": "m", "rpm": None}, "r1")
-    'siftlog limits r1 --model m --rpm none'
-    """
-    words = ["siftlog", _VERBS.get(kind, kind), run_id]
-    for key, value in payload.items():
-        if value is True:
-            words.append(_FLAGS[key])
-        elif value is None and key in _NONE:
-            words += [_FLAGS[key], "none"]
-        elif value is not None and value is not False:
-            number = f"{value:.10g}" if isinstance(value, float) else str(value)
-            words += [_FLAGS[key], number]
-    return shlex.join(words)

@@ -17,8 +17,9 @@ from store.errors import StoreError
 from store.printable import printable
 from tui.sources.child import ChildFailed
 from tui.sources.sight import Snapshot
-from tui.steering.actions import Action, expected_state
+from tui.steering.actions import Action
 from tui.steering.control import Control
+from tui.steering.decision import expected_state
 from tui.steering.following import Followed, News
 from tui.watched import Watched
 

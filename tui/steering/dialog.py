@@ -32,14 +32,9 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import shown_by
 from tui.screens.modal import Modal
 from tui.sources.requests import RequestSource
-from tui.steering.actions import (
-    Action,
-    Choice,
-    NotAValue,
-    command_line,
-    is_futile,
-    is_named,
-)
+from tui.steering.actions import Action, Choice
+from tui.steering.decision import command_line, is_futile, is_named
+from tui.steering.fields import NotAValue
 from tui.widgets.panel import Said
 
 DEBOUNCE_S = 0.15
@@ -154,7 +149,7 @@ class Dialog(Modal[Wish | None]):
 
     def on_mount(self) -> None:
         """The first choice, and the harmless answer."""
-        self._asked.say(f"Type {self._run_id} to confirm, then enter:")
+        self._asked.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
         self.query_one("#no", Button).focus()
         self._take(0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 
+from tui.drawing.keys import CONTROL
 from tui.screens.aiming import Aiming
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
@@ -32,7 +33,7 @@ class Steered(Shell):
         Binding(
             action.key,
             f"ask('{action.name}')",
-            action.title,
+            f"{action.title}{CONTROL}",
             show=action.is_shown,
             tooltip=action.about,
             id=action.name,
@@ -75,7 +76,7 @@ class Steered(Shell):
         """What can be asked by the palette alone."""
         if self.check_action("ask", (SCORE.name,)):
             ask = partial(self.action_ask, SCORE.name)
-            yield SystemCommand(SCORE.title, SCORE.about, ask)
+            yield SystemCommand(f"{SCORE.title}{CONTROL}", SCORE.about, ask)
 
     def action_ask(self, name: str) -> None:
         """Say what an action would come to, and ask it of the run if it is meant."""

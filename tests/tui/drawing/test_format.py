@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.drawing import format as figures
-from tui.drawing import words
 from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money, percent
-from tui.drawing.run import panels
-
-
-@pytest.mark.parametrize("module", [figures, panels, words])
-def test_the_examples_hold(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 def test_what_is_unknown_is_never_zero() -> None:

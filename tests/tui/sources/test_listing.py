@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,3 +80,19 @@ def test_a_run_that_was_deleted_is_no_longer_listed(folder: Folder) -> None:
     assert set(folder.seen()) == {"a", "b"}
     run.log.unlink()
     assert set(folder.seen()) == {"b"}
+
+
+def test_a_folder_that_may_no_longer_be_read_keeps_what_is_known_of_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.add("a")
+    assert set(folder.seen()) == {"a"}
+    folder.add("b")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refused)
+        assert set(folder.seen()) == {"a"}
+    assert set(folder.seen()) == {"a", "b"}
+
+
+def refused(path: Path) -> None:
+    raise PermissionError(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.errors import NoSuchRun
+from store.errors import StoreError
 from store.events import AttemptsAbandoned, LimitObserved, RunDrained, RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
@@ -137,5 +137,5 @@ async def test_a_run_in_its_first_minute_has_no_column_yet(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_a_log_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchRun):
+    with pytest.raises(StoreError, match="is gone"):
         await _read(RunFolder(tmp_path), FakeClock(), ALL)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from store.errors import NoSuchRun
-from store.views import last_seq
+from store.errors import StoreError
+from store.runs import RunFolder
+from store.views import last_seq, status
 from tests.store.logs import COURSE, written
 from tui.sources.reading import Reading
 
@@ -19,6 +20,13 @@ ENDLESS = (
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
     "SELECT count(*) FROM n"
 )
+
+
+def run(path: Path) -> RunFolder:
+    """A run with a log."""
+    folder = RunFolder(path)
+    written(folder.log, *COURSE)
+    return folder
 
 
 class Endless:
@@ -39,9 +47,8 @@ class Endless:
 
 @pytest.mark.asyncio
 async def test_it_answers_whoever_asks(tmp_path: Path) -> None:
-    path = tmp_path / "log.db"
-    await asyncio.to_thread(written, path, *COURSE)
-    reading = Reading(path)
+    folder = await asyncio.to_thread(run, tmp_path)
+    reading = Reading(folder)
     assert await reading.ask(last_seq) > 0
     reading.close()
 
@@ -50,9 +57,8 @@ async def test_it_answers_whoever_asks(tmp_path: Path) -> None:
 async def test_who_stops_waiting_stops_the_query_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "log.db"
-    await asyncio.to_thread(written, path, *COURSE)
-    reading, endless = Reading(path), Endless()
+    folder = await asyncio.to_thread(run, tmp_path)
+    reading, endless = Reading(folder), Endless()
     asked = asyncio.get_running_loop().create_task(reading.ask(endless))
     await asyncio.to_thread(endless.has_begun.wait)
     asked.cancel()
@@ -65,9 +71,8 @@ async def test_who_stops_waiting_stops_the_query_and_the_next_one_is_answered(
 
 @pytest.mark.asyncio
 async def test_a_question_that_has_not_begun_never_does(tmp_path: Path) -> None:
-    path = tmp_path / "log.db"
-    await asyncio.to_thread(written, path, *COURSE)
-    reading, first, second = Reading(path), Endless(), Endless()
+    folder = await asyncio.to_thread(run, tmp_path)
+    reading, first, second = Reading(folder), Endless(), Endless()
     loop = asyncio.get_running_loop()
     asked = [loop.create_task(reading.ask(view)) for view in (first, second)]
     await asyncio.to_thread(first.has_begun.wait)
@@ -81,9 +86,8 @@ async def test_a_question_that_has_not_begun_never_does(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_closing_stops_what_is_running(tmp_path: Path) -> None:
-    path = tmp_path / "log.db"
-    await asyncio.to_thread(written, path, *COURSE)
-    reading, endless = Reading(path), Endless()
+    folder = await asyncio.to_thread(run, tmp_path)
+    reading, endless = Reading(folder), Endless()
     asked = asyncio.get_running_loop().create_task(reading.ask(endless))
     await asyncio.to_thread(endless.has_begun.wait)
     reading.close()
@@ -93,7 +97,27 @@ async def test_closing_stops_what_is_running(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_log_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    reading = Reading(tmp_path / "none.db")
-    with pytest.raises(NoSuchRun):
+    reading = Reading(RunFolder(tmp_path))
+    with pytest.raises(StoreError, match="is gone"):
         await reading.ask(last_seq)
+    reading.close()
+
+
+@pytest.mark.asyncio
+async def test_a_log_that_is_damaged_or_deleted_is_told_and_read_on_when_mended(
+    tmp_path: Path,
+) -> None:
+    folder = await asyncio.to_thread(run, tmp_path)
+    reading, whole = Reading(folder), folder.log.read_bytes()
+    seq = await reading.ask(last_seq)
+    folder.log.write_bytes(whole[:4096])
+    with pytest.raises(StoreError, match="siftlog"):
+        await reading.ask(status)
+    folder.log.write_bytes(whole)
+    assert await reading.ask(last_seq) == seq
+    away = folder.log.rename(tmp_path / "away")
+    with pytest.raises(StoreError, match="is gone"):
+        await reading.ask(last_seq)
+    away.rename(folder.log)
+    assert await reading.ask(last_seq) == seq
     reading.close()

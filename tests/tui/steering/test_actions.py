@@ -14,16 +14,15 @@ from store.views import LimitsSeen, Pause
 from tests.tui.fake_requests import request
 from tests.tui.sights import every_state, snapshot, with_status
 from tui.sources.sight import Snapshot
-from tui.steering.actions import (
-    ACTIONS,
+from tui.steering.actions import ACTIONS, withdrawing
+from tui.steering.decision import (
     FREE_TASKS,
-    NotAValue,
     command_line,
     expected_state,
     is_futile,
     is_named,
-    withdrawing,
 )
+from tui.steering.fields import NotAValue
 
 BY_NAME = {action.name: action for action in ACTIONS}
 OFFERED = {

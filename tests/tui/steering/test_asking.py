@@ -188,7 +188,7 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
     async def none(seat: Seat, pilot: Pilot[str]) -> None:
         assert "read-only" in seat.shown()
         assert seat.grey() == {"pause", "limits", "retry", "cancel"}
-        assert seat.offered("Score again") is None
+        assert seat.offered("Score again…") is None
         await seat.press(pilot, *"PLRC")
         assert not isinstance(seat.app.screen, Dialog)
         await seat.press(pilot, "1")
@@ -196,7 +196,7 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
 
     async def few(seat: Seat, pilot: Pilot[str]) -> None:
         assert seat.grey() == {"pause", "limits", "cancel"}
-        score = seat.offered("Score again")
+        score = seat.offered("Score again…")
         assert score is not None
         score()
         await pilot.pause(0.05)

@@ -14,8 +14,9 @@ from tests.tui.fake_requests import STAKES, FakeRequests
 from tests.tui.fake_tasks import TasksApp
 from tests.tui.sights import HOSTILE
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.steering.actions import Action, Choice, Field, NotAValue
+from tui.steering.actions import Action, Choice
 from tui.steering.dialog import DEBOUNCE_S, Dialog, Wish
+from tui.steering.fields import Field, NotAValue
 
 
 def _number(typed: str) -> int:

@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from store.events import RunFinished
+from store.commands import Command, write
+from store.events import (
+    CommandRejected,
+    LimitObserved,
+    RunFinished,
+    RunPaused,
+    TaskFailed,
+)
 from store.runs import RunFolder
 from tests.store.logs import COURSE, written
-from tests.store.samples import failed, plan, started, task
+from tests.store.samples import RUN_STARTED, failed, plan, started, task
 from tests.terminals import WATCH, Terminal, on_terminal
 from tests.tui.sights import HOSTILE
+
+ATTACK = HOSTILE[HOSTILE.index("\x1b") :]
+"""What no column is too narrow for."""
+PICTURE = "␛]0;".encode()
+"""What is shown of it."""
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     folder = RunFolder(tmp_path / "runs" / "r1")
     folder.path.mkdir(parents=True)
+    odd = {"stage": ATTACK, "model": ATTACK, "key": ATTACK}
     hostile = (
-        [plan([task(6, key=HOSTILE)], first=6)],
+        [plan([task(6, key=HOSTILE), task(7, **odd)], first=6)],
         [started(6), failed(6, message=HOSTILE)],
+        [started(7), failed(7, error=ATTACK, message=HOSTILE, retry_in_s=None)],
+        [TaskFailed(task=7, attempt=1, error=ATTACK)],
+        [LimitObserved(model=ATTACK, concurrency=8, in_flight=0)],
+        [RunPaused(by=ATTACK, paused=True, stage=ATTACK)],
+        [CommandRejected(command="c9", kind=ATTACK, author=ATTACK, reason=HOSTILE)],
     )
+    settings = json.dumps({ATTACK: ATTACK})
     written(
         folder.log,
-        *COURSE[:-1],
+        [replace(RUN_STARTED, job=ATTACK, job_version=HOSTILE, settings=settings)],
+        *COURSE[1:-1],
         *hostile,
         [RunFinished(completed=2, failed=1, skipped=1)],
     )
+    asked = Command(id=ATTACK, author=ATTACK, host=ATTACK, at_us=0, kind=ATTACK)
+    write(folder, asked)
     return folder
 
 
@@ -78,11 +102,16 @@ def test_nothing_of_a_hostile_text_steers_the_terminal_and_q_leaves_it_as_it_was
     with monitor(run) as terminal:
         terminal.read_until(b"Overloaded")
         terminal.read_until(b"as of")
-        terminal.type(b"q")
+        for key in b"teai1q":
+            at = len(terminal.shown)
+            terminal.type(bytes([key]))
+            if key != ord("q"):
+                terminal.read_until(PICTURE, after=at)
         shown = terminal.read_until(b"left with 0")
         shown = terminal.read_until(b"echo")
     assert b"]0;owned\x07" not in shown
     assert "\u202e".encode() not in shown
+    assert "\u200b".encode() not in shown
     assert b"[/INST]" in shown
     assert b"\x1b[?1049h" in shown
     assert not left_on(shown)

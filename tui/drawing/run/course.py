@@ -48,6 +48,12 @@ class Course:
                 found.setdefault(position, []).append(each)
         return found
 
+    def flag_beside(self, by: int) -> int | None:
+        """The nearest column with one, later (1) or earlier (-1); None: no further."""
+        here = len(self.history.columns) if self.cursor is None else self.cursor
+        beside = [at for at in self.flags if (at - here) * by > 0]
+        return min(beside, key=lambda at: abs(at - here), default=None)
+
     @cached_property
     def axis(self) -> Axis:
         """The columns as an axis."""

@@ -29,7 +29,7 @@ def goodput(snapshot: Snapshot, room: Room) -> Content:
     if snapshot.rate is None:
         lines: list[str | Content] = [_why_not(snapshot)]
     else:
-        lines = [f"{amount(snapshot.rate)} over the last {window} min{share}"]
+        lines = [f"{amount(snapshot.rate)}, last {window} min{share}"]
     if room.height > len(lines) + 2:
         lines.append(f"best 10 min {amount(best)}")
     if room.height > len(lines) + 1:

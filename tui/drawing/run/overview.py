@@ -19,7 +19,7 @@ from tui.drawing.tables.task_columns import task_name
 from tui.sources.sight import ENDED, Snapshot
 
 _NAME, _BAR = 10, 6
-_PACE = 4
+_PACE = 5
 """Lines of the pace; fewer are no list of calls either."""
 
 
@@ -39,12 +39,19 @@ def overview(snapshot: Snapshot, room: Room) -> Content:
     ]
     drawn = [lines_of(lines, room)]
     left = room.height - len(lines)
-    for height, draw in ((_PACE, goodput), (left - _PACE, oldest)):
+    for height, draw in ((_PACE, _pace), (left - _PACE, oldest)):
         if height >= _PACE and left >= height:
             below = replace(room, height=height)
             drawn.append(draw(snapshot, below))
             left -= height
     return Content("\n").join(drawn)
+
+
+def _pace(snapshot: Snapshot, room: Room) -> Content:
+    """What has a title of its own where there is room for panels."""
+    title = lines_of([Content.styled("completed a minute, last hour", MUTED)], room)
+    drawn = goodput(snapshot, replace(room, height=room.height - 1))
+    return Content("\n").join([title, drawn])
 
 
 def _some(lines: list[Content], height: int, what: str) -> list[Content]:

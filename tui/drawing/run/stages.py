@@ -20,7 +20,7 @@ from tui.sources.sight import Snapshot
 BAR = 4
 """The shortest bar."""
 LONGEST = 24
-ROOMY = 64
+ROOMY = 80
 """Cells from which on columns keep two cells' distance."""
 _NEXT = 9
 _FIGURES = (

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from tui.drawing.chart import bar, course
 from tui.drawing.clip import clip
-from tui.drawing.format import amount, duration, percent
+from tui.drawing.format import amount, duration, money, percent
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.run.header import state_of
 from tui.drawing.run.models import limited_by
@@ -20,7 +20,8 @@ from tui.sources.sight import Snapshot, Trouble
 
 MIDDLE, WIDE, WIDEST = 98, 118, 150
 """Columns of a screen from which on there is a bar, a course, and the job."""
-_CURSOR, _STATE, _NAME, _DONE, _RATE, _COST = 2, 13, 32, 9, 9, 19
+_CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
+_SPENT, _COST, _END = 9, 19, 15
 _BAR, _COURSE, _JOB = 12, 10, 20
 
 _RANKS = {
@@ -70,8 +71,16 @@ class Rows:
 
     @property
     def name(self) -> int:
-        """The width of the ids, within reason."""
-        return max(8, min(_NAME, self.longest))
+        """The width of the ids, within reason and as far as there is room."""
+        others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
+        for from_width, more in ((MIDDLE, _BAR), (WIDE, _COURSE), (WIDEST, _JOB)):
+            others += more + 2 if self.width >= from_width else 0
+        return max(8, min(_NAME, self.width - others, self.longest))
+
+    @property
+    def cost(self) -> int:
+        """The width of what was spent; of a budget there is more room."""
+        return _SPENT if self.width < WIDE else _COST
 
     def heads(self) -> str:
         """What stands in the columns."""
@@ -84,7 +93,7 @@ class Rows:
         if self.width >= WIDE:
             parts.append(" " * (_COURSE + 2))
         parts.append(clip("per min", _RATE, is_right=True))
-        parts += ["  ", clip("cost", _COST, is_right=True), "  ends in"]
+        parts += ["  ", clip("cost", self.cost, is_right=True), "  ends in"]
         return clip("".join(parts), self.width)
 
     def row(self, listed: Listed, *, is_current: bool) -> Content:
@@ -116,9 +125,10 @@ class Rows:
         parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
         if self.width >= WIDE:
             parts += ["  ", course(seen.course[-_COURSE:], _COURSE, self.glyphs)]
-        rate = "" if seen.rate is None else amount(seen.rate)
+        rate = amount(seen.rate)
         parts += [clip(rate, _RATE, is_right=True), "  "]
-        parts += [clip(spent(seen), _COST, is_right=True), "  "]
+        cost = spent(seen) if self.cost == _COST else money(seen.status.cost_usd)
+        parts += [clip(cost, self.cost, is_right=True), "  "]
         used = Content.assemble(*parts)
         left = max(0, self.width - used.cell_length)
         return Content.assemble(used, clip(ending(seen), left))

@@ -95,7 +95,7 @@ def _second(snapshot: Snapshot, room: Room) -> Content:
     window = "" if snapshot.rate is None else f" over {snapshot.recent_minutes} min"
     parts = [
         spent(snapshot),
-        f"{amount(snapshot.rate)}/min{window}{rate}",
+        f"{amount(snapshot.rate)} a minute{window}{rate}",
         *([f"limited by {held}"] if held else []),
         f"{snapshot.status.job} {snapshot.status.job_version}",
     ]

@@ -34,7 +34,8 @@ from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.steering.steered import Steered
 from tui.terminal.about import about
-from tui.terminal.captures import CaptureError, file_name, text_of, write
+from tui.terminal.captures import CaptureError, file_name, picture_of, text_of, write
+from tui.terminal.keeping import copied
 from tui.terminal.pace import Pace
 from tui.watched import Sources, Watched
 
@@ -261,7 +262,7 @@ class Monitor(Steered):
         if self._watched is not None:
             command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
             self.copy_to_clipboard(command)
-            said = f"{command}\nwrites the answers as a file; it is in the clipboard"
+            said = f"{command}\nwrites the answers as a file · {copied('line')}"
             self.notify(printable(said), title="Export", markup=False)
 
     def action_capture(self) -> None:
@@ -271,7 +272,7 @@ class Monitor(Steered):
     def _capture(self) -> None:
         screen = self.screen
         what = type(screen).__name__.removesuffix("Screen").lower()
-        self.keep(what, {"svg": self.export_screenshot(), "txt": text_of(screen)})
+        self.keep(what, {"svg": picture_of(self), "txt": text_of(screen)})
 
     def keep(self, what: str, files: Mapping[str, str]) -> None:
         """Write files, and say where they are: here, or in the browser's folder.

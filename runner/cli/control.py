@@ -138,8 +138,8 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
 def commands(*, name: str | None, **given: Any) -> int:
     """Show what was asked of RUN and what became of it, or take a request back.
 
-    A request waits until a process writes the run: until the next siftlog resume,
-    where none does. ID may be the beginning of one.
+    A live run answers within a second. Where no process works on it, a request waits
+    for the next siftlog resume. ID may be the beginning of one.
     """
     from runner.cli.asking import ask, manner
     from runner.errors import UsageError

@@ -48,7 +48,7 @@ def forecast_lines(present: Present) -> list[str]:
         planned = "" if present.status.planning_exhausted else ", of what is planned"
         lines.append(f"ETA       {_span_text(told.seconds, duration)}{planned}")
     elif told.needs:
-        lines.append(f"ETA       needs {told.needs:,} more ended tasks")
+        lines.append(f"ETA       needs more ended tasks: {told.needs:,}")
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         lines.append(f"comes to  {_span_text(present.comes_to_usd, cost)}")
     return lines

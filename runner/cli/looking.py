@@ -68,7 +68,11 @@ def runs(runs_dir: Path, as_json: bool) -> int:
 @choices.runs_dir
 @choices.as_json
 def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
-    """Say how RUN stands."""
+    """Say how RUN stands: once, where siftlog watch goes on.
+
+    With --check the exit code tells a state: 6 stalled or lost, 4 budget reached,
+    5 drained, 3 finished with failed tasks, else 0.
+    """
     from runner.cli.stand import status_json, status_text
     from store.runs import resolve
     from store.views import open_reader, present

@@ -36,10 +36,11 @@ def serve(
     allow_remote: bool,
     allow_control: bool,
 ) -> int:
-    """Show the monitor in a browser, on this machine and read-only.
+    """Show the monitor in a browser.
 
-    Whoever reaches the port sees all runs, without a password. To watch from another
-    machine, forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
+    It is for browsers on this machine, and read-only, unless told otherwise. Whoever
+    reaches the port sees all runs, without a password. To watch from another machine,
+    forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
     """
     try:
         from tui.browser import Page, is_loopback, listen

@@ -58,10 +58,12 @@ def watch(
     keymap: Path | None,
     print_keymap: bool,
 ) -> int:
-    """Watch RUN, or all runs, without disturbing them.
+    """Watch RUN, or all runs, as they go on.
 
-    Leaving it changes nothing. Without a terminal, in CI, and with --plain, it prints
-    lines until the run has ended; RUN is then last by default, as with --inline.
+    It disturbs nothing. On the screen ? lists the keys, : everything there is;
+    q leaves, and the run goes on. Without a terminal, in CI, and with --plain (the form
+    for screen readers), it prints lines until the run has ended; RUN is then last by
+    default, as with --inline.
     """
     if plain and inline:
         raise click.UsageError("--plain and --inline are two ways to watch: take one.")

@@ -27,6 +27,13 @@ from tui.widgets.panel import Said, TooSmall
 
 SHOWN = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
+NOTHING = (
+    "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
+    "limits, R asks tasks again and C ends it; esc goes back."
+)
+NOTHING_ALLOWED = (
+    "Nothing was asked of this run, and read-only nothing can be: esc goes back."
+)
 _PADDING = 2
 
 
@@ -90,7 +97,7 @@ class CommandsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self._explain("Reading what was asked of this run...")
+        self._explain("Reading what was asked of this run …")
         self.look()
 
     def on_unmount(self) -> None:
@@ -120,7 +127,7 @@ class CommandsScreen(Screen[None]):
         except (StoreError, sqlite3.Error, OSError) as error:
             self._found, self._requests, self._shown = None, [], []
             self._options.clear_options()
-            self._explain(f"{error}. Back with escape.")
+            self._explain(f"{error}. Back with esc.")
             return
         if found != self._found:
             self._found = found
@@ -143,10 +150,7 @@ class CommandsScreen(Screen[None]):
         if requests:
             self.remove_class("-nothing")
         else:
-            self._explain(
-                "Nothing was asked of this run. P pauses it, L sets its limits, R asks "
-                "tasks again, C cancels it; back with escape."
-            )
+            self._explain(NOTHING_ALLOWED if self._is_read_only else NOTHING)
         self._draw()
         self.refresh_bindings()
 
@@ -162,7 +166,7 @@ class CommandsScreen(Screen[None]):
         said = ""
         if self._found is not None:
             said = summary(self._found.asked, is_alive=self._found.is_alive)
-        head = f"COMMANDS {self._run_id}  {said}{mode}"
+        head = f"COMMANDS LOG {self._run_id}  {said}{mode}"
         self._heading.say(one_line(head, width))
         self._columns.say(heads(width))
         lines = [

@@ -244,7 +244,7 @@ class CompareScreen(Screen[None]):
         items = await self._source.items(self._comparison, row.pair, row.name)
         self._row = row
         self._items.begin(dict(enumerate(items)))
-        self._items.table.explain("No item differs: escape goes back.")
+        self._items.table.explain("No item differs: esc goes back.")
         self._turn_to(View.ITEMS)
 
     async def _listing_tasks(self, filters: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ class ConfigScreen(PageScreen):
         try:
             setup = await self._source.read()
         except (StoreError, sqlite3.Error) as error:
-            self.show(f"{error}.\n\nBack with escape.")
+            self.show(f"{error}.\n\nBack with esc.")
         else:
             self.show(configured(setup.began, setup.planned, setup.config))
 

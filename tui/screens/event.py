@@ -12,7 +12,7 @@ from textual.screen import Screen
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.tables.event_columns import plain, task_number_of
 from tui.lists.ring import EventLine
-from tui.terminal.keeping import copy
+from tui.terminal.keeping import copied, copy
 from tui.widgets.event_pane import EventPane
 from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import TooSmall
@@ -71,7 +71,7 @@ class EventScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy it as a line."""
         problem = copy(self.app, plain(self._line))
-        self.notify(problem or "line copied", timeout=2, markup=False)
+        self.notify(problem or copied("line"), timeout=2, markup=False)
 
     def action_back(self) -> None:
         """To where one came from."""

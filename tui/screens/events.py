@@ -21,7 +21,7 @@ from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.task import TaskScreen
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import TaskSource
-from tui.terminal.keeping import copy
+from tui.terminal.keeping import copied, copy
 from tui.watched import Watched
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
@@ -290,7 +290,7 @@ class EventsScreen(FilteredScreen):
         line = self._table.row
         if line is not None:
             problem = copy(self.app, plain(line))
-            self.notify(problem or "line copied", timeout=2, markup=False)
+            self.notify(problem or copied("line"), timeout=2, markup=False)
 
     async def action_write(self) -> None:
         """Keep the event in a file of the current folder."""

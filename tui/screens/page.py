@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui.drawing.glyphs import Glyphs
+from tui.terminal.keeping import copied
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import Line
 from tui.widgets.panel import TooSmall
@@ -73,7 +74,7 @@ class PageScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy the text; a terminal may refuse it, so there is `w` too."""
         self.app.copy_to_clipboard(self._text)
-        said = "copied, if the terminal allows it; w writes a file"
+        said = f"{copied('text')}; w writes a file"
         self.notify(said, timeout=3, markup=False)
 
     def action_write(self) -> None:

@@ -104,7 +104,7 @@ class RunScreen(Screen[None]):
         if isinstance(sight, Trouble):
             self._trouble.say(
                 f"{printable(sight.sentence)}.\n\n"
-                "Leave with q, or go to all runs with escape."
+                "Leave with q, or go to all runs with 1."
             )
             return
         if self._last is None or self._last.state != sight.state:

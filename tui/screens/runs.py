@@ -184,7 +184,7 @@ class RunsScreen(Screen[None]):
         elif not self._listed:
             self._empty.say(
                 f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
-                "Show all of them with escape."
+                "Show all of them with esc."
             )
 
     def on_option_list_option_highlighted(self) -> None:

@@ -21,6 +21,7 @@ from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
 from tui.screens.task import TaskScreen
 from tui.sources.task_lines import TaskLine
+from tui.terminal.keeping import copied
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField
 from tui.widgets.key_line import KeyLine
@@ -268,7 +269,7 @@ class TasksScreen(FilteredScreen):
         if self._table.chosen is not None:
             name = task_name(self._table.chosen)
             self.app.copy_to_clipboard(name)
-            self._tell(f"{name} copied")
+            self._tell(copied(name))
 
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""

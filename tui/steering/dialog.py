@@ -229,7 +229,7 @@ class Dialog(Modal[Wish | None]):
             self._is_told = True
             self._say(choice.told, line)
             return
-        self._say("Counting...", line)
+        self._say("Counting …", line)
         _: Worker[None] = self.run_worker(
             self._count(choice, self._payload),
             group="stakes",

@@ -63,8 +63,8 @@ class Followed:
         age = None if beat is None else max(0.0, (now_us - beat) / US_PER_S)
         return News(
             sentence=f"{self.words}: the run has not answered (heartbeat "
-            f"{duration(age)} ago); the command stays queued, W in the commands log "
-            "withdraws it",
+            f"{duration(age)} ago); the command stays queued: a opens the commands "
+            "log, W withdraws it there",
             is_bad=True,
         )
 

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.screen import Screen
 
 from store.errors import StoreError
@@ -18,6 +19,7 @@ from tui.drawing.words import utc
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 _LONGEST = 60
 """Characters of a name's part: the names of runs may have a hundred."""
+_FETCHED = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 class CaptureError(StoreError):
@@ -34,6 +36,14 @@ def file_name(run_id: str | None, what: str, at_us: int, ending: str) -> str:
     words = [part.strip("-.") for part in parts]
     moment = utc(at_us).replace("-", "").replace(":", "")
     return "-".join(["siftlog", *filter(None, words), f"{moment}.{ending}"])
+
+
+def picture_of(app: App[Any]) -> str:
+    """The screen in front as SVG, without the fonts that it would fetch from elsewhere.
+
+    Whoever opens it asks nobody for anything; a local font takes their place.
+    """
+    return _FETCHED.sub("", app.export_screenshot())
 
 
 def text_of(screen: Screen[Any]) -> str:

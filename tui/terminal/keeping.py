@@ -24,6 +24,11 @@ def copy(app: App[Any], text: str) -> str:
     return ""
 
 
+def copied(what: str) -> str:
+    """That it was handed to the terminal, which tells nobody what it does with it."""
+    return f"{what} copied, if the terminal allows it"
+
+
 def write(text: str, name: str, *, run: Path) -> str:
     """Write *text*, as it is, to a new file of the current folder.
 
@@ -37,7 +42,9 @@ def write(text: str, name: str, *, run: Path) -> str:
     try:
         with Path(name).open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
+    except FileExistsError:
+        return f"{name} is there already, and was not written: move it away."
     except OSError as error:
         why = error.strerror or type(error).__name__
-        return f"{name} was not written ({why}): move what is there away."
+        return f"{name} was not written ({why}): start the monitor in another folder."
     return ""

@@ -24,6 +24,7 @@ from tui.drawing.clip import clip
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.tables.columns import GAP, Column, RowT, fitted
+from tui.drawing.wrapping import wrapped
 from tui.lists.pages import Ask, Move, Pages, Place
 from tui.widgets.moving import MOVES
 from tui.widgets.scroll_bars import dress
@@ -291,8 +292,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
             return self._head(width)
         position = y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
-            text = "" if position else clip(self._emptiness, max(0, width - _MARGIN))
-            text = drawn(self._glyphs, text)
+            text = drawn(self._glyphs, self._explained(position, width - _MARGIN))
             line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
             return line.adjust_cell_length(width, self._style("row"))
         row = self._pages.row(position)
@@ -306,6 +306,13 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         return Strip(segments).adjust_cell_length(
             width, self._style("cursor") if is_cursor else self._style("row")
         )
+
+    def _explained(self, at: int, cells: int) -> str:
+        """A line of why there are no rows; empty where there are some."""
+        if self.numbers:
+            return ""
+        pieces = [piece.text for piece in wrapped(self._emptiness, cells)]
+        return pieces[at] if at < len(pieces) else ""
 
     def _style(self, name: str) -> Style:
         # of a component, which Textual keeps: `rich_style` is reckoned anew each time

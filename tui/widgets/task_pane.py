@@ -27,7 +27,7 @@ from tui.drawing.tables.task_columns import ailment, state_words, task_name
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
 from tui.sources.tasks import TaskSource
-from tui.terminal.keeping import copy, write
+from tui.terminal.keeping import copied, copy, write
 from tui.terminal.pager import page
 from tui.texts.difference import TONES, difference
 from tui.widgets.line import Line
@@ -208,7 +208,7 @@ class TaskPane(Vertical):
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
         if self._has_text():
-            self._tell(copy(self.app, self._text.text), f"{self._tab.value} copied")
+            self._tell(copy(self.app, self._text.text), copied(self._tab.value))
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import pytest
 from textual.pilot import Pilot
 
 from store.asked import Answer, Asked
@@ -100,19 +101,23 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
     assert source.is_closed
 
 
-def test_nothing_asked_says_what_could_be() -> None:
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_nothing_asked_says_what_could_be(is_read_only: bool) -> None:
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
         del pilot
-        assert "Nothing was asked of this run. P pauses it" in seat.shown()
+        text = seat.shown()
+        assert "Nothing was asked of this run" in text
+        assert ("P pauses it" in text) is not is_read_only
+        assert "esc goes back" in text
 
-    Seat(FakeRequests()).watch(act)
+    Seat(FakeRequests(), is_read_only=is_read_only).watch(act)
 
 
 def test_a_log_that_cannot_be_read_is_a_sentence_until_it_can() -> None:
     source = FakeRequests([WAITING], trouble=NotALog("there is no log"))
 
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
-        assert "there is no log. Back with escape." in seat.shown()
+        assert "there is no log. Back with esc." in seat.shown()
         source.trouble = None
         await seat.look(pilot)
         assert "retry filter state:failed" in seat.shown()

@@ -167,7 +167,7 @@ async def test_w_keeps_the_text_elsewhere_and_never_replaces_a_file(
         written.write_text("mine", "utf-8")
         await pilot.press("w")
         assert written.read_text("utf-8") == "mine"
-        assert "was not written (File exists): move what is there away" in desk.told
+        assert "is there already, and was not written: move it away" in desk.told
         within = tmp_path / "run" / "scores"
         within.mkdir(parents=True)
         monkeypatch.setattr(FakeTasks, "folder", tmp_path / "run")

@@ -143,7 +143,9 @@ def test_a_screenshot_is_a_picture_and_a_text_and_lies_here(
     names = sorted(path.name for path in tmp_path.glob("*.*"))
     assert names == [f"siftlog-r1-run-20260101T000000Z.{end}" for end in ("svg", "txt")]
     assert "▶ live" in (tmp_path / names[1]).read_text("utf-8")
-    assert (tmp_path / names[0]).read_text("utf-8").startswith("<svg")
+    picture = (tmp_path / names[0]).read_text("utf-8")
+    assert picture.startswith("<svg")
+    assert "url(http" not in picture.replace('"', ""), "it asks nobody for a font"
     assert not list((tmp_path / "runs" / "r1").glob("siftlog*"))
 
 

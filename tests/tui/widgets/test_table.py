@@ -227,6 +227,9 @@ async def test_an_empty_table_says_why() -> None:
         app.table.explain("No task fits [/INST].")
         await pilot.press("j", "G", "enter")
         assert "No task fits [/INST]." in app.lines()[1]
+        app.table.explain("word " * 20 + "x clears the filter")
+        await pilot.pause()
+        assert app.lines()[3].strip() == "the filter", "nothing is cut off"
         assert app.table.chosen is None
         assert not app.said
 

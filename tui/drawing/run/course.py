@@ -125,7 +125,7 @@ SERIES = (
     ),
     Series(
         name="tokens-in",
-        title="tokens in a second",
+        title="input tokens a second",
         value=_rate(lambda row: row.tokens_in / _S_PER_MINUTE),
         figure=amount,
         lead="in ",
@@ -133,7 +133,7 @@ SERIES = (
     ),
     Series(
         name="tokens-out",
-        title="tokens out a second",
+        title="output tokens a second",
         value=_rate(lambda row: row.tokens_out / _S_PER_MINUTE),
         figure=amount,
         lead="out ",

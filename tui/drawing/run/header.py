@@ -33,8 +33,8 @@ _NEXT = {
     "quiet": "1 lists the other runs",
     "stalled": "t lists the tasks, e the events",
     "draining": "q leaves it to end",
-    "cancelled": "t lists its tasks",
-    "finished": "t lists its tasks",
+    "cancelled": "t lists the tasks",
+    "finished": "t lists the tasks",
 }
 
 

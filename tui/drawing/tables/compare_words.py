@@ -29,7 +29,7 @@ def waiting(what: str, seconds: float) -> str:
     return (
         f"{what}: {duration(seconds)} so far.\n\n"
         "A process of its own reads the logs, at low priority: the runs are not "
-        "disturbed. Stop it with escape."
+        "disturbed. Stop it with esc."
     )
 
 
@@ -41,7 +41,9 @@ def stopped(what: str, seconds: float) -> str:
 def failed(sentence: str) -> str:
     """Why there is nothing to show, and the next keys."""
     told = one_line(sentence, _REASON)
-    return f"{told}.\n\nTry again with r, choose another one with b, or escape."
+    return (
+        f"{told}.\n\nTry again with r, choose another one with b, or go back with esc."
+    )
 
 
 def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
@@ -58,8 +60,8 @@ def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
     if not is_whole:
         return "Looking for runs …"
     return (
-        f"No other run of {job}: start one with 'siftlog run {job}', or type a run's "
-        f"folder after /. Looked for in {runs_dir}."
+        f"No other run of {job} in {runs_dir}: start one with 'siftlog run {job}', or "
+        "press / and type the folder of a run."
     )
 
 

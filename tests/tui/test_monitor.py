@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.widgets import Input, OptionList
 
 from tests.tui.seats import Seat, listed, listing, watched
@@ -145,6 +146,11 @@ def test_a_row_of_a_panel_opens_the_tasks_it_is_about(tmp_path: Path) -> None:
         await seat.pilot.click("#stages", offset=(4, 3))
         await seat.pilot.pause()
         assert "▸judge" in seat.shown()
+        # the wheel, over a panel that does not take the keys yet
+        for event in (MouseScrollDown, MouseScrollUp, MouseScrollDown):
+            await seat.pilot._post_mouse_events([event], "#errors")
+        assert "▸judge" not in seat.shown()
+        assert seat.shown().count("▸") == 1
 
     watched(snapshot(tmp_path / "r1"), press)
     assert wanted == ["stage:judge", "reason:no_list", "T-0000005"]
@@ -221,8 +227,12 @@ def test_the_cursor_stays_on_its_run_when_another_one_appears(tmp_path: Path) ->
 
     async def press(seat: Seat) -> None:
         await seat.press("j")
+        await seat.press("space")
         fake.listed = [listed("c", live), *reversed(fake.listed)]
         await seat.look()
+        assert "FROZEN: space goes on" in seat.shown()
+        assert seat.app.screen.query_one(OptionList).highlighted == 1
+        await seat.press("space")
         assert seat.app.screen.query_one(OptionList).highlighted == 2
 
     text = listing(fake, press)

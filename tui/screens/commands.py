@@ -57,7 +57,7 @@ class CommandsScreen(Screen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "withdraw", "Withdraw…", id="commands.withdraw"),
+        Binding("W", "withdraw", "Withdraw…", id="commands.withdraw"),
         Binding("j", "move(1)", "Down", show=False, id="commands.down"),
         Binding("k", "move(-1)", "Up", show=False, id="commands.up"),
         Binding("escape,h,left", "back", "Back", id="commands.back"),

@@ -36,7 +36,7 @@ class RunScreen(Screen[None]):
         Binding("g", "move(-1000)", "First", show=False, id="move.first"),
         Binding("G", "move(1000)", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Tasks of the row", show=False, id="open"),
-        Binding("escape", "app.runs", "Runs", id="back"),
+        Binding("escape,h,left", "app.runs", "Runs", id="back"),
     ]
 
     class TasksWanted(Message):

@@ -43,6 +43,7 @@ class RunsScreen(Screen[None]):
         # before anybody else: of keys that come in one go, those after it are typed
         Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
+        Binding("space", "freeze", "Freeze", show=False, id="runs.freeze"),
         Binding("escape,x", "all", "All runs", show=False, id="clear"),
     ]
 
@@ -63,6 +64,7 @@ class RunsScreen(Screen[None]):
         self._all: list[Listed] = []  # in the order of the rows
         self._listed: list[Listed] = []  # those that are shown
         self._shown: dict[int, Content] = {}
+        self._is_frozen = False  # nothing changes by itself
         self._is_settled = False  # a person has moved: nothing changes its place
         self._words = ""
         self._options = OptionList(id="runs", markup=False)
@@ -103,9 +105,9 @@ class RunsScreen(Screen[None]):
 
     def look(self) -> None:
         """Look, and show what has changed."""
-        listed = self._listing.look()
         with self.app.batch_update():
-            self._take_in(listed)
+            if not self._is_frozen:
+                self._take_in(self._listing.look())
             self._arrange()
             self._draw()
             self._tell()
@@ -157,6 +159,8 @@ class RunsScreen(Screen[None]):
         self._columns.say(rows.heads())
         current = options.highlighted
         words = ("", "") if current is None else about(self._listed[current])
+        if self._is_frozen:
+            words = ("FROZEN: space goes on", words[0])
         width = self.size.width - _PADDING
         self._about.say("\n".join(one_line(line, width) for line in words))
 
@@ -212,6 +216,12 @@ class RunsScreen(Screen[None]):
         self._is_settled = False
         self.look()
         self._is_settled = True
+
+    def action_freeze(self) -> None:
+        """Hold what is shown, or go on; the runs go on anyhow."""
+        self._is_frozen = not self._is_frozen
+        self.set_class(self._is_frozen, "-frozen")
+        self.look()
 
     def action_find(self) -> None:
         """Show only runs with some words in their name, job or state."""

@@ -64,7 +64,7 @@ class Followed:
         return News(
             sentence=f"{self.words}: the run has not answered (heartbeat "
             f"{duration(age)} ago); the command stays queued: a opens the commands "
-            "log, x withdraws it there",
+            "log, W withdraws it there",
             is_bad=True,
         )
 

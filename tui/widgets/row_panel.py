@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.content import Content
-from textual.events import Click
+from textual.events import Click, MouseEvent, MouseScrollDown, MouseScrollUp
 from textual.message import Message
 
 from tui.drawing.glyphs import Glyphs
@@ -72,6 +72,19 @@ class RowPanel(Panel[Snapshot]):
             shown = visible(len(self._goals), self._room())
             self._at = shown[min(line.y, len(shown)) - 1]
         self.post_message(self.Picked(self._part.name, is_twice=event.chain > 1))
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """The wheel moves the cursor, and what is in view with it."""
+        self._wheel(event, 1)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Likewise."""
+        self._wheel(event, -1)
+
+    def _wheel(self, event: MouseEvent, by: int) -> None:
+        event.stop()
+        self.post_message(self.Picked(self._part.name, is_twice=False))
+        self.move(by)
 
     def _room(self) -> Room:
         width, height = self.content_size

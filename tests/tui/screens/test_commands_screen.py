@@ -79,11 +79,11 @@ def test_the_newest_stands_on_top_and_what_waits_can_be_taken_back() -> None:
         assert "2 asked, 1 without an answer; no process works on the run" in text
         assert "▸ 2026-01-01 00:00:00  ops@h" in text
         assert "waiting    -         retry filter state:failed" in text
-        assert "Nobody has answered it yet. x withdraws it." in text
-        await pilot.press("x")
+        assert "Nobody has answered it yet. W withdraws it." in text
+        await pilot.press("W")
         await pilot.pause()
         assert seat.app.withdrawn == [WAITING]
-        await pilot.press("j", "x")
+        await pilot.press("j", "W")
         await pilot.pause()
         assert seat.app.withdrawn == [WAITING], "it was answered"
         text = seat.shown()
@@ -127,7 +127,7 @@ def test_a_log_that_cannot_be_read_is_a_sentence_until_it_can() -> None:
 
 def test_a_read_only_log_takes_nothing_back_and_says_why() -> None:
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
-        await pilot.press("x")
+        await pilot.press("W")
         await pilot.pause()
         assert not seat.app.withdrawn
         assert "read-only" in seat.shown().split("\n")[0]

@@ -171,7 +171,7 @@ def test_a_request_without_an_answer_is_withdrawn_in_the_commands_log(
         await seat.press(pilot, "P", "y")
         await seat.later(pilot, 5.1)
         assert "the run has not answered (heartbeat 12 s ago)" in seat.told[-1]
-        await seat.press(pilot, "a", "j", "x")
+        await seat.press(pilot, "a", "j", "W")
         assert "What ops asked would never be carried out" in seat.shown()
         await seat.press(pilot, "y")
         assert seat.control.wishes[-1] == ("withdraw", {"id": "c0"}, None)

@@ -52,7 +52,7 @@ def test_after_five_seconds_it_is_said_once_that_nobody_answers() -> None:
     assert said == ""
     followed, said = _seen(followed, Answer.WAITING, 5)
     assert "has not answered (heartbeat 12 s ago)" in said
-    assert "a opens the commands log, x withdraws it there" in said
+    assert "a opens the commands log, W withdraws it there" in said
     followed, said = _seen(followed, Answer.WAITING, 60)
     assert said == ""
     followed, said = _seen(followed, Answer.APPLIED, 61)

@@ -89,10 +89,13 @@ def _second(snapshot: Snapshot, room: Room) -> Content:
         return Content.styled(one_line(said, room.width), "$state-waiting")
     held = limited_by(snapshot)
     share = snapshot.of_best
-    rate = "" if share is None else f", {percent(share)} of best"
+    # what limits the run comes before how it compares, which stands below too
+    is_compared = share is not None and room.width >= WIDE
+    rate = f", {percent(share)} of best" if is_compared else ""
+    window = "" if snapshot.rate is None else f" over {snapshot.recent_minutes} min"
     parts = [
         spent(snapshot),
-        f"{amount(snapshot.rate)} a minute{rate}",
+        f"{amount(snapshot.rate)} a minute{window}{rate}",
         *([f"limited by {held}"] if held else []),
         f"{snapshot.status.job} {snapshot.status.job_version}",
     ]

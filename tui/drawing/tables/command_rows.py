@@ -51,7 +51,7 @@ def about(request: Asked) -> str:
         f" on condition that the run is {condition}" if condition else "",
         f". {_SENTENCES[request.answer]}",
         f" {said}." if said else "",
-        " x withdraws it." if can_be_withdrawn(request) else "",
+        " W withdraws it." if can_be_withdrawn(request) else "",
     )
     return "".join(parts)
 

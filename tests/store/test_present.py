@@ -100,7 +100,7 @@ def test_too_few_tasks_say_how_many_are_wanting(busy: Present) -> None:
     young = replace(busy, rows=[_minute(busy.now_us // MINUTE_US - 1, 3)])
     assert young.forecast is not None
     assert forecast_json(young) is not None
-    assert "needs 27 more" in forecast_lines(young)[1]
+    assert "needs more ended tasks: 27" in forecast_lines(young)[1]
 
 
 def test_the_monitor_shows_what_the_verb_says(busy: Present, tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ M = TypeVar("M", bound=BaseModel)
 _ANNOTATIONS: Final = ("title", "default")
 """Keywords that say nothing about the form; strict modes refuse a default."""
 
+_PLACE: Final = 200
+"""Characters that are told of a place: its keys are the model's own words."""
+
 _decoder: Final = json.JSONDecoder()
 
 
@@ -98,7 +101,7 @@ def _first_fault(error: ValidationError) -> str:
     first, *others = error.errors(include_url=False)
     place = ".".join(str(part) for part in first["loc"]) or "the object"
     more = f" (and {len(others)} more)" if others else ""
-    return f"{place}: {first['msg']}{more}"
+    return f"{place[:_PLACE]}: {first['msg']}{more}"
 
 
 def _syntax_fault(text: str) -> str | None:

@@ -8,13 +8,20 @@ somebody's crash left unfinished then spoils nothing but itself.
 
 from __future__ import annotations
 
+import getpass
 import os
+import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from store.runs import RunFolder
+
+Payload: TypeAlias = Mapping[str, str | int | float | bool | None]
+"""What a request names beside its kind: a stage, a filter, a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +33,40 @@ class Command:
     host: str
     at_us: int
     kind: str  #: "pause", "drain", "retry", ...
-    payload: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    payload: Payload = field(default_factory=dict)
     expected_state: str | None = None  #: refuse if the run is in another state by then
+
+    @classmethod
+    def new(
+        cls, kind: str, payload: Payload, *, at_us: int, expected_state: str | None
+    ) -> Command:
+        """A request of whoever runs this process, not yet written."""
+        return cls(
+            id=uuid.uuid4().hex,
+            author=_author(),
+            host=os.uname().nodename,
+            at_us=at_us,
+            kind=kind,
+            payload=payload,
+            expected_state=expected_state,
+        )
+
+
+def _author() -> str:
+    """Who asks; a container may know nobody by that number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def withdrawals(commands: Iterable[Command]) -> dict[str, Command]:
+    """Who takes a request back first, by the id of the request."""
+    found: dict[str, Command] = {}
+    for command in commands:
+        if command.kind == "withdraw":
+            found.setdefault(str(command.payload.get("id")), command)
+    return found
 
 
 _DECODER = msgspec.json.Decoder(Command)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
-from store.statements import SQL
+from store.statements import SQL, script
 
 #: "EVLG", in the file's header: what tells a log from any other SQLite file.
 APPLICATION_ID = 0x45564C47
@@ -25,6 +25,13 @@ SCHEMA_VERSION = 1
 
 #: A log in a read-only folder is copied for reading up to this size.
 COPY_BYTES = 1 << 30
+
+#: What SQLite says where it could not make its index of the WAL.
+_NO_INDEX = {
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+}
 
 Connector: TypeAlias = Callable[[Path], sqlite3.Connection]
 """Opens a file for writing, creating it where it is absent."""
@@ -67,16 +74,23 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
 
 def unreadable(path: Path, error: Exception) -> StoreError:
     """What to say of a log that SQLite could not read."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    code = extended & 0xFF
+    said = " ".join(str(error).split())  # it may quote a statement of several lines
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return StoreError(f"{path} is busy ({error}): try again in a moment")
+        return StoreError(f"{path} is busy ({said}): try again in a moment")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
-            f"{path} cannot be opened ({error}): see that it may be read, and that not "
+            f"{path} cannot be opened ({said}): see that it may be read, and that not "
             "too many files are open"
         )
+    if code == sqlite3.SQLITE_FULL or extended in _NO_INDEX:
+        return StoreError(
+            f"{path} cannot be looked at ({said}): make room on its disk, where "
+            "SQLite keeps a small index beside it"
+        )
     return CorruptLog(
-        f"{path} cannot be read ({error}): see 'siftlog verify', then restore a copy "
+        f"{path} cannot be read ({said}): see 'siftlog verify', then restore a copy "
         "of the run's folder"
     )
 
@@ -87,6 +101,7 @@ class Reader(sqlite3.Connection):
     path: Path  #: the log
     #: where the files were copied to, if they could not be read where they are
     copied_to: TemporaryDirectory[str] | None = None
+    copied_as: tuple[tuple[int, int], ...] = ()  #: what told these files from others
 
     def __exit__(
         self,
@@ -112,6 +127,12 @@ class Reader(sqlite3.Connection):
         if self.copied_to is not None:
             self.copied_to.cleanup()
 
+    def is_outdated(self) -> bool:
+        """Whether it reads a copy of files that have changed since."""
+        return self.copied_to is not None and self.copied_as != _stamps(
+            _files(self.path)
+        )
+
 
 def open_reader(path: Path) -> Reader:
     """A connection that can only look; any number of them disturb nobody.
@@ -136,12 +157,24 @@ def open_reader(path: Path) -> Reader:
             conn.close()
             conn = _look_at_copy(path)
         _check_identity(conn, path)
+        _stand_in(conn, path)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
     except BaseException:
         conn.close()
         raise
     return conn
+
+
+def _stand_in(conn: Reader, path: Path) -> None:
+    """Give the reader of an older log what its tables lack, as views of its own."""
+    try:
+        (has_lanes,) = conn.execute(SQL["has_lanes"]).fetchone()
+        if not has_lanes:
+            for statement in script("older"):
+                conn.execute(statement)
+    except sqlite3.DatabaseError as error:
+        raise unreadable(path, error) from error
 
 
 def _look_at(path: Path) -> Reader:
@@ -175,19 +208,37 @@ def _needs_copy(conn: Reader) -> bool:
 
 
 def _look_at_copy(path: Path) -> Reader:
-    wal = path.with_name(f"{path.name}-wal")
-    files = [file for file in (path, wal) if file.exists()]
+    files = _files(path)
+    stamps = _stamps(files)
     if sum(file.stat().st_size for file in files) > COPY_BYTES:
         raise StoreError(
             f"{path} lies in a folder where nothing may be written, and is too large "
             "to be copied for a look: copy the run's folder to one of your own"
         )
     folder = TemporaryDirectory(prefix="siftlog-")
-    for file in files:
-        shutil.copyfile(file, Path(folder.name, file.name))
+    try:
+        for file in files:
+            shutil.copyfile(file, Path(folder.name, file.name))
+    except OSError as error:
+        folder.cleanup()
+        raise StoreError(
+            f"{path} lies in a folder where nothing may be written, and cannot be "
+            f"copied for a look ({error.strerror}): make room for temporary files"
+        ) from error
     conn = _look_at(Path(folder.name, path.name))
-    conn.copied_to = folder
+    conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
     return conn
+
+
+def _files(path: Path) -> list[Path]:
+    """Those that a log consists of: without a writer, there is no WAL."""
+    wal = path.with_name(f"{path.name}-wal")
+    return [file for file in (path, wal) if file.exists()]
+
+
+def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
+    found = [file.stat() for file in files]
+    return tuple((stat.st_mtime_ns, stat.st_size) for stat in found)
 
 
 def wal_problem(folder: Path) -> str | None:

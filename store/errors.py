@@ -12,6 +12,7 @@
       NoSuchRun      nothing under that name: list them with `siftlog runs`
       AmbiguousRun   several runs begin like that: type more of the name
       CacheUnusable  the response cache cannot be used: a run goes on without it
+      NoSuchName     a run has no stage or model of that name: use one of its own
       QueryError     a filter could not be read; carries the position
       IllegalMove    a bug: an event that the task's state does not allow
 
@@ -63,6 +64,10 @@ class NoSuchRun(StoreError):
 
 class AmbiguousRun(StoreError):
     """More than one run begins with those letters."""
+
+
+class NoSuchName(StoreError):
+    """The run has no stage or model of that name."""
 
 
 class IllegalMove(StoreError):

@@ -159,6 +159,7 @@ class TaskCompleted:
     task: int
     attempt: int
     unparsed: str | None = None  #: reason of the parse failure, None where it parsed
+    fault: str | None = None  #: what of it stands where, in words, if that was told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +213,7 @@ class AttemptAnswered:
     cached: bool = False  #: answered by siftlog's own response cache
     headers: dict[str, str] | None = None  #: only those that matter
     reask: str | None = None  #: the content was refused for this reason; asked again
+    fault: str | None = None  #: what of it stands where, in words, if that was told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

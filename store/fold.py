@@ -14,7 +14,6 @@ An illegal move raises `IllegalMove`, and the whole fold must then be thrown awa
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +47,15 @@ from store.events import (
     TasksReopened,
 )
 from store.run_state import RunState
+from store.sums import (
+    US_PER_MINUTE,
+    US_PER_S,
+    ErrorClass,
+    Failures,
+    Minute,
+    Outcome,
+    bucket_of,
+)
 from store.task import (
     MOVES,
     Move,
@@ -59,36 +67,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 3
-
-US_PER_S = 1_000_000
-US_PER_MINUTE = 60 * US_PER_S
-#: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
-BUCKET_RATIO = 1.02
-_LOG_RATIO = math.log(BUCKET_RATIO)
-
-
-@dataclass(slots=True)
-class Minute:
-    """What happened in one minute of one stage and model."""
-
-    started: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    retried: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_pico: int = 0
-
-
-@dataclass(slots=True)
-class ErrorClass:
-    """Failed attempts of one class, stage and model."""
-
-    n: int
-    last_seq: int
-    sample_task: int
-
+CODE_VERSION = 4
 
 OneTask: TypeAlias = (
     AttemptStarted
@@ -119,11 +98,6 @@ def touched(event: Event) -> Iterable[int]:
         case _:
             task: int | None = getattr(event, "task", None)  # of every `OneTask`
             return () if task is None else (task,)
-
-
-def bucket_of(latency_ms: float) -> int:
-    """The latency bucket of a duration; everything below 1 ms shares bucket 0."""
-    return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +132,9 @@ class Fold:
     )
     limiters: dict[str, tuple[LimitObserved, int]] = field(default_factory=dict)
     errors: dict[tuple[str, str, str], ErrorClass] = field(default_factory=dict)
+    failures: dict[tuple[int, str, str, str, Outcome], Failures] = field(
+        default_factory=dict
+    )
     reasons: dict[tuple[str, str], int] = field(
         default_factory=lambda: defaultdict(int)
     )
@@ -316,6 +293,7 @@ class Fold:
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
+            self._went_wrong(ts_us, event.reask, draft, Outcome.REASKED)
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None
@@ -330,10 +308,20 @@ class Fold:
         self.counters["attempts_failed"] += 1
         self._possible(event.possible_usd)
         key = (event.error, draft.stage, draft.model)
-        seen = self.errors.get(key)
+        seen = self.errors.get(key) or ErrorClass(0, 0, seq, event.task)
         self.errors[key] = ErrorClass(
-            1 if seen is None else seen.n + 1, seq, event.task
+            seen.n + 1, seen.final + (not retried), seq, event.task
         )
+        outcome = Outcome.RETRIED if retried else Outcome.FINAL
+        self._went_wrong(ts_us, event.error, draft, outcome)
+
+    def _went_wrong(
+        self, ts_us: int, what: str, draft: TaskDraft, outcome: Outcome
+    ) -> None:
+        key = (ts_us // US_PER_MINUTE, what, draft.stage, draft.model, outcome)
+        seen = self.failures.get(key)
+        n = 1 if seen is None else seen.n + 1
+        self.failures[key] = Failures(n, draft.task)
 
     def _completed(self, seq: int, ts_us: int, event: TaskCompleted) -> None:
         draft = self._step(seq, event, Move.COMPLETE)
@@ -344,6 +332,7 @@ class Fold:
         if event.unparsed is not None:
             self.counters["tasks_unparsed"] += 1
             self.reasons["parse", event.unparsed] += 1
+            self._went_wrong(ts_us, event.unparsed, draft, Outcome.UNPARSED)
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].succeeded += 1
         self.run.success_us = ts_us
 

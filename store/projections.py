@@ -14,6 +14,7 @@ from store.events import Event
 from store.fold import CODE_VERSION, Block, Fold, touched
 from store.run_state import RunState
 from store.statements import SQL
+from store.sums import lanes_of
 from store.task import TaskDraft, TaskState, planned_state
 
 _STATES = tuple(TaskState)
@@ -80,6 +81,21 @@ def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
                 for key, minute in fold.minutes.items()
             ],
         ),
+        (
+            "add_lane",
+            [
+                (
+                    *key,
+                    lane.started,
+                    lane.succeeded,
+                    lane.replies,
+                    lane.tokens_in,
+                    lane.tokens_out,
+                    lane.cost_pico,
+                )
+                for key, lane in lanes_of(fold.minutes, fold.latencies).items()
+            ],
+        ),
         ("add_latency", [(*key, n) for key, n in fold.latencies.items()]),
         (
             "set_limiter",
@@ -99,9 +115,13 @@ def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
         (
             "add_error",
             [
-                (*key, seen.n, seen.last_seq, seen.sample_task)
+                (*key, seen.n, seen.final, seen.last_seq, seen.sample_task)
                 for key, seen in fold.errors.items()
             ],
+        ),
+        (
+            "add_failures",
+            [(*key, seen.n, seen.last_task) for key, seen in fold.failures.items()],
         ),
         ("add_reason", [(*key, n) for key, n in fold.reasons.items()]),
         ("add_counter", list(fold.counters.items())),

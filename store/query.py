@@ -31,6 +31,10 @@ class Term:
     is_negated: bool = False
 
 
+Reader: TypeAlias = Callable[[str, str, int], Term]
+"""Reads a key's operator and value; given their position too, for errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A filter: every term must hold; without terms everything passes."""
@@ -82,15 +86,33 @@ def parse_query(expression: str) -> Query:
     Raises:
         QueryError: a term cannot be read; carries its position.
     """
+    return Query(parse_terms(expression, KEYS, _text))
+
+
+def parse_terms(
+    expression: str, keys: Mapping[str, Reader], text: Callable[[str], Term]
+) -> tuple[Term, ...]:
+    """Read a filter of any language that is made of terms.
+
+    Args:
+        expression: what a person typed.
+        keys: what reads the values of each key.
+        text: what reads a term without a key.
+
+    Raises:
+        QueryError: a term cannot be read; carries its position.
+    """
     try:
         expression.encode()
     except UnicodeEncodeError as error:
         raise QueryError("this character is no text", error.start) from error
     matches = _TERM.finditer(expression.rstrip())
-    return Query(tuple(_term(match) for match in matches if match[0]))
+    return tuple(_term(match, keys, text) for match in matches if match[0])
 
 
-def _term(match: re.Match[str]) -> Term:
+def _term(
+    match: re.Match[str], keys: Mapping[str, Reader], text: Callable[[str], Term]
+) -> Term:
     key, operator = match["key"], match["op"]
     value = match["bare"] if match["quoted"] is None else match["quoted"]
     if match["rest"]:
@@ -101,15 +123,25 @@ def _term(match: re.Match[str]) -> Term:
     if not value:
         raise QueryError("a value is missing here", match.end())
     if key is None:
-        return _negate(_text(value), match)
-    read = _KEYS.get(key.lower())
+        return _negate(text(value), match)
+    read = keys.get(key.lower())
     if read is None:
         raise QueryError(
-            f"there is no key {key!r}: use {', '.join(_KEYS)}, or put the text in "
+            f"there is no key {key!r}: use {', '.join(keys)}, or put the text in "
             "double quotes",
             match.start("minus"),
         )
     return _negate(read(operator, value, match.end("op")), match)
+
+
+def finals(expression: str) -> Query:
+    """The final tasks that a filter names; the failed ones if it is empty.
+
+    Raises:
+        QueryError: the filter cannot be read.
+    """
+    named = parse_query(expression or "state:failed")
+    return Query((*parse_query("state:final").terms, *named.terms))
 
 
 def _negate(term: Term, match: re.Match[str]) -> Term:
@@ -120,24 +152,35 @@ def _negate(term: Term, match: re.Match[str]) -> Term:
     )
 
 
-def _like(value: str) -> str:
+def like(value: str) -> str:
+    """The pattern of texts with *value* in them, where a backslash escapes."""
     escaped = re.sub(r"([\\%_])", r"\\\1", value)
     return f"%{escaped}%"
 
 
-def _text(value: str) -> Term:
+def task_number(value: str) -> int | None:
+    """The number of the task that a person names, such as `T-0041882` or `41882`."""
     number = _TASK_NUMBER.fullmatch(value)
-    task = _NO_TASK if number is None else int(number[1])
-    return Term(condition="text", parameters=(_like(value), task))
+    return None if number is None else int(number[1])
 
 
-def _only_colon(key: str, operator: str, at: int) -> None:
+def _text(value: str) -> Term:
+    task = task_number(value) or _NO_TASK
+    return Term(condition="text", parameters=(like(value), task))
+
+
+def only_colon(key: str, operator: str, at: int) -> None:
+    """Refuse to compare what is no number.
+
+    Raises:
+        QueryError: with its position.
+    """
     if operator != ":":
         raise QueryError(f"{key} is no number: write {key}:VALUE", at - 1)
 
 
 def _state(operator: str, value: str, at: int) -> Term:
-    _only_colon("state", operator, at)
+    only_colon("state", operator, at)
     word = value.lower()
     if word in _STATE_GROUPS:
         return Term(condition=_STATE_GROUPS[word])
@@ -148,15 +191,15 @@ def _state(operator: str, value: str, at: int) -> Term:
 
 
 def _item(operator: str, value: str, at: int) -> Term:
-    _only_colon("item", operator, at)
-    return Term(condition="item", parameters=(_like(value),))
+    only_colon("item", operator, at)
+    return Term(condition="item", parameters=(like(value),))
 
 
-def _name(key: str, times: int = 1) -> Callable[[str, str, int], Term]:
+def _name(key: str, times: int = 1) -> Reader:
     """A reader of keys with names as values; `*` stands for any."""
 
     def read(operator: str, value: str, at: int) -> Term:
-        _only_colon(key, operator, at)
+        only_colon(key, operator, at)
         if value == "*":
             return Term(condition=f"{key}_any")
         return Term(condition=key, parameters=(value,) * times)
@@ -184,6 +227,14 @@ def _cost(operator: str, value: str, at: int) -> Term:
     )
 
 
+def _task(operator: str, value: str, at: int) -> Term:
+    only_colon("task", operator, at)
+    number = task_number(value)
+    if number is None:
+        raise QueryError("write task:T-12 or task:12", at)
+    return Term(condition="task", parameters=(number,))
+
+
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 
 
@@ -193,7 +244,7 @@ def _attempts(operator: str, value: str, at: int) -> Term:
     return Term(condition=_ATTEMPTS[operator], parameters=(int(value),))
 
 
-_KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
+KEYS: Mapping[str, Reader] = {
     "state": _state,
     "stage": _name("stage"),
     "model": _name("model"),
@@ -204,4 +255,6 @@ _KEYS: Mapping[str, Callable[[str, str, int], Term]] = {
     "latency": _latency,
     "cost": _cost,
     "attempts": _attempts,
+    "task": _task,
 }
+"""Every key of the language, with what reads its values."""

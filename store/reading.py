@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 
 from store.codec import event_of, unpack
 from store.errors import CorruptLog
-from store.events import AttemptAnswered, AttemptStarted, Event, Recorded, Unknown
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Event,
+    Recorded,
+    TasksPlanned,
+    Unknown,
+)
 from store.fold import MARKED
 from store.log import Planning, StoredReply
 from store.projections import load_run_state
@@ -39,6 +48,29 @@ def planning(conn: sqlite3.Connection) -> Planning:
     """How far the plan has come."""
     run = load_run_state(conn)
     return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
+
+
+def phase(conn: sqlite3.Connection) -> str:
+    """Kind of the last event that began or ended work."""
+    return load_run_state(conn).phase
+
+
+def planned_upto(conn: sqlite3.Connection, upto: int) -> int:
+    """The highest task number that was planned by event *upto*."""
+    row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
+    event = None if row is None else event_in(*row)
+    return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
+
+
+def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
+    """The event that planned a task; None where there is no such task.
+
+    Found by halving, since numbers are given densely and in order: some twenty looks
+    at the marks of a log of any length.
+    """
+    seqs = range(1, last_seq(conn) + 1)
+    at = bisect_left(seqs, task, key=partial(planned_upto, conn))
+    return seqs[at] if task > 0 and at < len(seqs) else None
 
 
 def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:

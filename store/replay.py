@@ -15,9 +15,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from store.errors import CorruptLog
-from store.events import TasksPlanned
 from store.log import StoredReply
-from store.reading import event_in, last_seq, reply_of, task_rows
+from store.reading import last_seq, planned_upto, reply_of, task_rows
 from store.statements import SQL
 from store.task import TaskRow, TaskState
 
@@ -40,7 +39,7 @@ def families(
         upto_seq: the last event to be seen; None: the last one there is.
     """
     upto = last_seq(conn) if upto_seq is None else upto_seq
-    last_task = _planned_upto(conn, upto)
+    last_task = planned_upto(conn, upto)
     after = 0
     while roots := task_rows(conn, SQL["roots"], (after, last_task, FAMILIES)):
         after = roots[-1].task
@@ -58,13 +57,6 @@ def families(
         ]
         for start in range(0, len(rows), REPLIES):
             yield from _with_replies(conn, rows[start : start + REPLIES])
-
-
-def _planned_upto(conn: sqlite3.Connection, upto: int) -> int:
-    """The highest task number that was planned by then."""
-    row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
-    event = None if row is None else event_in(*row)
-    return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
 
 
 def _as_open(row: TaskRow) -> TaskRow:

@@ -78,11 +78,20 @@ class RunFolder:
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
-    """The runs in a folder, by name; none where the folder is missing."""
-    if not runs_dir.is_dir():
+    """The runs in a folder, by name; none where it is missing, or may not be read."""
+    try:
+        paths = sorted(runs_dir.iterdir())
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
-    folders = (RunFolder(path) for path in sorted(runs_dir.iterdir()))
-    return [folder for folder in folders if folder.log.is_file()]
+    return [folder for folder in map(RunFolder, paths) if _holds_log(folder)]
+
+
+def _holds_log(folder: RunFolder) -> bool:
+    """Whether there is a log in it; what may not be entered is as if it held none."""
+    try:
+        return folder.log.is_file()
+    except PermissionError:
+        return False
 
 
 def resolve(runs_dir: Path, name: str) -> RunFolder:

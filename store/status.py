@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import RunStarted, ScoringRecorded
-from store.fold import BUCKET_RATIO, US_PER_MINUTE
+from store.failures import error_counts
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
 from store.spending import spending
 from store.statements import SQL
+from store.sums import BUCKET_RATIO
 from store.task import TaskState, usd
-
-PACE_MINUTES = 5
-"""Long enough to even out waits and retries, short enough to show a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,18 +69,6 @@ class LaneCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorCount:
-    """Failed attempts of one class, stage and model."""
-
-    error: str
-    stage: str
-    model: str
-    n: int
-    last_seq: int
-    sample_task: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCount:
     """Tokens of one stage and model over all its replies, refused ones included.
 
@@ -125,6 +111,7 @@ class Status:
     job_version: str
     siftlog_version: str
     models: Mapping[str, list[str]]  #: role -> models
+    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
     replicates: int
     imported: bool
     created_us: int
@@ -148,7 +135,6 @@ class Status:
     model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
-    pace: float | None  #: tasks that ended a minute, lately; None: not known yet
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
@@ -227,6 +213,7 @@ def status(conn: sqlite3.Connection) -> Status:
         job_version=first.job_version,
         siftlog_version=first.siftlog_version,
         models=first.models,
+        first=() if first.expected is None else tuple(first.expected.first),
         replicates=first.replicates,
         imported=first.imported,
         created_us=created_us,
@@ -268,9 +255,6 @@ def status(conn: sqlite3.Connection) -> Status:
         },
         planning_exhausted=run.exhausted,
         heartbeat=heartbeat,
-        pace=None
-        if heartbeat is None
-        else _pace(conn, run.phase_us or started_us, heartbeat.at_us),
         scorings=tuple(scoring.number for scoring in scorings(conn)),
         signs=Signs(
             phase=run.phase,
@@ -288,19 +272,6 @@ def status(conn: sqlite3.Connection) -> Status:
         if first.expected is not None and run.exhausted
         else None,
     )
-
-
-def _pace(conn: sqlite3.Connection, since_us: int, until_us: int) -> float | None:
-    """Tasks that ended a minute, over the last whole minutes of a process's work.
-
-    What is not whole would make a run look slower than it is.
-    """
-    end = until_us // US_PER_MINUTE
-    begin = max(end - PACE_MINUTES, since_us // US_PER_MINUTE + 1)
-    if begin >= end:
-        return None
-    ended: int = conn.execute(SQL["ended_in_minutes"], (begin, end)).fetchone()[0]
-    return ended / (end - begin)
 
 
 def _limits(conn: sqlite3.Connection) -> tuple[LimitsSeen, ...]:
@@ -340,23 +311,6 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
         )
         for stage, model, replies, tokens_in, tokens_out in conn.execute(
             SQL["usage"]
-        ).fetchall()
-    ]
-
-
-def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:
-    """Failed attempts by class, stage and model."""
-    return [
-        ErrorCount(
-            error=error,
-            stage=stage,
-            model=model,
-            n=n,
-            last_seq=last_seq,
-            sample_task=sample,
-        )
-        for error, stage, model, n, last_seq, sample in conn.execute(
-            SQL["error_classes"]
         ).fetchall()
     ]
 

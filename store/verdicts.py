@@ -7,6 +7,7 @@ verdicts: one of a batch call per question.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -37,6 +38,15 @@ class StoredVerdict:
     rule: str  #: the parsing rule that fired, or the reason of the failure
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How one task did in one scoring: its verdicts, counted."""
+
+    verdicts: int  #: at least one
+    judged: int  #: of them, those that are right or wrong
+    right: int
+
+
 def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
     """Write *verdicts* to a new database at *path*, in flat memory."""
     columns = attrgetter("task", "value", "expected", "correct", "rule")
@@ -50,8 +60,12 @@ def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
 
 
 def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
-    """The verdicts of one task, in the order they were given."""
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+    """The verdicts of one task, in the order they were given.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    with closing(_reader(path)) as db:
         return [
             StoredVerdict(
                 task=row[0],
@@ -62,3 +76,23 @@ def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
             )
             for row in db.execute(_SQL["of_task"], (task,)).fetchall()
         ]
+
+
+def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
+    """The scores of some tasks; those without a verdict are left out.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    named = json.dumps(list(tasks))
+    with closing(_reader(path)) as db:
+        return {
+            task: Score(verdicts=verdicts, judged=judged, right=right)
+            for task, verdicts, judged, right in db.execute(
+                _SQL["scores"], (named,)
+            ).fetchall()
+        }
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

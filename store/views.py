@@ -7,11 +7,13 @@ writer up. Pages go by key: the next one starts after the last row of this one.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from store.answers import Answers, Recent, Repeated, Tail
 from store.codec import unpack
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
@@ -20,66 +22,142 @@ from store.events import (
     AttemptFailed,
     AttemptStarted,
     Recorded,
+    TaskCompleted,
 )
+from store.failures import ErrorCount, FailureRow, error_counts, failures
+from store.history import (
+    BucketRow,
+    LimitSeen,
+    heartbeat_us,
+    limits_observed,
+    minute_buckets,
+    running_now,
+    sent_before,
+)
+from store.listing import NEW, Order, Step, changed_tasks, list_tasks
 from store.outlook import Outlook, Prospect
 from store.pauses import Pause
+from store.present import Present, present
 from store.query import Query
-from store.reading import last_seq, payload, recorded, reply, task_events, task_rows
+from store.reading import (
+    last_seq,
+    payload,
+    phase,
+    planned_seq,
+    recorded,
+    reply,
+    task_events,
+    task_rows,
+    tasks_numbered,
+)
 from store.replay import families
+from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
 from store.status import (
     AttemptCounts,
-    ErrorCount,
     Heartbeat,
     LaneCounts,
     LimitsSeen,
     Status,
     TaskCounts,
     UsageCount,
-    error_counts,
     run_started,
     scorings,
     status,
     usage_counts,
 )
 from store.task import PICO_PER_USD, TaskRow
+from store.traffic import (
+    InFlight,
+    Latencies,
+    MinuteRow,
+    completed_by_minute,
+    data_version,
+    latencies,
+    minutes,
+    next_retries,
+    oldest_in_flight,
+    one_moment,
+)
+from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
 
 __all__ = [
+    "NEW",
+    "Answers",
     "AttemptCounts",
     "AttemptRow",
+    "BucketRow",
     "ErrorCount",
+    "FailureRow",
+    "Found",
     "Heartbeat",
+    "InFlight",
     "Lane",
     "LaneCounts",
+    "Latencies",
+    "LimitSeen",
     "LimitsSeen",
+    "MinuteRow",
+    "Order",
     "Outlook",
     "Pause",
+    "Present",
     "Prospect",
     "Reader",
+    "Recent",
+    "Repeated",
+    "Score",
     "Spending",
     "Status",
+    "Step",
+    "StoredVerdict",
+    "Stretch",
+    "Tail",
     "TaskCounts",
     "UsageCount",
     "attempts",
+    "changed_tasks",
+    "completed_by_minute",
     "count_by_lane",
     "count_tasks",
+    "data_version",
     "error_counts",
+    "event_times",
     "events",
+    "failures",
     "families",
+    "find_events",
+    "heartbeat_us",
     "last_seq",
+    "latencies",
+    "limits_observed",
+    "list_tasks",
     "mean_costs",
+    "minute_buckets",
+    "minutes",
     "model_calls",
+    "next_retries",
+    "oldest_in_flight",
+    "one_moment",
     "open_reader",
     "parts",
     "payload",
+    "phase",
+    "planned_seq",
+    "present",
+    "read_scores",
+    "read_verdicts",
     "reply",
     "run_started",
+    "running_now",
     "scorings",
+    "sent_before",
     "spending",
     "status",
     "task_events",
     "tasks",
+    "tasks_numbered",
     "usage_counts",
 ]
 
@@ -99,6 +177,8 @@ class AttemptRow:
     started_seq: int | None  #: its payload is the request's skeleton
     ended_seq: int | None  #: its payload is the reply, or what came instead
     outcome: AttemptAnswered | AttemptFailed | None
+    unparsed: str | None = None  #: why its reply, with which the task ended, is unread
+    fault: str | None = None  #: what of the reply could not be read, if that was told
 
 
 def tasks(
@@ -151,9 +231,16 @@ def events(
     return recorded(conn, after, limit, kinds)
 
 
+def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]:
+    """When events were recorded, in microseconds since 1970 UTC, by seq."""
+    named = json.dumps(list(seqs))
+    return dict(conn.execute(SQL["event_times"], (named,)).fetchall())
+
+
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
     """The attempts of a task, ascending."""
     started: dict[int, Recorded] = {}
+    completed: dict[int, TaskCompleted] = {}
     ended: dict[int, tuple[Recorded, AttemptAnswered | AttemptFailed]] = {}
     for row in task_events(conn, task):
         match row.event:
@@ -161,12 +248,16 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started[attempt] = row
             case AttemptAnswered() | AttemptFailed():
                 ended[row.event.attempt] = (row, row.event)
+            case TaskCompleted() as event:
+                completed[event.attempt] = event
             case _:
                 pass
     rows = []
     for attempt in sorted(started.keys() | ended.keys()):
         begin = started.get(attempt)
         end, outcome = ended.get(attempt, (None, None))
+        last = completed.get(attempt)
+        refusal = outcome.fault if isinstance(outcome, AttemptAnswered) else None
         rows.append(
             AttemptRow(
                 attempt=attempt,
@@ -175,6 +266,8 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
                 started_seq=None if begin is None else begin.seq,
                 ended_seq=None if end is None else end.seq,
                 outcome=outcome,
+                unparsed=None if last is None else last.unparsed,
+                fault=refusal if last is None else last.fault,
             )
         )
     return rows

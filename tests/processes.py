@@ -77,9 +77,16 @@ def status(
     return json.loads(siftlog("status", run, "--json", cwd=cwd, env=env).stdout)
 
 
+_ELSEWHERE = {"OPENAI_API_KEY", "CI", "NO_COLOR", "SSH_CONNECTION", "TEXTUAL_THEME"}
+"""Says where the tests run, and is no business of the commands they start."""
+
+
 def environment(extra: dict[str, str] | None) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("SIFTLOG_")}
-    kept.pop("OPENAI_API_KEY", None)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("SIFTLOG_") and name not in _ELSEWHERE
+    }
     # what simulated models cost nobody asks, but the tests of prices; nor does anybody
     # look at reports but their tests, and drawing one takes longer than many a run
     unasked = {"SIFTLOG_ALLOW_UNKNOWN_PRICE": "1", "SIFTLOG_NO_REPORT": "1"}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +24,9 @@ os.execv("/bin/bash", ["bash", "-c", sys.argv[1]])
 """Makes the terminal its own before it becomes the shell; a fork of this process, with
 whatever threads it has, is what `pty.fork` would be."""
 
+WATCH = "import sys, tui.cli.watch as w; sys.exit(w.watch.main(standalone_mode=0))"
+"""The verb watch alone, for `python -c`: it starts sooner than the command."""
+
 
 class Terminal:
     """A pseudo-terminal and the process that leads its session."""
@@ -30,9 +36,12 @@ class Terminal:
         self._master: int | None = master
         self.shown = b""
 
-    def read_until(self, text: bytes) -> bytes:
-        """What was shown, up to *text* at least; all of it if it ends before."""
-        while text not in self.shown and self._master is not None:
+    def read_until(self, text: bytes, after: int = 0) -> bytes:
+        """What was shown, up to *text* at least; all of it if it ends before.
+
+        Of the first *after* bytes nothing is looked at.
+        """
+        while text not in self.shown[after:] and self._master is not None:
             try:
                 more = os.read(self._master, 4096)
             except OSError:  # everybody has gone
@@ -46,6 +55,12 @@ class Terminal:
         """Press keys."""
         if self._master is not None:
             os.write(self._master, text)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Make the window another size; whoever is in front is told by a signal."""
+        if self._master is not None:
+            size = struct.pack("HHHH", lines, columns, 0, 0)
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
 
     def hang_up(self) -> None:
         """Close the terminal, as a broken ssh connection does."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,13 @@ def _invoke(*words: str) -> str:
         "import runner.figure, runner.scorecard, jobs.report.command",
         "import jobs.paper_investigation.scoring.pictures",
         "import store, store.views",
+        (
+            "import click\n"
+            "from tui.cli.watch import watch\n"
+            "from store.errors import NoSuchRun\n"
+            "try:\n    watch.main(['x', '--plain'], standalone_mode=False)\n"
+            "except NoSuchRun:\n    import tui.plain"
+        ),
     ],
 )
 def test_nothing_heavy_is_imported_by_what_does_not_need_it(code: str) -> None:
@@ -106,3 +115,14 @@ def test_the_pinned_versions_name_no_host() -> None:
     text = (ROOT / "constraints.txt").read_text()
     assert "://" not in text
     assert "@" not in text
+
+
+def test_the_examples_in_docstrings_hold() -> None:
+    shown = [path for path in SOURCES if ">>>" in path.read_text("utf-8")]
+    tried = 0
+    for path in shown:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found = doctest.testmod(import_module(name))
+        assert not found.failed, name
+        tried += found.attempted
+    assert tried > len(shown) > 0

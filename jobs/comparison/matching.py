@@ -27,6 +27,7 @@ class Side:
     run: str
     model: str
     comparable: Comparable
+    seq: int  #: the last event of the run's log that was scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from jobs.comparison.difference import Compared
-from jobs.comparison.matching import Drawing, Match
+from jobs.comparison.matching import Drawing, Match, Side
 from jobs.comparison.pairing import ItemGap
 from runner.scorecard import Cell
 
@@ -56,13 +56,17 @@ def as_json(
 
 def _match_json(match: Match) -> dict[str, Any]:
     return {
-        "a": {"run": match.a.run, "model": match.a.model},
-        "b": {"run": match.b.run, "model": match.b.model},
+        "a": _side_json(match.a),
+        "b": _side_json(match.b),
         "metrics": {each.path: _metric(each) for each in match.compared},
         "not_compared": {each.path: each.why for each in match.refused},
         "only_a": list(match.only_a),
         "only_b": list(match.only_b),
     }
+
+
+def _side_json(side: Side) -> dict[str, Any]:
+    return {"run": side.run, "model": side.model, "seq": side.seq}
 
 
 def _metric(each: Compared) -> dict[str, Any]:

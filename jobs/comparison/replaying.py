@@ -85,7 +85,7 @@ def pairs(
     def side(word: str, model: str) -> Side:
         run = by_word[word]
         made = run.scoring.scorecard.comparable.get(model, {})
-        return Side(run=run.run, model=model, comparable=made)
+        return Side(run=run.run, model=model, comparable=made, seq=run.scoring.seq)
 
     return tuple((side(*a), side(*b)) for a, b in chosen(named, models))
 

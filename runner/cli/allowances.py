@@ -58,8 +58,8 @@ def limits(
     itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
     """
     from runner.cli.asking import ask, manner, show_dry
-    from runner.control.forecast import of_open
     from runner.control.standing import limits_change
+    from store.stakes import of_open
     from store.views import open_reader
 
     how = manner(given)
@@ -67,25 +67,20 @@ def limits(
     values = {k: v for k, v in named.items() if v is not None}
     if not values:
         return _show_limits(how, model)
-    payload = {k: None if v == "none" else v for k, v in values.items()}
-    change = limits_change({**payload, "model": model})
+    payload: dict[str, Any] = {k: None if v == "none" else v for k, v in values.items()}
+    payload["model"] = model
+    limits_change(payload)
     with open_reader(how.folder.log) as reader:
-        forecast = of_open(reader, model=model)
+        stakes = of_open(reader, model=model)
     if not how.dry_run:
-        return ask(how, "limits", {**payload, "model": model})
-    return show_dry(
-        how,
-        "limits",
-        forecast,
-        f"{change} would be the most for {forecast.tasks:,} open tasks; "
-        f"{forecast.in_flight:,} calls in flight finish.",
-    )
+        return ask(how, "limits", payload)
+    return show_dry(how, "limits", payload, stakes)
 
 
 def _show_limits(how: Manner, model: str | None) -> int:
     """The limits in force, as last observed."""
     from runner.cli.stand import limits_json, limits_text
-    from runner.control.effects import check_name
+    from store.stakes import check_name
     from store.views import open_reader, status
 
     with open_reader(how.folder.log) as reader:
@@ -115,39 +110,27 @@ def _show_limits(how: Manner, model: str | None) -> int:
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
-    from runner.control.forecast import of_open
     from runner.errors import UsageError
-    from store.spending import dollars
+    from store.stakes import of_open, sentence
     from store.views import open_reader
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
-        forecast = of_open(reader)
-    if add is not None and forecast.cap_usd is None:
+        stakes = of_open(reader)
+    if add is not None and stakes.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
             f"Run {how.folder.run_id} has no budget, so there is nothing to add to; "
             f"give it one as it is taken up: siftlog resume {how.folder.run_id} "
             "--budget USD"
         )
-    if add is not None and not how.dry_run:
-        return ask(how, "budget", {"add_usd": add})
-    said = "nothing is known to be spent"
-    if forecast.spent_usd is not None:
-        said = f"{dollars(forecast.spent_usd)} spent"
-    if forecast.cap_usd is None or forecast.budget_left_usd is None:
-        said += ", no budget"
-    else:
-        said += (
-            f", {dollars(forecast.budget_left_usd)} left of {dollars(forecast.cap_usd)}"
-        )
-        if add is not None:
-            said += f", {dollars(forecast.budget_left_usd + add)} then"
-    said += f", for {forecast.tasks:,} open tasks"
     if add is not None:
-        return show_dry(how, "budget", forecast, f"{said}.")
+        payload = {"add_usd": add}
+        if how.dry_run:
+            return show_dry(how, "budget", payload, stakes)
+        return ask(how, "budget", payload)
     if how.as_json:
-        record({"run": how.folder.run_id, **asdict(forecast)})
+        record({"run": how.folder.run_id, **asdict(stakes)})
     else:
-        text(said)
+        text(sentence("budget", {}, stakes, how.folder.run_id).removesuffix("."))
     return DONE

@@ -51,7 +51,7 @@ def score(
     """
     from runner.cli import checks, session
     from runner.records import scoring
-    from runner.records.render import metrics_json
+    from runner.records.render import headlines, metrics_json
     from runner.registry import load_job
     from store.runs import resolve
     from store.views import open_reader, run_started
@@ -82,6 +82,9 @@ def score(
                 "run": folder.run_id,
                 "scoring": made.number,
                 "job": made.job,
+                "headlines": headlines(card),
+                "seq": made.seq,
+                "ended": made.ended,
                 "models": metrics_json(card),
                 "settings": dict(card.settings),
                 "missing": card.missing,

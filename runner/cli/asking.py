@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,16 +11,16 @@ from typing import Any
 from runner.cli.session import CLOCK
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.cli.stand import state_of
-from runner.control.forecast import Forecast
 from runner.errors import RunnerError, UsageError
-from store.commands import Command, write
+from store.asked import answers
+from store.commands import Command, Payload, write
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.runs import RunFolder, resolve
-from store.views import events, last_seq, open_reader, status
+from store.stakes import Stakes, sentence
+from store.views import last_seq, open_reader, status
 
 PATIENCE_S = 5.0
 LOOK_S = 0.05
-ANSWERS = ("command_accepted", "command_rejected", "command_applied")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +45,12 @@ def manner(given: Mapping[str, Any]) -> Manner:
     )
 
 
-def show_dry(manner: Manner, kind: str, forecast: Forecast, sentence: str) -> int:
+def show_dry(manner: Manner, kind: str, payload: Payload, stakes: Stakes) -> int:
     """Say what would happen."""
+    run_id = manner.folder.run_id
     if manner.as_json:
-        shown = {"run": manner.folder.run_id, "kind": kind, "dry_run": True}
-        record({**shown, **asdict(forecast)})
-    tell(sentence)
+        record({"run": run_id, "kind": kind, "dry_run": True, **asdict(stakes)})
+    tell(sentence(kind, payload, stakes, run_id))
     return DONE
 
 
@@ -67,7 +64,7 @@ def lift(
     return ask(how, "resume", {"stage": stage, "model": model})
 
 
-def ask_live(manner: Manner, kind: str, payload: dict[str, Any]) -> int:
+def ask_live(manner: Manner, kind: str, payload: Payload) -> int:
     """Ask what only a live process can do."""
     if not manner.folder.is_alive():
         raise UsageError(
@@ -76,20 +73,14 @@ def ask_live(manner: Manner, kind: str, payload: dict[str, Any]) -> int:
     return ask(manner, kind, payload)
 
 
-def ask(manner: Manner, kind: str, payload: dict[str, Any], **figures: object) -> int:
+def ask(manner: Manner, kind: str, payload: Payload, **figures: object) -> int:
     """Write the request and, unless told not to, wait for what becomes of it."""
     folder = manner.folder
     _check_state(manner)
     with open_reader(folder.log) as reader:
         before = last_seq(reader)
-    command = Command(
-        id=uuid.uuid4().hex,
-        author=_author(),
-        host=os.uname().nodename,
-        at_us=CLOCK.now_us(),
-        kind=kind,
-        payload=payload,
-        expected_state=manner.if_state,
+    command = Command.new(
+        kind, payload, at_us=CLOCK.now_us(), expected_state=manner.if_state
     )
     is_alive = folder.is_alive()
     write(folder, command)
@@ -129,7 +120,7 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
     while CLOCK.monotonic() < until:
         is_alive = folder.is_alive()
         with open_reader(folder.log) as reader:
-            rows = events(reader, after=before, kinds=ANSWERS)
+            rows = answers(reader, before)
         for event in (row.event for row in rows):
             match event:
                 case CommandRejected(command=of, reason=reason) if of == command:
@@ -162,12 +153,7 @@ def _unanswered(folder: RunFolder, answer: str) -> str:
     age = (
         "never" if beat is None else f"{(CLOCK.now_us() - beat.at_us) / 1e6:.0f} s ago"
     )
-    return f"The run has not answered (heartbeat {age}); the command stays queued."
-
-
-def _author() -> str:
-    """Who asks; a container may know nobody by that number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
+    return (
+        f"The run has not answered (heartbeat {age}); the command stays queued: "
+        f"siftlog commands {run} lists and withdraws what waits."
+    )

@@ -128,13 +128,13 @@ def resume(
     from runner.cli import session
     from runner.cli.asking import lift
     from runner.cli.variables import say_idle
-    from runner.control.limit_words import UNITS
     from runner.errors import UsageError
     from runner.launching import launch
     from runner.options import read_toml
     from runner.records.scoring import effective_settings
     from runner.registry import load_job
     from runner.work import load_work
+    from store.limit_words import UNITS
     from store.runs import resolve
     from store.views import open_reader, run_started, status
 

@@ -1,4 +1,4 @@
-"""Verbs that steer a run from outside: pause, drain, cancel, retry.
+"""Verbs that steer a run from outside: pause, drain, cancel, retry, commands.
 
 They write one line into the run's `control.jsonl`; whoever writes the log carries it
 out and answers with events. With `--dry-run` they only say what it would come to.
@@ -7,12 +7,17 @@ out and answers with events. With `--dry-run` they only say what it would come t
 from __future__ import annotations
 
 import sys
-from typing import Any
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import choices
-from runner.cli.speech import tell
+from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from store.asked import Asked
 
 
 @click.command()
@@ -26,7 +31,7 @@ def pause(**given: Any) -> int:
     Calls in flight finish. siftlog resume RUN lifts it.
     """
     from runner.cli.asking import ask_live, manner, show_dry
-    from runner.control.forecast import of_open
+    from store.stakes import of_open
     from store.views import open_reader
 
     how = manner(given)
@@ -34,14 +39,8 @@ def pause(**given: Any) -> int:
     if not how.dry_run:
         return ask_live(how, "pause", scope)
     with open_reader(how.folder.log) as reader:
-        forecast = of_open(reader, **scope)
-    return show_dry(
-        how,
-        "pause",
-        forecast,
-        f"{forecast.tasks:,} open tasks of {how.folder.run_id} would be held back; "
-        f"{forecast.in_flight:,} calls in flight finish.",
-    )
+        stakes = of_open(reader, **scope)
+    return show_dry(how, "pause", scope, stakes)
 
 
 @click.command()
@@ -50,21 +49,15 @@ def pause(**given: Any) -> int:
 def drain(**given: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from runner.cli.asking import ask_live, manner, show_dry
-    from runner.control.forecast import of_open
+    from store.stakes import of_open
     from store.views import open_reader
 
     how = manner(given)
     if not how.dry_run:
         return ask_live(how, "drain", {})
     with open_reader(how.folder.log) as reader:
-        forecast = of_open(reader)
-    return show_dry(
-        how,
-        "drain",
-        forecast,
-        f"{forecast.in_flight:,} calls in flight of {how.folder.run_id} would finish; "
-        f"{forecast.tasks - forecast.in_flight:,} tasks stay open for siftlog resume.",
-    )
+        stakes = of_open(reader)
+    return show_dry(how, "drain", {}, stakes)
 
 
 @click.command()
@@ -82,29 +75,25 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     from runner.cli.asking import ask, manner, show_dry
     from runner.cli.session import CLOCK
     from runner.cli.stand import state_of
-    from runner.control.forecast import of_open
     from runner.errors import UsageError
+    from store.stakes import of_open, sentence
     from store.views import open_reader, status
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
         state = state_of(status(reader), how.folder, CLOCK)
-        forecast = of_open(reader)
+        stakes = of_open(reader)
     if state in {"finished", "cancelled"}:
         raise UsageError(
             f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
         )
-    end = "are cut" if now else "finish"
-    said = (
-        f"{forecast.tasks - forecast.in_flight:,} open tasks of {how.folder.run_id} "
-        f"would be skipped; {forecast.in_flight:,} calls in flight {end}."
-    )
+    payload = {"now": now}
     if how.dry_run:
-        return show_dry(how, "cancel", forecast, said)
+        return show_dry(how, "cancel", payload, stakes)
     if sys.stdin.isatty() and not yes:
-        tell(said)
+        tell(sentence("cancel", payload, stakes, how.folder.run_id))
         click.confirm("Cancel the run?", abort=True, err=True)
-    return ask(how, "cancel", {"now": now})
+    return ask(how, "cancel", payload)
 
 
 @click.command()
@@ -120,9 +109,8 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     A live run takes them up at once; otherwise the next siftlog resume does.
     """
     from runner.cli.asking import ask, manner, show_dry
-    from runner.control.forecast import of_retry
     from runner.errors import UsageError
-    from store.spending import dollars
+    from store.stakes import of_retry
     from store.views import open_reader, run_started
 
     how = manner(given)
@@ -134,18 +122,60 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
                 f"Run {how.folder.run_id} was imported: its answers were made "
                 "elsewhere and cannot be asked for again here."
             )
-        forecast = of_retry(reader, expression)
-    if how.dry_run or not forecast.tasks:
-        cost = "" if forecast.usd is None else f", for about {dollars(forecast.usd)}"
-        left = forecast.budget_left_usd
-        if left is not None:
-            cost += f"; the budget has {dollars(left)} left"
-        said = (
-            f"{forecast.tasks:,} tasks of {how.folder.run_id} would be asked again"
-            f"{cost}."
-            if forecast.tasks
-            else f"No final task of {how.folder.run_id} is one of those: nothing is "
-            f"asked; siftlog status {how.folder.run_id} counts the reasons there are."
+        stakes = of_retry(reader, expression)
+    payload = {"filter": expression}
+    if how.dry_run or not stakes.tasks:
+        return show_dry(how, "retry", payload, stakes)
+    return ask(how, "retry", payload, tasks=stakes.tasks)
+
+
+@click.command()
+@choices.run_argument
+@click.option(
+    "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
+)
+@choices.asking
+def commands(*, name: str | None, **given: Any) -> int:
+    """Show what was asked of RUN and what became of it, or take a request back.
+
+    A live run answers within a second. Where no process works on it, a request waits
+    for the next siftlog resume. ID may be the beginning of one.
+    """
+    from runner.cli.asking import ask, manner
+    from runner.errors import UsageError
+    from store.asked import Answer, asked
+    from store.commands import CommandTail
+    from store.views import open_reader
+
+    how = manner(given)
+    with open_reader(how.folder.log) as reader:
+        found = asked(reader, CommandTail(how.folder.control).read())
+    if name is None:
+        for request in found:
+            _show(request, as_json=how.as_json)
+        return DONE
+    waiting = [request for request in found if request.answer is Answer.WAITING]
+    named = [request for request in waiting if request.id.startswith(name)]
+    if len(named) != 1:
+        raise UsageError(
+            f"{len(named) or 'No'} waiting requests of {how.folder.run_id} begin with "
+            f"{name!r}: siftlog commands {how.folder.run_id} lists them."
         )
-        return show_dry(how, "retry", forecast, said)
-    return ask(how, "retry", {"filter": expression}, tasks=forecast.tasks)
+    if how.dry_run:
+        tell(f"{named[0].words} (by {named[0].author}) would be taken back.")
+        return DONE
+    return ask(how, "withdraw", {"id": named[0].id})
+
+
+def _show(request: Asked, *, as_json: bool) -> None:
+    """One request as a line."""
+    if as_json:
+        record({**asdict(request), "answer": request.answer.value})
+        return
+    began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
+    who = request.author if request.host is None else f"{request.author}@{request.host}"
+    said = "" if request.said is None else f": {request.said}"
+    text(
+        f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {who}  {request.words}  "
+        f"{request.answer.value}{said}"
+    )

@@ -77,7 +77,7 @@ def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
         return code
     tell(
         f"Run {run} goes on without this terminal (process {child}); its output is in "
-        f"{folder.diagnostics}. Look at it with: siftlog status {run}; end it with: "
+        f"{folder.diagnostics}. Look at it with: siftlog watch {run}; end it with: "
         f"siftlog drain {run}"
     )
     return DONE

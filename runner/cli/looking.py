@@ -34,27 +34,27 @@ CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
 @choices.as_json
 def runs(runs_dir: Path, as_json: bool) -> int:
     """List the runs with their state and counts."""
-    from runner.cli.stand import state_of, status_json
+    from runner.cli.stand import status_json
     from store.errors import StoreError
     from store.runs import list_runs
-    from store.views import open_reader, status
+    from store.views import open_reader, present
 
     found = list_runs(runs_dir)
     lines: list[tuple[str, ...]] = []
     for folder in found:
         try:
             with open_reader(folder.log) as reader:
-                state = status(reader)
+                seen = present(reader, CLOCK.now_us(), is_held=folder.is_alive())
         except StoreError as error:
             tell(f"{folder.run_id}: {error}")
             continue
         if as_json:
-            record(status_json(state, folder, CLOCK))
+            record(status_json(seen))
             continue
-        tasks = state.tasks
+        tasks = seen.status.tasks
         ended = tasks.completed + tasks.failed + tasks.skipped
         counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
-        lines.append((state_of(state, folder, CLOCK), folder.run_id, state.job, counts))
+        lines.append((seen.state, folder.run_id, seen.status.job, counts))
     for line in in_columns(lines):
         row(line)
     if not found:
@@ -68,24 +68,28 @@ def runs(runs_dir: Path, as_json: bool) -> int:
 @choices.runs_dir
 @choices.as_json
 def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
-    """Say how RUN stands."""
+    """Say how RUN stands: once, where siftlog watch goes on.
+
+    With --check the exit code tells a state: 6 stalled or lost, 4 budget reached,
+    5 drained, 3 finished with failed tasks, else 0.
+    """
     from runner.cli.stand import status_json, status_text
     from store.runs import resolve
-    from store.views import open_reader
-    from store.views import status as read
+    from store.views import open_reader, present
 
     folder = resolve(runs_dir, run_name)
+    # asked before reading: what a dying writer committed last is not missed
+    is_held = folder.is_alive()
     with open_reader(folder.log) as reader:
-        state = read(reader)
-    shown = status_json(state, folder, CLOCK)
+        seen = present(reader, CLOCK.now_us(), is_held=is_held)
     if as_json:
-        record(shown)
+        record(status_json(seen))
     else:
-        text(status_text(state, folder, CLOCK))
+        text(status_text(seen))
     if not check:
         return DONE
-    failed = 3 if shown["state"] == "finished" and state.tasks.failed else DONE
-    return CHECKS.get(shown["state"], failed)
+    failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE
+    return CHECKS.get(seen.state, failed)
 
 
 @click.command()

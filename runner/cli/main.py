@@ -56,6 +56,9 @@ VERBS = {
     "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
     "cancel": Verb("runner.cli.control", "cancel", "End a run; skip what is open."),
     "retry": Verb("runner.cli.control", "retry", "Ask final tasks again."),
+    "commands": Verb(
+        "runner.cli.control", "commands", "Show or withdraw what was asked of a run."
+    ),
     "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
     "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
     "export": Verb(

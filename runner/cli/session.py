@@ -40,7 +40,7 @@ from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
 from store.runs import RunFolder
-from store.views import open_reader, status
+from store.views import open_reader, present
 
 CLOCK = SystemClock()
 
@@ -187,7 +187,8 @@ def end(
             unscored = error
             tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
-        state = status(reader)
+        seen = present(reader, CLOCK.now_us(), is_held=False)
+    state = seen.status
     failed = (
         checks.failed(scoring.scorecard, strict=given.get("strict", False))
         if scoring is not None
@@ -206,7 +207,7 @@ def end(
     if failed and code in {DONE, FAILED_TASKS}:
         code = CHECK_FAILED
     if given["as_json"]:
-        shown = status_json(state, folder, CLOCK)
+        shown = status_json(seen)
         record(
             {
                 "event": "done",

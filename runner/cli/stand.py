@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from runner.cli.figures import duration, number
+from runner.cli.figures import duration
+from runner.cli.foretold import forecast_json, forecast_lines
 from runner.cli.outlook import outlook_json, outlook_lines
-from runner.control.limit_words import UNITS, words_of
 from store.clock import Clock
 from store.estimates import liveness
+from store.limit_words import UNITS, words_of
 from store.runs import RunFolder
 from store.spending import dollars
 from store.task import TaskState
-from store.views import LimitsSeen, Status
+from store.views import LimitsSeen, Present, Status
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the object; a field that changes its meaning raises it."""
 
 
@@ -25,13 +26,13 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
     return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
 
 
-def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, Any]:
+def status_json(present: Present) -> dict[str, Any]:
     """What `status --json` prints."""
-    beat = status.heartbeat
-    age = None if beat is None else round(max(0, clock.now_us() - beat.at_us) / 1e6, 1)
+    status, beat = present.status, present.status.heartbeat
+    age = None if beat is None else round(max(0, present.now_us - beat.at_us) / 1e6, 1)
     return {
         "run": status.run_id,
-        "state": state_of(status, folder, clock),
+        "state": present.state,
         "tasks": {
             "planned": status.tasks.planned,
             "completed": status.tasks.completed,
@@ -54,7 +55,8 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
         "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
         "heartbeat_age_s": age,
-        "tasks_a_minute": status.pace,
+        "tasks_a_minute": present.rate,
+        "forecast": present.forecast and forecast_json(present),
         "schema": SCHEMA,
         "job": status.job,
         "job_version": status.job_version,
@@ -86,9 +88,9 @@ def status_json(status: Status, folder: RunFolder, clock: Clock) -> dict[str, An
     }
 
 
-def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
+def status_text(present: Present) -> str:
     """What `status` prints for people."""
-    shown = status_json(status, folder, clock)
+    status, shown = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
@@ -122,15 +124,14 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
-    if shown["state"] == "live" and status.pace:
-        lines.append(f"pace      {_pace(status, status.pace)}")
+    lines += forecast_lines(present)
     if status.outlook is not None:
         lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
     if set(status.models) - {"subject"}:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
-    names = {} if folder.is_alive() else {TaskState.RUNNING: "given up in flight"}
+    names = {} if present.is_alive else {TaskState.RUNNING: "given up in flight"}
     for lane in status.lanes:
         states = ", ".join(
             f"{n:,} {names.get(state, state.name.lower())}"
@@ -139,7 +140,7 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
         )
         lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
     lines += [
-        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, clock)}"
+        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
         for seen in shown["limits"]
     ]
     lines += [f"paused    {pause}" for pause in status.pauses]
@@ -158,20 +159,6 @@ def status_text(status: Status, folder: RunFolder, clock: Clock) -> str:
     return "\n".join(lines)
 
 
-def _pace(status: Status, a_minute: float) -> str:
-    """How fast it goes, and how long it takes at that pace.
-
-    Follow-ups that are not planned yet are counted as the estimate counts them.
-    """
-    calls = status.outlook and status.outlook.calls
-    if calls and calls.comes_to is not None:
-        left, what = calls.comes_to - calls.so_far, "about "
-    else:
-        left, what = status.tasks.open, "for what is planned, "
-    took = duration(60 * max(0.0, left) / a_minute)
-    return f"{number(a_minute)} tasks a minute; {what}{took} left"
-
-
 def limits_json(limits: LimitsSeen) -> dict[str, Any]:
     """The limits of one model for programs."""
     return {
@@ -188,9 +175,9 @@ def limits_text(limits: Mapping[str, Any]) -> str:
     return words_of({name: limits[name] for name in UNITS if limits[name] is not None})
 
 
-def _wait(limits: Mapping[str, Any], clock: Clock) -> str:
+def _wait(limits: Mapping[str, Any], now_us: int) -> str:
     """How long its endpoint still asks to be left alone."""
-    wait_s = ((limits["paused_until_us"] or 0) - clock.now_us()) / 1e6
+    wait_s = ((limits["paused_until_us"] or 0) - now_us) / 1e6
     return f"; asks to wait another {duration(wait_s)}" if wait_s > 0 else ""
 
 

@@ -14,13 +14,14 @@ from typing import TypeAlias
 
 from runner.control.standing import MOST, Refused, is_amount, limits_change
 from runner.engine.driver import Driver
-from runner.engine.scheduler import Scope, is_within
 from store.commands import Command
 from store.events import Event, RunPaused, TasksReopened
 from store.log import Log
-from store.query import Query, parse_query
+from store.query import Query, finals
 from store.runs import RunFolder
+from store.scope import Scope, is_within
 from store.spending import dollars
+from store.stakes import check_name
 from store.views import Pause, open_reader, tasks
 
 PAGE = 2000
@@ -147,16 +148,6 @@ def _page(folder: RunFolder, query: Query, after: int) -> list[int]:
         return [row.task for row in tasks(reader, query, after=after, limit=PAGE)]
 
 
-def finals(expression: str) -> Query:
-    """The final tasks that a filter names; the failed ones if it is empty.
-
-    Raises:
-        QueryError: the filter cannot be read.
-    """
-    named = parse_query(expression or "state:failed")
-    return Query((*parse_query("state:final").terms, *named.terms))
-
-
 def _limits(command: Command, run: Target) -> Act:
     change = limits_change(command.payload)
     check_name("model", change.model, run.models)
@@ -183,6 +174,12 @@ def _budget(command: Command, run: Target) -> Act:
     return act
 
 
+def _withdraw(command: Command, run: Target) -> Act:
+    """What could be taken back was, before it came to this: see `listen`."""
+    del command, run
+    raise Refused("there is no unanswered request of that id")
+
+
 def _scope(command: Command, run: Target) -> Scope:
     """The stage and model that a request names, both known to the run."""
     stage, model = (command.payload.get(what) for what in ("stage", "model"))
@@ -192,12 +189,6 @@ def _scope(command: Command, run: Target) -> Scope:
         None if stage is None else str(stage),
         None if model is None else str(model),
     )
-
-
-def check_name(what: str, name: object, known: Sequence[str]) -> None:
-    """Refuse the name of a stage or model that the run does not have."""
-    if name is not None and name not in known:
-        raise Refused(f"there is no {what} {name!r} here: use {', '.join(known)}")
 
 
 def _too_late(command: Command, run: Target) -> Act:
@@ -220,6 +211,7 @@ EFFECTS: Effects = {
     "retry": _retry,
     "limits": _limits,
     "budget": _budget,
+    "withdraw": _withdraw,
 }
 WAITING: Effects = {
     **EFFECTS,

@@ -17,32 +17,25 @@ from runner.control.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.control.standing import KINDS, Refused, standing
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
+from store.asked import ALL, OPEN, Asked, asked
 from store.clock import Clock
-from store.commands import Command, CommandTail
+from store.commands import Command, CommandTail, withdrawals
 from store.errors import StoreError
 from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.log import Log
 from store.runs import RunFolder
-from store.views import events, open_reader, status
+from store.views import open_reader, status
 
 POLL_S = 0.5
 """Half of the second within which what was asked is seen to take effect."""
-ALL = 1_000_000
-"""Requests in one log, at most; people make them."""
 
 
-def waiting(folder: RunFolder) -> list[Command]:
+def waiting(folder: RunFolder) -> list[Asked]:
     """What was asked of a run and has not been answered for good, oldest first."""
     with open_reader(folder.log) as reader:
-        answered = {
-            recorded.event.command
-            for recorded in events(
-                reader, limit=ALL, kinds=["command_rejected", "command_applied"]
-            )
-            if isinstance(recorded.event, CommandRejected | CommandApplied)
-        }
-    return [c for c in CommandTail(folder.control).read() if c.id not in answered]
+        found = asked(reader, CommandTail(folder.control).read())
+    return [request for request in found if request.answer in OPEN]
 
 
 class Listener:
@@ -119,13 +112,36 @@ class Listener:
 
     async def _poll(self, effects: Effects, found: str | None) -> None:
         try:
-            asked = self._tail.read()
+            read = self._tail.read()
         except OSError:
             return  # as with too many connections open: it is read a moment later
-        for command in asked:
-            if command.id not in self._answered:
-                self._answered.add(command.id)
+        new = [command for command in read if command.id not in self._answered]
+        withdrawn = withdrawals(new)
+        for command in new:
+            if command.id in self._answered:
+                continue
+            self._answered.add(command.id)
+            if command.id in withdrawn and command.id not in self._begun:
+                await self._drop(command, withdrawn[command.id], found)
+            else:
                 await self._obey(command, effects, found)
+
+    async def _drop(
+        self, command: Command, withdrawal: Command, found: str | None
+    ) -> None:
+        """Answer a request that was taken back, and the one that took it back.
+
+        All of it is one transaction: a crash leaves both unanswered, or neither.
+        """
+        self._answered.add(withdrawal.id)
+        said = f"withdrawn by {withdrawal.author}"
+        rejected = _rejected(command, said)
+        applied = CommandApplied(
+            command=withdrawal.id,
+            effect=f"{command.kind} (by {command.author}) dropped",
+        )
+        await self._log.append(rejected, _accepted(withdrawal), applied)
+        self._answer(command, found, said)
 
     async def _obey(
         self, command: Command, effects: Effects, found: str | None
@@ -143,27 +159,13 @@ class Listener:
             act = effects.get(command.kind, unknown)(command, target)
         except (Refused, StoreError) as error:
             # a log that cannot be looked at may still be written; if not, this raises
-            await self._log.append(
-                CommandRejected(
-                    command=command.id,
-                    kind=command.kind,
-                    author=command.author,
-                    reason=str(error),
-                )
-            )
+            await self._log.append(_rejected(command, str(error)))
             self._answer(command, found, f"refused: {error}")
             return
         if command.kind == "cancel":
             # before it is durable: the process may end at that very moment
             self.cancels.append(command)
-        await self._log.append(
-            CommandAccepted(
-                command=command.id,
-                kind=command.kind,
-                author=command.author,
-                payload=json.dumps(command.payload, sort_keys=True),
-            )
-        )
+        await self._log.append(_accepted(command))
         done = await act()
         if command.kind == "drain":
             self.drained_by = command.author
@@ -189,3 +191,18 @@ class Listener:
         with open_reader(self._folder.log) as reader:
             signs = status(reader).signs
         return liveness(signs, self._clock.now_us(), is_alive=True)
+
+
+def _accepted(command: Command) -> CommandAccepted:
+    return CommandAccepted(
+        command=command.id,
+        kind=command.kind,
+        author=command.author,
+        payload=json.dumps(command.payload, sort_keys=True),
+    )
+
+
+def _rejected(command: Command, reason: str) -> CommandRejected:
+    return CommandRejected(
+        command=command.id, kind=command.kind, author=command.author, reason=reason
+    )

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from runner.control.limit_words import UNITS, words_of
 from runner.errors import RunnerError
 from runner.limits.limiter import MOST_CALLS, Limits
 from store.events import CommandAccepted, CommandApplied, Recorded
+from store.limit_words import UNITS, of_model
 
 KINDS = ("command_accepted", "command_applied")
 """Events that standing changes are read from."""
@@ -52,7 +52,7 @@ class LimitsChange:
 
     def __str__(self) -> str:
         """What is set, in a few words."""
-        return f"{self.model or 'every model'}: {words_of(self.values)}"
+        return of_model(self.model, self.values)
 
 
 MOST = 10**12

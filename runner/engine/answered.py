@@ -55,5 +55,8 @@ def completed(task: int, attempt: int, parsed: object) -> TaskCompleted:
     """The end of a task whose reply the parser made *parsed* of."""
     failure = parsed if isinstance(parsed, ParseFailure) else None
     return TaskCompleted(
-        task=task, attempt=attempt, unparsed=failure.reason if failure else None
+        task=task,
+        attempt=attempt,
+        unparsed=failure.reason if failure else None,
+        fault=failure.detail if failure else None,
     )

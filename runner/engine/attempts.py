@@ -279,7 +279,7 @@ class Attempts:
             and isinstance(reply, Reply)
             and may_reask(reply, asked=item.reasks, most=self._parts.reask)
         ):
-            asked = replace(event, reask=failure.reason)
+            asked = replace(event, reask=failure.reason, fault=failure.detail)
             await self._log.append(Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
             self._weigh(item)

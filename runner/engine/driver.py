@@ -14,11 +14,11 @@ from runner.engine.beside import beside
 from runner.engine.broke import why_broke
 from runner.engine.hits import Hits
 from runner.engine.lane import Load, Work
-from runner.engine.scheduler import Scope, is_within
 from runner.limits.limiter import Limits
 from runner.money.budget import BudgetStatistics
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
+from store.scope import Scope, is_within
 from store.task import pico
 from store.views import Pause
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from runner import errors as e
 from runner.engine.lane import Lane, LaneStatistics, Load, Work
@@ -35,14 +34,7 @@ from runner.engine.retry import RULES, Decision, decide, may_be_billed
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
-
-Scope: TypeAlias = tuple[str | None, str | None]
-"""A stage and a model; None stands for every."""
-
-
-def is_within(inner: Scope, outer: Scope) -> bool:
-    """Whether all that *inner* names is named by *outer* too."""
-    return all(o in {None, i} for i, o in zip(inner, outer, strict=True))
+from store.scope import Scope, is_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,15 @@ def metrics_json(card: Scorecard) -> dict[str, Any]:
     }
 
 
+def headlines(card: Scorecard) -> list[str]:
+    """Paths of the metrics to look at first; what the scoring is judged by leads.
+
+    Those that tell a reader something in a line, and not details.
+    """
+    told = (m.path for own in card.models.values() for m in own if m.meaning)
+    return list(dict.fromkeys(filter(None, (card.headline, *told))))
+
+
 def _metric(metric: Metric) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "value": metric.value,

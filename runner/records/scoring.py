@@ -56,6 +56,8 @@ class Scoring:
     folder: Path | None
     is_partial: bool  #: the run is unfinished
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+    seq: int  #: the log's last event that was read
+    ended: int  #: tasks that came to an end by then, or while it was read
 
     @property
     def digest(self) -> str:
@@ -187,6 +189,8 @@ def replayed(
         folder=None,
         is_partial=state.tasks.open > 0 or not state.planning_exhausted,
         changed_inputs=_changed(first.inputs, inputs),
+        seq=upto,
+        ended=state.tasks.completed + state.tasks.failed,
     )
 
 

@@ -8,9 +8,11 @@ DROP TABLE IF EXISTS run_state;
 DROP TABLE IF EXISTS pause;
 DROP TABLE IF EXISTS counts;
 DROP TABLE IF EXISTS minute;
+DROP TABLE IF EXISTS lane;
 DROP TABLE IF EXISTS latency_hist;
 DROP TABLE IF EXISTS limiter;
 DROP TABLE IF EXISTS error_class;
+DROP TABLE IF EXISTS failure;
 DROP TABLE IF EXISTS reason;
 DROP TABLE IF EXISTS counter;
 DROP TABLE IF EXISTS mark;
@@ -91,6 +93,14 @@ CREATE TABLE minute(
   PRIMARY KEY(stage, model, t)
 ) WITHOUT ROWID, STRICT;
 
+CREATE TABLE lane(                  -- the minutes in sum: no look adds up a week of them
+  stage TEXT NOT NULL, model TEXT NOT NULL,
+  started INTEGER NOT NULL, succeeded INTEGER NOT NULL,
+  replies INTEGER NOT NULL,         -- answers whose latency is known
+  tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cost_pico INTEGER NOT NULL,
+  PRIMARY KEY(stage, model)
+) WITHOUT ROWID, STRICT;
+
 CREATE TABLE latency_hist(
   model TEXT NOT NULL, stage TEXT NOT NULL,
   bucket INTEGER NOT NULL,          -- latencies from 1.02^bucket ms up to the next
@@ -105,8 +115,18 @@ CREATE TABLE limiter(
 
 CREATE TABLE error_class(           -- failed attempts by class
   class TEXT NOT NULL, stage TEXT NOT NULL, model TEXT NOT NULL, n INTEGER NOT NULL,
+  final INTEGER NOT NULL,           -- of them, without a further attempt
   last_seq INTEGER NOT NULL, sample_task INTEGER NOT NULL,
   PRIMARY KEY(class, stage, model)
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE failure(               -- what went wrong in a minute
+  t INTEGER NOT NULL,               -- minutes since 1970
+  class TEXT NOT NULL,              -- of the error, or the reason of a refused reply
+  stage TEXT NOT NULL, model TEXT NOT NULL,
+  outcome TEXT NOT NULL,            -- store.fold.Outcome
+  n INTEGER NOT NULL, last_task INTEGER NOT NULL,
+  PRIMARY KEY(t, class, stage, model, outcome)
 ) WITHOUT ROWID, STRICT;
 
 CREATE TABLE reason(                -- tasks by 'skip' or 'parse' reason, 're-ask' answers

@@ -8,6 +8,10 @@ PRAGMA application_id;
 SELECT schema_ver FROM run;
 -- name: tables
 SELECT count(*) FROM sqlite_schema;
+-- name: has_lanes
+SELECT count(*) FROM sqlite_schema WHERE name = 'lane';
+-- name: is_older
+SELECT count(*) FROM temp.sqlite_schema WHERE name = 'failure';
 -- name: set_application_id
 PRAGMA application_id = 0x45564C47;
 -- name: page_size
@@ -36,6 +40,10 @@ PRAGMA query_only = ON;
 PRAGMA busy_timeout = 2000;
 -- name: reader_cache
 PRAGMA cache_size = -4096;
+-- name: data_version
+PRAGMA data_version;
+-- name: begin_reading
+BEGIN DEFERRED;
 -- name: checkpoint_truncate
 PRAGMA wal_checkpoint(TRUNCATE);
 -- name: insert_run
@@ -132,6 +140,16 @@ ON CONFLICT DO UPDATE SET
   tokens_in = tokens_in + excluded.tokens_in,
   tokens_out = tokens_out + excluded.tokens_out,
   cost_pico = cost_pico + excluded.cost_pico;
+-- name: add_lane
+INSERT INTO lane(stage, model, started, succeeded, replies, tokens_in, tokens_out,
+  cost_pico)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  started = started + excluded.started, succeeded = succeeded + excluded.succeeded,
+  replies = replies + excluded.replies,
+  tokens_in = tokens_in + excluded.tokens_in,
+  tokens_out = tokens_out + excluded.tokens_out,
+  cost_pico = cost_pico + excluded.cost_pico;
 -- name: add_latency
 INSERT INTO latency_hist(model, stage, bucket, n) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
@@ -140,10 +158,14 @@ INSERT OR REPLACE INTO limiter(model, concurrency, in_flight, rpm, tpm,
   paused_until_us, at_us)
 VALUES (?, ?, ?, ?, ?, ?, ?);
 -- name: add_error
-INSERT INTO error_class(class, stage, model, n, last_seq, sample_task)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET n = n + excluded.n, last_seq = excluded.last_seq,
-  sample_task = excluded.sample_task;
+INSERT INTO error_class(class, stage, model, n, final, last_seq, sample_task)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n, final = final + excluded.final,
+  last_seq = excluded.last_seq, sample_task = excluded.sample_task;
+-- name: add_failures
+INSERT INTO failure(t, class, stage, model, outcome, n, last_task)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n, last_task = excluded.last_task;
 -- name: add_reason
 INSERT INTO reason(what, reason, n) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
@@ -224,6 +246,9 @@ FROM event AS e JOIN kind AS k ON k.id = e.kind
 WHERE e.seq > ? AND e.kind IN (
   SELECT id FROM kind WHERE name IN (SELECT value FROM json_each(?)))
 ORDER BY e.seq LIMIT ?;
+-- name: event_times
+SELECT seq, ts_us FROM event WHERE seq IN (SELECT value FROM json_each(?));
+
 -- name: payload
 SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
 WHERE e.seq = ?;
@@ -280,8 +305,48 @@ attempts = ?
 attempts > ?
 -- name: where_attempts_below
 attempts < ?
+-- name: where_task
+task = ?
 -- name: where_text
 key LIKE ? ESCAPE '\' OR task = ?
+
+-- Filter terms of events (store/event_query.py): conditions over `event AS e` ----------
+-- Facts are looked into as text: SQLite takes a BLOB for JSON of its own kind.
+
+-- name: where_event_kind
+e.kind IN (
+  SELECT id FROM kind WHERE name IN (SELECT value FROM json_each(?)))
+-- name: where_event_task
+e.task = ?
+-- name: where_event_stage
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task
+  AND t.stage = (SELECT id FROM stage WHERE name = ?))
+-- name: where_event_model
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task
+  AND t.model = (SELECT id FROM model WHERE name = ?))
+OR e.kind = (SELECT id FROM kind WHERE name = 'limit_observed')
+  AND json_extract(CAST(e.facts AS TEXT), '$.model') = ?
+-- name: where_event_item
+EXISTS (SELECT 1 FROM task AS t WHERE t.task = e.task AND t.key LIKE ? ESCAPE '\')
+-- name: where_event_err
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'task_failed'))
+AND json_extract(CAST(e.facts AS TEXT), '$.error') = ?
+-- name: where_event_err_any
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'task_failed'))
+-- name: where_event_reason
+e.kind IN (SELECT id FROM kind WHERE name IN ('attempt_failed', 'attempt_answered',
+  'task_failed', 'task_completed', 'task_skipped'))
+AND ? IN (json_extract(CAST(e.facts AS TEXT), '$.error'),
+  json_extract(CAST(e.facts AS TEXT), '$.reask'),
+  json_extract(CAST(e.facts AS TEXT), '$.unparsed'),
+  json_extract(CAST(e.facts AS TEXT), '$.reason'))
+-- name: where_event_text
+-- The names of the facts are no text of theirs: the values decide, and are looked into
+-- only where the whole would do.
+e.task = ?
+OR e.kind IN (SELECT id FROM kind WHERE name LIKE ? ESCAPE '\')
+OR CAST(e.facts AS TEXT) LIKE ? ESCAPE '\' AND EXISTS (
+  SELECT 1 FROM json_tree(CAST(e.facts AS TEXT)) WHERE atom LIKE ? ESCAPE '\')
 
 -- Views: what people and scorers look at (store/views.py) -----------------------------
 
@@ -289,6 +354,28 @@ key LIKE ? ESCAPE '\' OR task = ?
 SELECT created_us FROM run;
 -- name: tasks_page
 SELECT * FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+-- name: numbers
+SELECT task, 0 FROM tasks WHERE task > ? AND {} ORDER BY task LIMIT ?;
+
+-- name: numbers_newest
+SELECT task, updated_seq FROM tasks WHERE (updated_seq, task) < (?, ?) AND {}
+ORDER BY updated_seq DESC, task DESC LIMIT ?;
+
+-- name: numbers_slowest
+SELECT task, 0 FROM tasks WHERE latency_ms IS NOT NULL AND {}
+ORDER BY latency_ms DESC, task LIMIT ?;
+
+-- name: numbers_dearest
+SELECT task, 0 FROM tasks WHERE cost_pico IS NOT NULL AND {}
+ORDER BY cost_pico DESC, task LIMIT ?;
+
+-- name: numbers_most_tried
+SELECT task, 0 FROM tasks WHERE attempts > 0 AND {}
+ORDER BY attempts DESC, task LIMIT ?;
+
+-- name: numbers_changed
+SELECT task FROM tasks WHERE updated_seq > ? AND {} ORDER BY updated_seq, task LIMIT ?;
+
 -- name: tasks_count
 SELECT count(*) FROM tasks WHERE {};
 -- name: tasks_by_lane
@@ -296,13 +383,8 @@ SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
 ORDER BY stage, model;
 -- name: lane_costs
 -- An answer of the response cache cost nothing and left no latency.
-WITH
-  done AS (SELECT stage, model, sum(cost_pico) AS cost_pico, sum(succeeded) AS n
-           FROM minute GROUP BY stage, model),
-  sent AS (SELECT stage, model, sum(n) AS n FROM latency_hist GROUP BY stage, model)
-SELECT done.stage, done.model, cost_pico, min(done.n, sent.n)
-FROM done JOIN sent USING (stage, model)
-WHERE min(done.n, sent.n) > 0 ORDER BY done.stage, done.model;
+SELECT stage, model, cost_pico, min(succeeded, replies) FROM lane
+WHERE min(succeeded, replies) > 0 ORDER BY stage, model;
 -- name: run_header
 SELECT run_id, created_us, (SELECT coalesce(max(seq), 0) FROM event) FROM run;
 -- name: first_event
@@ -315,20 +397,55 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 -- name: counters
 SELECT name, n FROM counter;
 -- name: usage
-SELECT stage, model, (
-  SELECT coalesce(sum(n), 0) FROM latency_hist AS l
-  WHERE l.model = minute.model AND l.stage = minute.stage
-), sum(tokens_in), sum(tokens_out) FROM minute
-GROUP BY stage, model ORDER BY stage, model;
--- name: ended_in_minutes
-SELECT coalesce(sum(succeeded + failed), 0) FROM minute WHERE t >= ? AND t < ?;
+SELECT stage, model, replies, tokens_in, tokens_out FROM lane ORDER BY stage, model;
+-- name: minutes
+SELECT t, stage, model, started, succeeded, failed, retried, tokens_in, tokens_out,
+       cost_pico
+FROM minute WHERE t >= ? ORDER BY t, stage, model;
+-- name: completed_by_minute
+SELECT t, sum(succeeded) FROM minute GROUP BY t ORDER BY t;
+-- name: minute_buckets
+SELECT t / :width AS number, sum(started), sum(succeeded), sum(failed), sum(retried),
+       sum(tokens_in), sum(tokens_out), sum(cost_pico)
+FROM minute WHERE t >= :since AND t < :until AND (:model IS NULL OR model = :model)
+GROUP BY number ORDER BY number;
+-- name: sent_before
+SELECT coalesce(sum(started - succeeded - failed - retried), 0)
+FROM minute WHERE t < :until AND (:model IS NULL OR model = :model);
+-- name: running_now
+SELECT coalesce(sum(n), 0) FROM counts
+WHERE state = 1 AND (:model IS NULL OR model = :model);
+-- name: limits_observed
+SELECT e.seq, e.ts_us, e.epoch, 'limit_observed', e.ver, e.facts, e.blen
+FROM event AS e
+WHERE e.seq > ? AND e.seq <= ?
+  AND e.kind = (SELECT id FROM kind WHERE name = 'limit_observed')
+ORDER BY e.seq;
+-- name: model_latencies
+SELECT model, bucket, sum(n) FROM latency_hist GROUP BY model, bucket
+ORDER BY model, bucket;
+-- name: outcomes
+SELECT e.seq, e.ts_us, m.name, k.name, e.ver, e.facts
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+JOIN task AS t ON t.task = e.task JOIN model AS m ON m.id = t.model
+WHERE e.seq > ? AND e.seq <= ? AND k.name IN ('attempt_answered', 'attempt_failed')
+ORDER BY e.seq;
+-- name: next_retries
+SELECT stage, model, min(not_before_us) FROM tasks
+WHERE state = 2 AND not_before_us IS NOT NULL GROUP BY stage, model;
+-- name: oldest_in_flight
+SELECT task, stage, model, key, attempts, since_us, error FROM tasks
+WHERE state = 1 AND sent = 1 ORDER BY since_us, task LIMIT ?;
 -- name: model_calls
-SELECT model, sum(started) FROM minute GROUP BY model ORDER BY model;
+SELECT model, sum(started) FROM lane GROUP BY model ORDER BY model;
 -- name: model_costs
-SELECT model, sum(cost_pico) FROM minute GROUP BY model ORDER BY model;
+SELECT model, sum(cost_pico) FROM lane GROUP BY model ORDER BY model;
 -- name: error_classes
-SELECT class, stage, model, n, last_seq, sample_task FROM error_class
+SELECT class, stage, model, n, final, last_seq, sample_task FROM error_class
 ORDER BY class, stage, model;
+-- name: failures
+SELECT t, class, stage, model, outcome, n, last_task FROM failure WHERE t >= ?
+ORDER BY t, class, stage, model, outcome;
 -- name: reasons
 SELECT what, reason, n FROM reason WHERE n > 0 ORDER BY what, n DESC, reason;
 -- name: latencies
@@ -341,6 +458,22 @@ WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
 SELECT e.seq, k.name, e.ver, e.facts
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = 'tasks_planned' AND m.seq <= ? ORDER BY m.seq DESC LIMIT 1;
+-- name: events_back
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq >= ? AND e.seq <= ? AND {} ORDER BY e.seq DESC LIMIT ?;
+-- name: events_on
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq >= ? AND e.seq <= ? AND {} ORDER BY e.seq LIMIT ?;
+-- name: events_named
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM event AS e JOIN kind AS k ON k.id = e.kind
+WHERE e.seq IN (SELECT value FROM json_each(?)) AND {} ORDER BY e.seq;
+-- name: marks_back
+SELECT seq FROM mark WHERE kind = ? AND seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?;
+-- name: marks_on
+SELECT seq FROM mark WHERE kind = ? AND seq >= ? AND seq <= ? ORDER BY seq LIMIT ?;
 -- name: task_events
 WITH RECURSIVE own(seq) AS (
   SELECT event_seq FROM task WHERE task = ? AND event_seq IS NOT NULL
@@ -398,12 +531,16 @@ SELECT * FROM pause ORDER BY stage, model;
 SELECT * FROM counts ORDER BY stage, model, state;
 -- name: rows_minute
 SELECT * FROM minute ORDER BY stage, model, t;
+-- name: rows_lane
+SELECT * FROM lane ORDER BY stage, model;
 -- name: rows_latency_hist
 SELECT * FROM latency_hist ORDER BY model, stage, bucket;
 -- name: rows_limiter
 SELECT * FROM limiter ORDER BY model;
 -- name: rows_error_class
 SELECT * FROM error_class ORDER BY class, stage, model;
+-- name: rows_failure
+SELECT * FROM failure ORDER BY t, class, stage, model, outcome;
 -- name: rows_reason
 SELECT * FROM reason ORDER BY what, reason;
 -- name: rows_counter

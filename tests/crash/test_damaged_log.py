@@ -84,7 +84,7 @@ def test_a_log_without_its_first_event_is_not_said_to_be_an_empty_one(
     assert "delete" not in said
 
 
-@pytest.mark.timeout(600 if "SIFTLOG_PROVE" in os.environ else 60)
+@pytest.mark.timeout(600 if "SIFTLOG_PROVE" in os.environ else 120)
 def test_wherever_a_log_is_scratched_the_last_word_is_a_sentence(
     sound: Path,
     tmp_path: Path,

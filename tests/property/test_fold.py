@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -18,6 +19,7 @@ from store.events import (
     AttemptsAbandoned,
     AttemptStarted,
     Entry,
+    TaskCompleted,
     TasksPlanned,
 )
 from store.fold import Fold
@@ -100,6 +102,46 @@ def test_reasons_are_those_of_the_tasks_that_have_them_now(
                 counted[what, reason] = counted.get((what, reason), 0) + 1
         stored = {row[:2]: row[2] for row in rows["reason"] if row[0] != "re-ask"}
         assert {key: n for key, n in stored.items() if n} == counted
+
+
+@given(entries=courses())
+def test_lanes_are_their_minutes_in_sum(entries: list[Entry]) -> None:
+    with closing(_tables()) as conn:
+        _fold(conn, entries, 0)
+        rows = _rows(conn)
+        sums: dict[tuple[object, ...], list[int]] = {}
+        for stage, model, _, started, succeeded, _, _, *rest in rows["minute"]:
+            lane = sums.setdefault((stage, model), [0] * 5)
+            for at, n in enumerate((started, succeeded, *rest)):
+                lane[at] += n
+        replies: dict[tuple[object, ...], int] = dict.fromkeys(sums, 0)
+        for model, stage, _, n in rows["latency_hist"]:
+            replies[stage, model] += n
+        assert {row[:2]: row[4] for row in rows["lane"]} == replies
+        assert {row[:2]: [*row[2:4], *row[5:]] for row in rows["lane"]} == sums
+
+
+@given(entries=courses())
+def test_what_went_wrong_by_the_minute_is_what_went_wrong_in_all(
+    entries: list[Entry],
+) -> None:
+    with closing(_tables()) as conn:
+        _fold(conn, entries, 0)
+        rows = _rows(conn)
+        by_outcome: Counter[object] = Counter()
+        for *_, outcome, n, _ in rows["failure"]:
+            by_outcome[outcome] += n
+        final = sum(row[4] for row in rows["error_class"])
+        attempts = sum(row[3] for row in rows["error_class"])
+        assert (by_outcome["final"], by_outcome["retried"]) == (final, attempts - final)
+        reasked = sum(n for what, _, n in rows["reason"] if what == "re-ask")
+        assert by_outcome["re-ask"] == reasked
+        unparsed = [
+            entry
+            for entry in entries
+            if isinstance(entry.event, TaskCompleted) and entry.event.unparsed
+        ]
+        assert by_outcome["unparsed"] == len(unparsed)
 
 
 @given(entries=courses())

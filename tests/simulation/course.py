@@ -6,7 +6,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from runner.engine.scheduler import Scope, is_within
 from runner.testing import START_US
 from store.events import (
     AttemptAnswered,
@@ -24,6 +23,7 @@ from store.events import (
     Unknown,
 )
 from store.fold import touched
+from store.scope import Scope, is_within
 from tests.simulation.broken import Broken
 from tests.simulation.past import Past
 from tests.simulation.provider import Line

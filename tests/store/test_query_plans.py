@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from store.event_query import parse_event_query
 from store.query import parse_query
 from store.statements import SQL
 
@@ -18,13 +19,26 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "run_state": (),
     "heartbeat": (),
     "counters": (),
-    "ended_in_minutes": (0, 5),
     "counts": (),
+    "minutes": (9,),
+    "completed_by_minute": (),
+    "running_now": (None,),
+    "limits_observed": (9, 99),
+    "model_latencies": (),
+    "next_retries": (),
+    "oldest_in_flight": (5,),
+    "outcomes": (0, 9),
     "lane_costs": (),
     "error_classes": (),
+    "failures": (9,),
+    "model_calls": (),
+    "model_costs": (),
+    "usage": (),
     "reasons": (),
     "latencies": (),
     "marked": ("scoring_recorded", 0, -1),
+    "marks_back": ("run_paused", 1, 9, 10),
+    "marks_on": ("run_paused", 1, 9, 10),
     "planned_upto": (9,),
     "task_events": (1,),
     "roots": (0, 99, 10),
@@ -45,6 +59,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "reply": (1,),
     "started": (1,),
     "events": (0, 10),
+    "event_times": ("[1, 2]",),
     "payload": (1,),
     "last_seq": (),
     "part": (b"",),
@@ -94,8 +109,18 @@ def test_attempts_under_way_are_found_without_looking_at_others(
         found = _plan(large, SQL[name], PLANNED[name])
         assert "task_state (state=?" in found
         assert "TEMP B-TREE" not in found
+    # the oldest of them are sorted out, as many as are under way
+    found = _plan(large, SQL["oldest_in_flight"], PLANNED["oldest_in_flight"])
+    assert "task_state (state=?" in found
     found = _plan(large, "SELECT * FROM in_flight", ())
     assert "task_state (state=?" in found
+
+
+def test_the_last_minutes_are_read_without_the_earlier_ones(
+    large: sqlite3.Connection,
+) -> None:
+    found = _plan(large, SQL["minutes"], PLANNED["minutes"])
+    assert "USING INDEX minute_t (t>?)" in found
 
 
 @pytest.mark.parametrize(
@@ -110,3 +135,59 @@ def test_a_page_of_tasks_goes_on_by_key(
     found = _plan(large, sql, (0, *query.parameters(), 10))
     assert "SEARCH t USING" in found
     assert "TEMP B-TREE" not in found
+
+
+@pytest.mark.parametrize("expression", ["", "state:failed", "err:Timeout", "item:x"])
+def test_a_list_of_tasks_goes_on_by_key(
+    large: sqlite3.Connection, expression: str
+) -> None:
+    query = parse_query(expression)
+    sql = SQL["numbers"].format(query.condition())
+    found = _plan(large, sql, (0, *query.parameters(), 10))
+    assert "SEARCH t USING" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_the_newest_tasks_are_read_in_the_order_of_their_index(
+    large: sqlite3.Connection,
+) -> None:
+    found = _plan(large, SQL["numbers_newest"].format("TRUE"), (9, 9, 10))
+    assert "task_updated (updated_seq<?)" in found
+    assert "TEMP B-TREE" not in found
+
+
+def test_what_changed_is_found_without_looking_at_the_rest(
+    large: sqlite3.Connection,
+) -> None:
+    query = parse_query("item:x")
+    sql = SQL["numbers_changed"].format(query.condition())
+    found = _plan(large, sql, (0, *query.parameters(), 10))
+    assert "task_updated (updated_seq>?)" in found
+    assert "TEMP B-TREE" not in found
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        "kind:attempt_failed",
+        "err:Timeout reason:x -stage:judge",
+        "model:m item:x task:7",
+        '"some words"',
+    ],
+)
+def test_events_are_searched_by_key_whatever_the_filter(
+    large: sqlite3.Connection, expression: str
+) -> None:
+    query = parse_event_query(expression)
+    for name in ("events_back", "events_on"):
+        sql = SQL[name].format(query.condition())
+        found = _plan(large, sql, (1, 9, *query.parameters(), 10))
+        first, *_ = found.splitlines()
+        assert first == "SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+        assert "USE TEMP B-TREE FOR ORDER BY" not in found
+        assert "SCAN t" not in found
+    sql = SQL["events_named"].format(query.condition())
+    found = _plan(large, sql, ("[1]", *query.parameters()))
+    assert "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)" in found
+    assert "SCAN e" not in found.replace("SCAN json_each", "")

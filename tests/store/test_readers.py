@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import sqlite3
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from store import connect
 from store.errors import NoSuchRun, StoreError
+from store.runs import list_runs
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from store.views import (
@@ -21,6 +21,7 @@ from store.views import (
     open_reader,
     status,
 )
+from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, written
 from tests.store.samples import (
     RUN_STARTED,
@@ -68,29 +69,6 @@ def test_a_log_left_by_a_crash_is_read_with_its_last_events(
         assert last_seq(reader) == 2
 
 
-def _as_nobody(act: Callable[[], None]) -> int:
-    """Run *act* without root's right to write everywhere; its exit code."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            if os.getuid() == 0:
-                os.setuid(65534)
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _open_to_others(folder: Path) -> None:
-    """Let everybody into what pytest keeps to itself."""
-    for above in folder.parents:
-        if above == Path(tempfile.gettempdir()):
-            return
-        above.chmod(0o755)
-
-
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
     tmp_path_factory: pytest.TempPathFactory, *, is_clean: bool
@@ -114,7 +92,7 @@ def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
     asyncio.run(work())
     if is_clean:
         shutil.copy(source / "log.db", folder / "log.db")
-    _open_to_others(folder)
+    open_to_others(folder)
     folder.chmod(0o555)
     before = sorted(folder.iterdir())
 
@@ -132,8 +110,8 @@ def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
             open_reader(folder / "log.db")
 
     try:
-        assert _as_nobody(look) == 0
-        assert _as_nobody(look_at_a_large_one) == 0
+        assert as_nobody(look) == 0
+        assert as_nobody(look_at_a_large_one) == 0
         assert sorted(folder.iterdir()) == before
     finally:
         folder.chmod(0o755)
@@ -145,3 +123,52 @@ def test_a_folder_that_can_keep_a_log_has_no_problem(tmp_path: Path) -> None:
     problem = connect.wal_problem(tmp_path / "nowhere")
     assert problem is not None
     assert "another folder" in problem
+
+
+def test_a_log_that_cannot_be_copied_for_a_look_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "log.db").touch()
+    monkeypatch.setattr(connect.shutil, "copyfile", refuse)
+    with pytest.raises(StoreError, match=r"No space left.*make room for temporary"):
+        connect._look_at_copy(tmp_path / "log.db")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (sqlite3.SQLITE_FULL, "make room"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "make room"),
+        (sqlite3.SQLITE_BUSY, "try again"),
+        (sqlite3.SQLITE_CORRUPT, "restore a copy"),
+    ],
+)
+def test_what_sqlite_could_not_do_is_told_with_the_next_step(
+    code: int, told: str
+) -> None:
+    error = sqlite3.OperationalError("it failed")
+    error.sqlite_errorcode = code
+    assert told in str(connect.unreadable(Path("log.db"), error))
+
+
+def test_a_folder_that_may_not_be_entered_hides_no_other_run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    runs = tmp_path_factory.mktemp("runs")
+    for name in ("closed", "open"):
+        (runs / name).mkdir()
+        (runs / name / "log.db").touch()
+    open_to_others(runs / "open")
+    (runs / "closed").chmod(0o700 if os.getuid() == 0 else 0)
+
+    def look() -> None:
+        if [run.run_id for run in list_runs(runs)] != ["open"]:
+            raise AssertionError
+
+    try:
+        assert as_nobody(look) == 0
+    finally:
+        (runs / "closed").chmod(0o755)

@@ -54,7 +54,8 @@ def test_every_statement_fits_the_tables(name: str) -> None:
     if not text.startswith(("PRAGMA", "BEGIN", "COMMIT", "ROLLBACK")):
         numbered = {int(n) for n in re.findall(r"\?(\d+)", text)}
         count = len(numbered) or text.count("?")
-        conn.execute(f"EXPLAIN {text}", [None] * count)
+        named = dict.fromkeys(re.findall(r":(\w+)", text))
+        conn.execute(f"EXPLAIN {text}", named or [None] * count)
     conn.close()
 
 

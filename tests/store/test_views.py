@@ -15,6 +15,7 @@ from store.events import (
     Entry,
     LimitObserved,
     RunFinished,
+    TaskCompleted,
     TasksPlanned,
     TasksReopened,
 )
@@ -29,6 +30,7 @@ from store.views import (
     model_calls,
     open_reader,
     payload,
+    planned_seq,
     reply,
     run_started,
     scorings,
@@ -142,6 +144,29 @@ def test_planning_is_exhausted_when_the_plan_says_so(path: Path) -> None:
         assert status(reader).planning_exhausted
 
 
+def test_an_attempt_says_what_of_its_reply_could_not_be_read(path: Path) -> None:
+    refused = answer(1, b"x", reask="no_json", fault="line 1")
+    ended = TaskCompleted(task=1, attempt=2, unparsed="truncated", fault="a: missing")
+    with open_reader(
+        written(
+            path,
+            [RUN_STARTED, plan([task(1)])],
+            [started(1), refused],
+            [started(1, 2), answer(1, b"y", 2), ended],
+        )
+    ) as reader:
+        rows = attempts(reader, 1)
+    said = [(row.unparsed, row.fault) for row in rows]
+    assert said == [(None, "line 1"), ("truncated", "a: missing")]
+
+
+def test_the_event_that_planned_a_task_is_found_among_many(path: Path) -> None:
+    units = [[plan([task(n), task(n + 1)], first=n)] for n in range(1, 40, 2)]
+    with open_reader(written(path, [RUN_STARTED], *units)) as reader:
+        found = [planned_seq(reader, number) for number in range(42)]
+    assert found == [None, *(2 + n // 2 for n in range(40)), None]
+
+
 def test_the_attempts_of_a_task_are_found_from_first_to_last(path: Path) -> None:
     abandoned = AttemptsAbandoned(attempts=[(1, 1)])
     reopened = TasksReopened(tasks=[1], by="someone")
@@ -159,6 +184,7 @@ def test_the_attempts_of_a_task_are_found_from_first_to_last(path: Path) -> None
         own = task_events(reader, 1)
         assert attempts(reader, 3) == []
     assert [row.attempt for row in rows] == [1, 2, 3, 4]
+    assert {(row.unparsed, row.fault) for row in rows} == {(None, None)}
     assert [row.outcome is None for row in rows] == [True, False, False, True]
     assert rows[1].outcome == failed(1, 2)
     assert [row.kind for row in own] == [

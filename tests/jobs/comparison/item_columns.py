@@ -44,7 +44,7 @@ def side(comparable: Mapping[str, ItemValues], model: str = "m") -> Side:
     made: Comparable = {
         path: (lambda given=values: given) for path, values in comparable.items()
     }
-    return Side(run="r", model=model, comparable=made)
+    return Side(run="r", model=model, comparable=made, seq=7)
 
 
 ITEMS = st.builds(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,7 +83,7 @@ def test_columns_are_made_for_chosen_metrics_only() -> None:
         raise AssertionError
 
     a = side({"m": FLAT})
-    lazy = type(a)(run="r", model="m", comparable={**a.comparable, "n": asked_for})
+    lazy = replace(a, comparable={**a.comparable, "n": asked_for})
     (match,) = matches([(lazy, lazy)], ("m",), FEW_DRAWS)
     assert [each.path for each in match.compared] == ["m"]
 

@@ -141,6 +141,7 @@ def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
     assert metric["verdict"] == "B higher"
     assert metric["test"]["p_holm"] == own.p_holm
     assert (metric["n"], metric["only_a"], metric["only_b"]) == (28, 2, 3)
+    assert pair["a"] == {"run": "r", "model": "m", "seq": 7}
     assert pair["only_a"] == ["a"]
     assert pair["items"][0]["item"] == "p2"
 

@@ -222,13 +222,24 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
         ):
             said = siftlog(*words, cwd=tmp_path)
             assert "siftlog resume r takes it up" in said.stderr
+        siftlog("limits", "r", "--rpm=1", cwd=tmp_path)
+        *_, slip = siftlog("commands", "r", cwd=tmp_path).stdout.splitlines()
+        assert slip.endswith("limits rpm 1.0  waiting")
+        for dry in (["--dry-run"], []):
+            said = siftlog("commands", "r", "--withdraw", slip[:8], *dry, cwd=tmp_path)
+        assert "siftlog resume r takes it up" in said.stderr
+        again = siftlog("commands", "r", "--withdraw=x", cwd=tmp_path, check=False)
+        assert again.returncode == 2
+        assert "No waiting requests of r begin with 'x'" in again.stderr
         resumed = siftlog("resume", "r", cwd=tmp_path, check=False)
         assert resumed.returncode == 5
+        assert "Waiting was limits (by " in resumed.stderr
+        assert ": withdrawn by " in resumed.stderr
         assert ": every model: 3 calls at a time.\n" in resumed.stderr
         assert " tasks reopened.\n" in resumed.stderr
     with open_reader(live.folder.log) as reader:
         applied = events(reader, kinds=["command_applied"])
-    assert len(applied) == 4
+    assert len(applied) == 5
     assert status(tmp_path, "r")["state"] == "cancelled"
     assert status(tmp_path, "r")["tasks"]["completed"] == 0
 

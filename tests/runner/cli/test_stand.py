@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from runner.cli.stand import status_json, status_text
 from store.events import LimitObserved
 from store.runs import RunFolder
 from store.testing import FakeClock
-from store.views import open_reader, status
+from store.views import open_reader, present
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -23,10 +24,10 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     )
     folder = RunFolder(tmp_path)
     with open_reader(written(folder.log, [RUN_STARTED], [seen])) as reader:
-        state = status(reader)
+        seen = present(reader, clock.now_us(), is_held=False)
     line = "limits    m-large: 8 calls at a time"
-    lines = status_text(state, folder, clock).splitlines()
+    lines = status_text(seen).splitlines()
     assert f"{line}; asks to wait another 60.0 min" in lines
-    assert status_json(state, folder, clock)["limits"][0]["paused_until_us"] == until_us
-    clock.advance(3600)
-    assert line in status_text(state, folder, clock).splitlines()
+    assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
+    later = replace(seen, now_us=until_us)
+    assert line in status_text(later).splitlines()

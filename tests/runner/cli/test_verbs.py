@@ -66,6 +66,10 @@ def test_score_prints_one_object_with_an_entry_a_model(scored: Path) -> None:
     metric = said["models"]["baseline/lexical"]["metrics"]["avg_paper_score"]
     assert set(metric) >= {"value", "n", "n_defined", "lo", "hi", "definition"}
     assert metric["n"] == 5
+    assert said["headlines"][0] == "avg_paper_score"
+    assert set(said["headlines"]) <= set(said["models"]["baseline/lexical"]["metrics"])
+    assert said["ended"] == status(scored, "r")["tasks"]["completed"]
+    assert said["seq"] > said["ended"]
 
 
 def test_the_scorecard_file_holds_what_score_prints(scored: Path) -> None:

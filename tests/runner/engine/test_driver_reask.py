@@ -10,8 +10,8 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import Answerer
-from runner.reply import Reply
-from runner.task import Answer, TaskSpec
+from runner.reply import ParseFailure, Reply
+from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings, run_virtual
 from runner.wire import OPENAI_CHAT, encode_reply
 from store.events import (
@@ -21,6 +21,7 @@ from store.events import (
     AttemptStarted,
     Entry,
     PlannedTask,
+    TaskCompleted,
     TasksPlanned,
 )
 from store.manifest import manifest_bytes
@@ -43,6 +44,31 @@ def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -
         assert dialogues == [1, 3, 5]
         (row,) = await bench.log.tasks([1])
         assert (row.state, row.reason) == (TaskState.COMPLETED, "empty_reply")
+
+    run_virtual(main())
+
+
+class Particular(ToyJob):
+    """Says of every reading what is wrong with it, and where."""
+
+    @staticmethod
+    def _words(dataset: ToySettings, task: Task, reply: Reply) -> ParseFailure:
+        del dataset, task
+        return ParseFailure(reason="no_json", detail=f"column {len(reply.text)}: odd")
+
+
+def test_what_stands_where_in_an_unreadable_reply_stands_in_the_log() -> None:
+    async def main() -> None:
+        bench = Bench(honest, ToySettings(items=1, reask=1))
+        bench.job = Particular()
+        await bench.run()
+        found = [
+            (event.fault, event.reask if isinstance(event, AttemptAnswered) else None)
+            for event in (row.event for row in await bench.log.events(limit=1_000))
+            if isinstance(event, AttemptAnswered | TaskCompleted)
+        ]
+        words = "column 3: odd"
+        assert found == [(words, "no_json"), (None, None), (words, None)]
 
     run_virtual(main())
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from runner import errors as e
 from runner.engine.lane import Work
-from runner.engine.scheduler import Scheduler, Scope, is_within
+from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
+from store.scope import Scope, is_within
 
 STAGES = ("first", "second")
 MODELS = ("a", "b")

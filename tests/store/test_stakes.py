@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.control.forecast import of_open, of_retry
-from runner.control.standing import Refused
-from store.errors import QueryError
+from store.errors import NoSuchName, QueryError
 from store.events import TaskFailed
+from store.stakes import of_open, of_retry
 from store.views import open_reader
 from tests.store.logs import written
 from tests.store.samples import (
@@ -40,9 +39,9 @@ def test_open_tasks_and_calls_in_flight_are_counted_by_stage_and_model(
     with open_reader(written(tmp_path / "log.db", *COURSE)) as reader:
         whole = of_open(reader)
         large = of_open(reader, "ask", "m-large")
-        with pytest.raises(Refused, match="there is no stage 'judge' here: use ask"):
+        with pytest.raises(NoSuchName, match="there is no stage 'judge' here: use ask"):
             of_open(reader, stage="judge")
-        with pytest.raises(Refused, match="use m-large, m-small"):
+        with pytest.raises(NoSuchName, match="use m-large, m-small"):
             of_open(reader, model="m")
     assert (whole.tasks, whole.in_flight, whole.spent_usd) == (2, 1, 1.0)
     assert (large.tasks, large.in_flight) == (1, 0)

@@ -1,4 +1,4 @@
-"""Limits in the words that people read; light, for verbs that only look."""
+"""Limits in the words that people read."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def words_of(values: Mapping[str, float | None]) -> str:
         for name, unit in UNITS.items()
         if name in values
     )
+
+
+def of_model(model: str | None, values: Mapping[str, float | None]) -> str:
+    """Limits with the model that they are for; None: every model."""
+    return f"{model or 'every model'}: {words_of(values)}"

@@ -1,0 +1,241 @@
+"""When a run will have ended and what it will have cost, with an interval; pure.
+
+Both follow from the last whole minutes: how many tasks of each stage ended in them, and
+at what cost. The interval is of a block bootstrap of those minutes (Künsch 1989,
+"The jackknife and the bootstrap for general stationary observations"): blocks, because
+a slow minute seldom comes alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from store.outlook import Lane
+from store.task import TaskState
+
+#: Fewer ended tasks than this say nothing of a stage.
+COMPLETIONS = 30
+#: Minutes looked back on: as few as hold enough completions.
+MINUTES = (2, 30)
+#: The middle 90 % of the draws.
+SHARE = (0.05, 0.95)
+BLOCK = 3
+DRAWS = 200
+SEED = 20260118
+
+
+class Minute(Protocol):
+    """What the forecast needs of `store.traffic.MinuteRow`."""
+
+    @property
+    def t(self) -> int:
+        """Minutes since 1970 UTC."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        ...
+
+    @property
+    def ended(self) -> int:
+        """Tasks that came to an end."""
+        ...
+
+    @property
+    def cost_usd(self) -> float:
+        """What its answers cost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """An estimate with its interval."""
+
+    low: float
+    expected: float
+    high: float | None  #: None: it may never come to an end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """How long one stage still takes."""
+
+    stage: str
+    left: int  #: tasks, expected follow-ups included
+    seconds: Span | None  #: None: too few tasks have ended
+    needs: int  #: further completions until something can be said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """How long a run still takes, and what it comes to."""
+
+    stages: tuple[StageForecast, ...]
+    cost_usd: Span | None  #: of the whole run, beyond what has been spent already
+
+    @property
+    def seconds(self) -> Span | None:
+        """Of the slowest stage: they work side by side. None: not known of each."""
+        spans = [stage.seconds for stage in self.stages if stage.left]
+        known = [span for span in spans if span is not None]
+        if not known or len(known) < len(spans):
+            return None
+        highs = [span.high for span in known]
+        return Span(
+            low=max(span.low for span in known),
+            expected=max(span.expected for span in known),
+            high=None if None in highs else max(high for high in highs if high),
+        )
+
+    @property
+    def needs(self) -> int:
+        """Completions that are wanting for a word on the whole."""
+        return max((stage.needs for stage in self.stages if stage.left), default=0)
+
+
+def left_by_stage(lanes: Iterable[Lane], first: Collection[str]) -> dict[str, int]:
+    """Tasks still to be ended, by stage, in order of the lanes.
+
+    Follow-ups that are not planned yet are taken to be as many for every open task of
+    the first stages as they were for every one that has ended (as in `store.outlook`).
+
+    Args:
+        lanes: tasks by stage, model and state.
+        first: the stages that the plan begins with; empty where it is not known, and
+            only what is planned is counted.
+    """
+    open_: dict[str, int] = defaultdict(int)
+    asked: dict[str, int] = defaultdict(int)
+    for lane in lanes:
+        for state, n in lane.states.items():
+            if state is not TaskState.SKIPPED:
+                asked[lane.stage] += n
+                open_[lane.stage] += n if state.is_open else 0
+    begun = sum(asked[stage] for stage in asked if stage in first)
+    ended = begun - sum(open_[stage] for stage in asked if stage in first)
+    more = (begun - ended) / ended if ended else 0.0
+    return {
+        stage: open_[stage] + (0 if stage in first else round(asked[stage] * more))
+        for stage in asked
+    }
+
+
+def forecast(
+    rows: Sequence[Minute], left: Mapping[str, int], *, since: int, until: int
+) -> Forecast:
+    """What the minutes in ``[since, until)`` say of the tasks that are *left*.
+
+    Args:
+        rows: minutes, ascending; others than those are passed over.
+        left: tasks still to be ended, by stage.
+        since: the first whole minute of the present work.
+        until: the minute that is not over yet.
+    """
+    stages, costs = [], []
+    for stage, n in left.items():
+        ended: dict[int, int] = defaultdict(int)
+        cost: dict[int, float] = defaultdict(float)
+        for row in rows:
+            if row.stage == stage and since <= row.t < until:
+                ended[row.t] += row.ended
+                cost[row.t] += row.cost_usd
+        window = _window(ended, since, until)
+        counted = sum(ended[t] for t in window)
+        if counted < COMPLETIONS or len(window) < MINUTES[0]:
+            needs = max(1, COMPLETIONS - counted)
+            stages.append(StageForecast(stage=stage, left=n, seconds=None, needs=needs))
+            costs.append(None if n else Span(low=0.0, expected=0.0, high=0.0))
+            continue
+        draws = _draws([(ended[t], cost[t]) for t in window])
+        rate = counted / len(window)
+        slow, fast = _interval([tasks for tasks, _ in draws], rate)
+        seconds = Span(
+            low=60 * n / fast,
+            expected=60 * n / rate,
+            high=60 * n / slow if slow else None,
+        )
+        stages.append(StageForecast(stage=stage, left=n, seconds=seconds, needs=0))
+        each = sum(cost[t] for t in window) / counted
+        cheap, dear = _interval([usd / tasks for tasks, usd in draws if tasks], each)
+        costs.append(Span(low=n * cheap, expected=n * each, high=n * dear))
+    return Forecast(stages=tuple(stages), cost_usd=_sum(costs))
+
+
+def best_rate(by_minute: Mapping[int, int], window: int = 10) -> float | None:
+    """The most tasks a minute that any *window* minutes in a row have seen.
+
+    None while there are not that many.
+    """
+    if not by_minute or max(by_minute) - min(by_minute) + 1 < window:
+        return None
+    first, last = min(by_minute), max(by_minute)
+    within = sum(by_minute.get(t, 0) for t in range(first, first + window))
+    best = within
+    for t in range(first + window, last + 1):
+        within += by_minute.get(t, 0) - by_minute.get(t - window, 0)
+        best = max(best, within)
+    return best / window
+
+
+def _window(ended: Mapping[int, int], since: int, until: int) -> range:
+    """The last minutes, as few as hold enough completions."""
+    shortest, longest = MINUTES
+    counted = 0
+    for begin in range(until - 1, max(since, until - longest) - 1, -1):
+        counted += ended.get(begin, 0)
+        if counted >= COMPLETIONS and until - begin >= shortest:
+            return range(begin, until)
+    return range(max(since, until - longest), until)
+
+
+def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+    """Tasks and dollars a minute, drawn again from blocks of the minutes seen.
+
+    Blocks go round from the end to the beginning, so that every minute counts alike.
+    """
+    n = len(minutes)
+    # in a short window longer blocks would all be alike, and the interval a point
+    length = max(1, min(BLOCK, n // BLOCK))
+    blocks = [
+        (
+            sum(minutes[(at + i) % n][0] for i in range(length)),
+            sum(minutes[(at + i) % n][1] for i in range(length)),
+        )
+        for at in range(n)
+    ]
+    chance = random.Random(SEED)  # noqa: S311 - the same screen for the same log
+    times = -(-n // length)
+    drawn = []
+    for _ in range(DRAWS):
+        picked = chance.choices(blocks, k=times)
+        drawn.append(
+            (
+                sum(tasks for tasks, _ in picked) / (times * length),
+                sum(usd for _, usd in picked) / (times * length),
+            )
+        )
+    return drawn
+
+
+def _interval(values: list[float], middle: float) -> tuple[float, float]:
+    """The interval of the draws, with the estimate itself in it."""
+    values.sort()
+    low, high = (values[round(share * (len(values) - 1))] for share in SHARE)
+    return min(low, middle), max(high, middle)
+
+
+def _sum(spans: Sequence[Span | None]) -> Span | None:
+    """The sum of estimates; an interval that is too wide rather than too narrow."""
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return None
+    return Span(
+        low=sum(span.low for span in known),
+        expected=sum(span.expected for span in known),
+        high=sum(span.high or 0.0 for span in known),
+    )

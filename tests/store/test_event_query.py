@@ -1,0 +1,198 @@
+"""The filter of events lets through what it says, in steps of any length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store import searching
+from store.connect import Reader, open_reader
+from store.errors import QueryError
+from store.event_query import EVENT_KEYS, parse_event_query
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    LimitObserved,
+    Recorded,
+    RunDrained,
+    TaskCompleted,
+    TaskFailed,
+)
+from store.fold import MARKED
+from store.views import Stretch, events, find_events, last_seq
+from tests.store.logs import COURSE, written
+from tests.store.samples import failed
+
+Holds = Callable[[Recorded], bool]
+HOSTILE = 'so "quoted" \\ 100% _done\n漢字'
+UNITS = (
+    *COURSE[:-1],
+    [failed(5, error="Timeout", message=HOSTILE)],
+    [LimitObserved(model="m-small", concurrency=1, in_flight=0)],
+    COURSE[-1],
+)
+STAGES = {1: "ask", 2: "ask", 3: "ask", 4: "ask", 5: "judge"}
+
+
+def _task(recorded: Recorded) -> int | None:
+    return getattr(recorded.event, "task", None)
+
+
+def _failure(recorded: Recorded, error: str) -> bool:
+    event = recorded.event
+    return isinstance(event, AttemptFailed | TaskFailed) and event.error == error
+
+
+#: What a filter says, and the same said in Python.
+FILTERS: dict[str, Holds] = {
+    "": lambda _: True,
+    "kind:attempt_failed": lambda r: r.kind == "attempt_failed",
+    "kind:run_*": lambda r: r.kind.startswith("run_"),
+    "kind:command_* kind:run_*": lambda _: False,
+    "-kind:attempt_* -kind:task*": lambda r: (
+        not r.kind.startswith(("attempt_", "task"))
+    ),
+    "kind:run_* operator": lambda r: (
+        isinstance(r.event, RunDrained) or (r.kind == "run_paused")
+    ),
+    "task:2": lambda r: _task(r) == 2,
+    "task:T-0000003 kind:attempt_answered": lambda r: (
+        _task(r) == 3 and isinstance(r.event, AttemptAnswered)
+    ),
+    "-task:2": lambda r: _task(r) != 2,
+    "stage:judge": lambda r: STAGES.get(_task(r) or 0) == "judge",
+    "model:m-small": lambda r: (
+        _task(r) == 3 or getattr(r.event, "model", None) == "m-small"
+    ),
+    "item:item-1": lambda r: _task(r) == 1,
+    "err:Overloaded": lambda r: _failure(r, "Overloaded"),
+    "err:Timeout": lambda r: _failure(r, "Timeout"),
+    "err:*": lambda r: isinstance(r.event, AttemptFailed | TaskFailed),
+    "reason:truncated": lambda r: (
+        isinstance(r.event, TaskCompleted) and r.event.unparsed == "truncated"
+    ),
+    "reason:no_list": lambda r: getattr(r.event, "reask", None) == "no_list",
+    "busy": lambda r: getattr(r.event, "message", "") == "the endpoint is too busy",
+    '"so "': lambda r: getattr(r.event, "message", "") == HOSTILE,
+    "\\": lambda r: getattr(r.event, "message", "") == HOSTILE,
+    "100% 漢字": lambda r: getattr(r.event, "message", "") == HOSTILE,
+    "503": lambda r: getattr(r.event, "status", 0) == 503,
+    # the name of a fact, and the value of none
+    "retry_in_s": lambda _: False,
+    "drained": lambda r: isinstance(r.event, RunDrained),
+    "T-0000005": lambda r: _task(r) == 5,
+}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("log") / "log.db", *UNITS)
+
+
+def _found(
+    conn: Reader, expression: str, stretch: Stretch, limit: int, *, is_backward: bool
+) -> list[int]:
+    """Everything that a search finds, step by step."""
+    query = parse_event_query(expression)
+    seqs: list[int] = []
+    rest = stretch
+    while len(rest):
+        found = find_events(conn, query, rest, limit=limit, is_backward=is_backward)
+        assert len(found.rest) < len(rest)
+        assert len(found.events) <= limit
+        here = [each.seq for each in found.events]
+        assert here == sorted(here)
+        seqs = [*here, *seqs] if is_backward else [*seqs, *here]
+        rest = found.rest
+    return seqs
+
+
+@pytest.mark.parametrize("expression", FILTERS)
+def test_what_is_found_is_what_the_filter_says(log: Path, expression: str) -> None:
+    with open_reader(log) as conn:
+        every = events(conn)
+        fits = [each.seq for each in every if FILTERS[expression](each)]
+        whole = Stretch(1, last_seq(conn))
+        for is_backward in (True, False):
+            found = _found(conn, expression, whole, 100, is_backward=is_backward)
+            assert found == fits
+
+
+@given(
+    st.sampled_from(sorted(FILTERS)),
+    st.tuples(st.integers(1, 40), st.integers(0, 40)),
+    st.tuples(st.integers(1, 7), st.integers(1, 9)),
+    st.booleans(),
+)
+def test_steps_of_any_length_leave_nothing_out_and_find_nothing_twice(
+    log: Path, expression: str, part: tuple[int, int], step: tuple[int, int], back: bool
+) -> None:
+    stretch = Stretch(part[0], part[0] + part[1])
+    limit, span = step
+    with open_reader(log) as conn, pytest.MonkeyPatch.context() as patch:
+        whole = Stretch(1, last_seq(conn))
+        every = _found(conn, expression, whole, 100, is_backward=False)
+        patch.setattr(searching, "SPAN", span)
+        found = _found(conn, expression, stretch, limit, is_backward=back)
+    assert found == [seq for seq in every if stretch.first <= seq <= stretch.last]
+
+
+def test_a_step_ends_though_nothing_was_found(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "SPAN", 10)
+    query = parse_event_query("err:Nothing")
+    with open_reader(log) as conn:
+        back = find_events(conn, query, Stretch(1, 30), limit=5, is_backward=True)
+        assert (back.events, back.rest) == ((), Stretch(1, 20))
+        on = find_events(conn, query, Stretch(1, 30), limit=5, is_backward=False)
+        assert (on.events, on.rest) == ((), Stretch(11, 30))
+        rare = parse_event_query("kind:run_finished")
+        marked = find_events(conn, rare, Stretch(1, 30), limit=5, is_backward=True)
+        assert not len(marked.rest)
+        task = find_events(
+            conn, parse_event_query("task:2"), Stretch(1, 30), limit=9, is_backward=True
+        )
+        assert not len(task.rest)
+
+
+@pytest.mark.parametrize(
+    ("expression", "position", "said"),
+    [
+        ("kind:atempt", 5, "there is no kind 'atempt': use run_started, "),
+        ("busy knd:x", 5, "there is no key 'knd': use kind, task, stage, "),
+        ("task:first", 5, "write task:41882 or task:T-0041882"),
+        ("err>5", 3, "err is no number: write err:VALUE"),
+        ('stage:"two words', 6, "a quote is not closed"),
+        ("kind:", 5, "a value is missing here"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_position(
+    expression: str, position: int, said: str
+) -> None:
+    with pytest.raises(QueryError, match=re.escape(said)) as raised:
+        parse_event_query(expression)
+    assert raised.value.position == position
+
+
+@given(st.text(max_size=40))
+def test_anything_can_be_typed(text: str) -> None:
+    position = 0
+    try:
+        assert parse_event_query(text).condition()
+    except QueryError as error:
+        position = error.position
+    assert 0 <= position <= len(text)
+
+
+def test_kinds_and_the_task_say_where_an_index_leads() -> None:
+    assert parse_event_query("kind:run_*").kinds <= MARKED
+    assert parse_event_query("-kind:attempt_*").kinds > MARKED
+    assert parse_event_query("task:7 kind:run_*").task == 7
+    assert parse_event_query("-task:7").task is None
+    assert set(EVENT_KEYS) >= {"kind", "task", "err"}

@@ -1,0 +1,69 @@
+"""What the verb watch says to somebody who asks for what there is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.processes import environment, siftlog
+from tui.cli import watch as module
+from tui.cli.watch import watch
+from tui.drawing.palette import DARK, MONOCHROME
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--plain", "--inline"), "two ways to watch"),
+        (("--rate", "3"), "'3' is not one of"),
+        (("--keymap", "nothing.toml"), "does not exist"),
+        (("--plain", "nobody"), "no run in runs is called 'nobody'"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = siftlog("watch", *words, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_all_bindings_are_printed_as_a_keymap(tmp_path: Path) -> None:
+    text = siftlog("watch", "--print-keymap", cwd=tmp_path).stdout
+    assert '"tasks.filter" = "slash"' in text
+
+
+@pytest.mark.parametrize(
+    ("variables", "words", "expected"),
+    [
+        ({}, (), DARK.name),
+        ({"NO_COLOR": "1"}, (), MONOCHROME.name),
+        ({"NO_COLOR": "1"}, ("--theme", "light"), "siftlog-light"),
+        ({"TEXTUAL_THEME": "nord"}, (), "nord"),
+        ({"TEXTUAL_THEME": "nord"}, ("--theme", "contrast"), "siftlog-contrast"),
+        ({}, ("--theme", "siftlog-monochrome"), MONOCHROME.name),
+        ({"TEXTUAL_THEME": "mauve"}, (), "There is no theme 'mauve'"),
+        ({"TERM": "dumb"}, (), "lines"),
+        ({"CI": "true"}, (), "lines"),
+        ({"CI": "true", "TEXTUAL_DRIVER": "some:Driver"}, (), DARK.name),
+    ],
+)
+def test_terminal_and_words_decide_what_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    words: tuple[str, ...],
+    expected: str,
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(module, "_say", lambda *_: shown.append("lines"))
+    monkeypatch.setattr(module, "_show", lambda *given, **_: shown.append(given[3]))
+    monkeypatch.setattr(module, "_read_keymap", lambda _: {})
+    known = environment(None)
+    known.pop("TERM", None)
+    alone = {**dict.fromkeys(("TEXTUAL_THEME", "NO_COLOR", "CI")), **known, **variables}
+    done = CliRunner().invoke(watch, words, env=alone)
+    assert expected in (*shown, done.output) or expected in done.output

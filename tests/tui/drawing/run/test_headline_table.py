@@ -1,0 +1,59 @@
+"""The headline so far: its provenance first, then what fits of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tui.fake_history import HEADLINE
+from tests.tui.sights import HOSTILE
+from tui.drawing.glyphs import UNICODE
+from tui.drawing.room import Room
+from tui.drawing.run.headline import Standing, headline, provenance
+from tui.sources.headline import Headline, HeadlineMetric, Reckoning
+
+KNOWN = Reckoning().asked(0).answered(10, HEADLINE)
+OF = "so far, of 812 ended tasks, as of event 12,345, computed "
+
+
+@pytest.mark.parametrize(
+    ("reckoning", "said"),
+    [
+        (Reckoning(), "not computed yet: r does"),
+        (Reckoning().asked(38), "computing for 12 s"),
+        (KNOWN, f"{OF}40 s ago"),
+        (KNOWN.asked(49), f"{OF}40 s ago · computing for 1.0 s"),
+        (
+            KNOWN.asked(49).failed(50, "the corpus is gone"),
+            f"not computed: the corpus is gone; r tries again · {OF}40 s ago",
+        ),
+    ],
+)
+def test_what_it_is_made_of_and_how_old_it_is_comes_first(
+    reckoning: Reckoning, said: str
+) -> None:
+    assert provenance(Standing(reckoning=reckoning, now_s=50)) == said
+
+
+@pytest.mark.parametrize(("width", "height"), [(116, 8), (96, 5), (76, 14), (156, 40)])
+def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> None:
+    room = Room(width=width, height=height, glyphs=UNICODE)
+    lines = headline(Standing(reckoning=KNOWN, now_s=50), room).plain.split("\n")
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    assert "95% interval" in lines[1]
+    assert "0.5000" in lines[2]
+    shown = sum("metric_" in line for line in lines)
+    more = 24 - shown
+    assert lines[-1].strip().startswith(f"and {more} more" if more else "metric_11")
+
+
+def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None:
+    metric = HeadlineMetric(path=HOSTILE, model=HOSTILE, value=7, n=7, lo=None, hi=None)
+    found = Headline(metrics=(metric,), level=None, seq=1, ended=1, is_partial=False)
+    known = Reckoning().asked(0).answered(0, found)
+    room = Room(width=100, height=8, glyphs=UNICODE)
+    text = headline(Standing(reckoning=known, now_s=1), room).plain
+    assert "\x1b" not in text
+    _, heads, row = text.split("\n")
+    assert "interval" in heads.split()
+    assert row.split()[-3:] == ["7", "-", "7"]

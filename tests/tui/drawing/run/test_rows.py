@@ -1,0 +1,163 @@
+"""The rows of the Run screen's tables, without how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from store.sums import Outcome
+from store.task import TaskState
+from store.views import FailureRow, LimitsSeen
+from tests.tui.seats import listed
+from tests.tui.sights import HOSTILE, snapshot, with_signs, with_status
+from tui.drawing.glyphs import ASCII, UNICODE
+from tui.drawing.room import Column, Room, table
+from tui.drawing.run.errors import error_rows as rows_of
+from tui.drawing.run.errors import errors, last_words
+from tui.drawing.run.goals import term
+from tui.drawing.run.models import limited_by
+from tui.drawing.run.panels import PARTS
+from tui.drawing.run.stages import stage_rows
+from tui.drawing.tables.run_rows import about, matches, rank, summary
+from tui.drawing.words import ending, sentence
+from tui.sources.sight import US_PER_MINUTE, LastFailure, Snapshot, Trouble
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return snapshot(tmp_path_factory.mktemp("rows") / "r1")
+
+
+def with_failures(seen: Snapshot, *rows: FailureRow) -> Snapshot:
+    return replace(seen, facts=replace(seen.facts, failures=rows))
+
+
+def failure(seen: Snapshot, ago: int, outcome: Outcome, n: int = 1) -> FailureRow:
+    """One so many minutes ago."""
+    return FailureRow(
+        t=seen.now_us // US_PER_MINUTE - ago,
+        error="RateLimited",
+        stage="ask",
+        model="m-large",
+        outcome=outcome,
+        n=n,
+        last_task=7,
+    )
+
+
+def test_errors_are_counted_lately_and_in_all_with_what_becomes_of_them(
+    live: Snapshot,
+) -> None:
+    found = {row.error: row for row in rows_of(live)}
+    overloaded = found["Overloaded"]
+    assert (overloaded.lately, overloaded.all) == (3, 3)
+    assert (overloaded.next, overloaded.goal) == ("retried, 1 final", "err:Overloaded")
+    assert (found["no_list"].next, found["no_list"].all) == ("re-ask", 1)
+    assert overloaded.task == 6
+
+
+def test_only_the_last_ten_minutes_are_lately(live: Snapshot) -> None:
+    rows = [failure(live, ago, Outcome.RETRIED, n=5) for ago in (0, 9, 10)]
+    seen = with_failures(live, *rows)
+    found = {row.error: row.lately for row in rows_of(seen)}
+    assert found == {"RateLimited": 10, "Overloaded": 0, "no_list": 0}
+    assert rows_of(seen)[0].error == "RateLimited"
+
+
+def test_of_an_older_log_the_last_minutes_are_unknown_and_never_zero(
+    live: Snapshot,
+) -> None:
+    older = replace(live, facts=replace(live.facts, failures=None))
+    assert {row.lately for row in rows_of(older)} == {None}
+    room = Room(width=70, height=9, glyphs=UNICODE)
+    line = errors(older, room).plain.split("\n")[1]
+    assert line.split()[1:3] == ["-", "-"]
+
+
+def test_a_failure_that_repeats_itself_is_told_with_its_count(live: Snapshot) -> None:
+    last = LastFailure(
+        at_us=live.now_us - 2_000_000,
+        task=1,
+        error="Timeout",
+        message="no answer in 60 s",
+        times=1149,
+    )
+    seen = replace(live, facts=replace(live.facts, last_failure=last))
+    assert last_words(seen) == "last 2.0 s ago, 1,149 times the same: no answer in 60 s"
+    stalled = with_signs(seen, phase_us=live.now_us - 600_000_000, success_us=None)
+    assert "Timeout 1,149 times in a row" in sentence(stalled)
+    assert ending(stalled) == "no success 10 min"
+
+
+def test_stages_say_what_waits_and_when_the_next_retry_is_due(live: Snapshot) -> None:
+    first, judge = stage_rows(live)
+    assert (first.stage, judge.stage) == ("ask", "judge")
+    assert first.states[TaskState.WAITING] == 1
+    assert first.retry_s == pytest.approx(2.5, abs=0.1)
+    assert judge.retry_s is None
+    assert first.eta == "need 30"
+
+
+def test_every_row_leads_to_its_tasks(live: Snapshot) -> None:
+    goals = {part.name: list(part.goals(live)) for part in PARTS}
+    assert goals["stages"] == ["stage:ask", "stage:judge"]
+    assert goals["models"] == ["model:m-large", "model:m-small"]
+    assert goals["errors"] == ["err:Overloaded", "reason:no_list"]
+    assert goals["oldest"] == ["T-0000005"]
+    assert goals["cost"] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("ask", "stage:ask"), ("a b", 'stage:"a b"'), ('a"b', "stage:*"), ("", "stage:*")],
+)
+def test_a_name_becomes_a_term_that_can_be_read(value: str, said: str) -> None:
+    assert term("stage", value) == said
+
+
+def test_calls_at_a_time_hold_a_run_back_too(live: Snapshot) -> None:
+    limits = LimitsSeen(
+        model="m-large", concurrency=1, rpm=None, tpm=None, paused_until_us=None
+    )
+    assert limited_by(with_status(live, limits=(limits,))) == (
+        "calls at a time of m-large"
+    )
+
+
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("cursor", [None, 0, 7, 19])
+def test_a_table_shows_the_rows_around_its_cursor(
+    glyphs: object, cursor: int | None
+) -> None:
+    signs = UNICODE if glyphs is UNICODE else ASCII
+    room = Room(width=30, height=6, glyphs=signs, has_lead=True, cursor=cursor)
+    rows: Sequence[Sequence[str]] = [[f"row {at}"] for at in range(20)]
+    head, *shown, last = table([Column("what", 9)], rows, room).plain.split("\n")
+    assert head.split() == ["what"]
+    assert len(shown) == 4
+    marked = [line for line in shown if line.startswith(signs.cursor)]
+    assert [line.split()[-1] for line in marked] == (
+        [] if cursor is None else [str(cursor)]
+    )
+    assert last.strip() == "and 16 more" if cursor is None else last.endswith("of 20")
+
+
+def test_runs_are_sorted_counted_and_found_by_their_state(live: Snapshot) -> None:
+    runs = [
+        listed("over", with_signs(live, phase="run_finished")),
+        listed("bad", Trouble(sentence="it cannot be read")),
+        listed("new", None),
+        listed("stuck", with_signs(live, paused_by=HOSTILE)),
+        listed("busy", live),
+    ]
+    names = [each.folder.run_id for each in sorted(runs, key=rank)]
+    assert names == ["busy", "stuck", "over", "bad", "new"]
+    assert summary(runs) == "1 live · 1 paused · 1 finished · 1 unread · 1 unreadable"
+    assert [each.folder.run_id for each in runs if matches(each, "PAUSED st")] == [
+        "stuck"
+    ]
+    lines = about(runs[-1])
+    assert lines[0] == "busy · sample-job 1"
+    assert lines[1].startswith("2 of 8 tasks · failed 1 (12.5 %) · retry-waiting 1")

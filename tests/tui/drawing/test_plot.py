@@ -1,0 +1,121 @@
+"""Charts with axes: they fill their room, keep still, and read as they should."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui.drawing.format import amount
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.drawing.plot import LABEL, Axis, columns_in, nice_top, plot
+from tui.drawing.room import Room
+
+NOON = 29_453_760 + 720
+"""Minutes from 1970 to 2026-01-01 12:00 UTC."""
+
+
+def drawn(
+    values: list[float | None],
+    room: Room,
+    *,
+    width: int = 1,
+    ceiling: list[float | None] | None = None,
+    cursor: int | None = None,
+    flagged: frozenset[int] = frozenset(),
+) -> list[str]:
+    axis = Axis(
+        first=NOON, width=width, count=len(values), cursor=cursor, flagged=flagged
+    )
+    return plot(values, axis, room, amount, ceiling or []).plain.split("\n")
+
+
+ROOMS = st.builds(
+    Room,
+    width=st.integers(20, 90),
+    height=st.integers(2, 14),
+    glyphs=st.sampled_from([UNICODE, ASCII]),
+)
+
+
+@given(
+    st.lists(st.none() | st.floats(0, 1e9), min_size=1, max_size=200),
+    ROOMS,
+    st.sampled_from([1, 5, 60, 1440]),
+    st.booleans(),
+    st.data(),
+)
+def test_a_plot_fills_its_room_whatever_is_in_it(
+    values: list[float | None],
+    room: Room,
+    minutes: int,
+    has_ceiling: bool,
+    data: st.DataObject,
+) -> None:
+    places = st.integers(0, len(values) - 1)
+    lines = drawn(
+        values,
+        room,
+        width=minutes,
+        ceiling=[7.0] * len(values) if has_ceiling else [],
+        cursor=data.draw(st.none() | places),
+        flagged=data.draw(st.frozensets(places, max_size=5)),
+    )
+    assert [cell_len(line) for line in lines] == [room.width] * room.height
+    assert room.glyphs is UNICODE or "".join(lines).isascii()
+
+
+@given(st.floats(1e-6, 1e12))
+def test_a_scale_ends_with_a_round_figure_at_most_twice_as_high(value: float) -> None:
+    top = nice_top(value)
+    assert value <= top < 2 * value * (1 + 1e-9) or top == value
+    assert nice_top(top) == top
+    assert f"{top:e}".replace(".", "").strip("0")[0] in "1235"
+
+
+def test_values_stand_over_their_times_and_unknown_ones_leave_a_gap() -> None:
+    values = [None, *([4.0] * 29), *([0.0] * 30)]
+    room = Room(width=LABEL + 30, height=7, glyphs=UNICODE)
+    assert drawn(values, room, cursor=45, flagged=frozenset({0, 20})) == [
+        "      5                       │       ",
+        "        ⢸⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿       │       ",
+        "    2.5 ⢸⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿       │       ",
+        "        ⢸⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿       │       ",
+        "      0 ⢸⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀",
+        "        ▲─────────▲────┬──────────────",
+        "        12:00          12:30          ",
+    ]
+
+
+def test_more_values_than_columns_can_be_read_off_to_the_last_one() -> None:
+    room = Room(width=LABEL + 4, height=4, glyphs=ASCII)
+    for number in range(10):
+        lines = drawn([1.0] * 10, room, cursor=number, flagged=frozenset({number}))
+        assert [len(line) for line in lines] == [room.width] * room.height
+
+
+def test_a_low_plot_has_its_times_between_its_marks() -> None:
+    room = Room(width=LABEL + 30, height=3, glyphs=ASCII)
+    shown = drawn([1.0, 2.0, 3.0] * 10, room, flagged=frozenset({29}))
+    assert shown == [
+        "      3  .# .# .# .# .# .# .# .# .# .#",
+        "      0 :##:##:##:##:##:##:##:##:##:##",
+        "        +12:00----+12:10----+12:20---^",
+    ]
+
+
+def test_a_ceiling_is_a_line_above_what_stays_below_it() -> None:
+    room = Room(width=LABEL + 4, height=6, glyphs=ASCII)
+    shown = drawn([2.0, 2.0, 8.0, None], room, ceiling=[8.0, 8.0, 8.0, None])
+    assert [line[LABEL:] for line in shown[:4]] == ["--. ", "  # ", "  # ", "::# "]
+
+
+def test_long_windows_have_dates() -> None:
+    room = Room(width=LABEL + 60, height=7, glyphs=UNICODE)
+    assert "01-02 00:00" in drawn([1.0] * 72, room, width=60)[-1]
+
+
+@pytest.mark.parametrize(("glyphs", "columns"), [(UNICODE, 60), (ASCII, 30)])
+def test_braille_shows_two_values_in_a_cell(glyphs: Glyphs, columns: int) -> None:
+    assert columns_in(LABEL + 30, glyphs) == columns

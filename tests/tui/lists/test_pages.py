@@ -1,0 +1,241 @@
+"""Whatever happens to a list, nothing moves under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.lists.pages import Ask, Move, Pages, Place
+
+
+def _read(pages: Pages[str], first: int, last: int, *, is_upward: bool = False) -> int:
+    """Answer all that is asked for; say how many pages that were."""
+    count = 0
+    while ask := pages.wanted(first, last, is_upward=is_upward):
+        assert pages.put(ask, {number: f"row {number}" for number in ask.numbers})
+        count += 1
+    return count
+
+
+def _pages(count: int, *, size: int = 10, kept: int = 4) -> Pages[str]:
+    pages: Pages[str] = Pages(size=size, kept=kept)
+    pages.relist(range(1, count + 1))
+    return pages
+
+
+def test_what_is_in_view_is_read_first_and_then_what_comes_next() -> None:
+    pages = _pages(100)
+    asked = []
+    while ask := pages.wanted(15, 25):
+        asked.append(ask.page)
+        pages.put(ask, {})
+    assert asked == [1, 2, 3]
+    upward = pages.wanted(15, 25, is_upward=True)
+    assert upward is not None
+    assert upward.page == 0
+
+
+def test_a_row_is_there_once_it_has_been_read() -> None:
+    pages = _pages(25)
+    assert pages.row(24) is None
+    _read(pages, 20, 25)
+    assert pages.row(24) == "row 25"
+    assert pages.row(25) is None
+    assert pages.row(0) is None
+
+
+def test_a_row_that_is_not_found_stays_unknown() -> None:
+    pages = _pages(2)
+    ask = pages.wanted(0, 2)
+    assert ask is not None
+    pages.put(ask, {1: "row 1"})
+    assert (pages.row(0), pages.row(1)) == ("row 1", None)
+    assert pages.wanted(0, 2) is None
+
+
+def test_only_one_page_is_asked_for_at_a_time() -> None:
+    pages = _pages(100)
+    ask = pages.wanted(5, 15)
+    assert ask is not None
+    assert pages.wanted(5, 15) is None
+    pages.give_up(ask)
+    assert pages.wanted(5, 15) is not None
+
+
+def test_a_page_that_has_gone_by_is_not_waited_for() -> None:
+    pages = _pages(100)
+    passed = pages.wanted(0, 10)
+    assert passed is not None
+    seen = pages.wanted(50, 60)
+    assert seen is not None
+    assert seen.page == 5
+    assert not pages.put(passed, {1: "row 1"})
+    pages.give_up(passed)
+    assert pages.put(seen, {51: "row 51"})
+    assert (pages.row(0), pages.row(50)) == (None, "row 51")
+
+
+def test_what_is_read_ahead_is_waited_for_where_nothing_in_view_is_missing() -> None:
+    pages = _pages(100)
+    first = pages.wanted(0, 10)
+    assert first is not None
+    pages.put(first, {})
+    ahead = pages.wanted(0, 10)
+    assert ahead is not None
+    assert ahead.page == 1
+    assert pages.wanted(0, 10) is None
+
+
+def test_an_answer_to_another_list_is_dropped() -> None:
+    pages = _pages(10)
+    ask = pages.wanted(0, 10)
+    assert ask is not None
+    pages.relist(range(100, 110))
+    assert not pages.put(ask, {1: "row 1"})
+    assert pages.row(0) is None
+    _read(pages, 0, 10)
+    assert pages.row(0) == "row 100"
+
+
+def test_an_old_answer_to_a_page_that_grew_is_dropped() -> None:
+    pages = _pages(5)
+    ask = pages.wanted(0, 10)
+    assert ask is not None
+    pages.extend([6, 7])
+    assert not pages.put(ask, {})
+    _read(pages, 0, 10)
+    assert pages.row(6) == "row 7"
+
+
+def test_a_page_that_grew_is_shown_as_far_as_it_was_known() -> None:
+    pages = _pages(5)
+    _read(pages, 0, 10)
+    pages.extend([6])
+    assert (pages.row(4), pages.row(5)) == ("row 5", None)
+    assert _read(pages, 0, 10) == 1
+    assert pages.row(5) == "row 6"
+
+
+def test_expired_rows_are_shown_until_the_new_ones_come() -> None:
+    pages = _pages(10)
+    _read(pages, 0, 10)
+    pages.expire()
+    assert pages.row(3) == "row 4"
+    ask = pages.wanted(0, 10)
+    assert ask is not None
+    pages.put(ask, dict.fromkeys(ask.numbers, "new"))
+    assert pages.row(3) == "new"
+
+
+def test_nothing_is_asked_of_an_empty_list() -> None:
+    assert Pages[str]().wanted(0, 40) is None
+    pages = _pages(0)
+    pages.extend(())
+    assert pages.wanted(0, 40) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 999), st.booleans()), max_size=60))
+def test_memory_is_bounded_and_the_view_is_always_whole(
+    visits: list[tuple[int, bool]],
+) -> None:
+    pages = _pages(1_000)
+    for top, is_upward in visits:
+        _read(pages, top, top + 15, is_upward=is_upward)
+        last = min(1_000, top + 15)
+        assert [pages.row(at) for at in range(top, last)] == [
+            f"row {at + 1}" for at in range(top, last)
+        ]
+        assert len(pages._held) <= 4
+
+
+MOVES = st.sampled_from(Move)
+HEIGHT = 7
+
+
+@given(st.lists(MOVES, max_size=50), st.integers(1, 100), st.integers(1, 30))
+def test_the_cursor_is_always_a_row_in_view(
+    moves: list[Move], count: int, height: int
+) -> None:
+    place = Place()
+    for move in moves:
+        place = place.moved(move, count, height)
+        assert 0 <= place.cursor < count
+        assert place.top <= place.cursor < place.top + height
+        assert 0 <= place.top <= max(0, count - height)
+
+
+def _bigger(numbers: Sequence[int], added: set[int]) -> list[int]:
+    return sorted({*numbers, *added})
+
+
+@given(st.lists(MOVES | st.sets(st.integers(0, 500), min_size=1), max_size=30))
+def test_no_insertion_moves_the_row_under_the_cursor(
+    course: list[Move | set[int]],
+) -> None:
+    numbers: list[int] = list(range(100, 140))
+    place = Place()
+    for step in course:
+        if isinstance(step, Move):
+            place = place.moved(step, len(numbers), HEIGHT)
+            continue
+        before, line = numbers[place.cursor], place.cursor - place.top
+        new = _bigger(numbers, step)
+        place = place.relisted(numbers, new, HEIGHT)
+        assert new[place.cursor] == before
+        if line <= place.cursor <= len(new) - HEIGHT + line:
+            assert place.cursor - place.top == line
+        numbers = new
+
+
+@given(st.lists(st.integers(0, 99), unique=True, min_size=1), st.data())
+def test_growing_at_the_end_moves_nothing(more: list[int], data: st.DataObject) -> None:
+    pages = _pages(30)
+    at = data.draw(st.integers(0, 29))
+    _read(pages, at, at + 1)
+    held = pages.row(at)
+    pages.extend(more)
+    assert pages.numbers[at] == at + 1
+    assert pages.row(at) == held == f"row {at + 1}"
+    assert len(pages) == 30 + len(more)
+
+
+@pytest.mark.parametrize(
+    ("move", "place"),
+    [
+        (Move.DOWN, Place(21, 15)),
+        (Move.UP, Place(19, 15)),
+        (Move.HALF_DOWN, Place(23, 17)),
+        (Move.HALF_UP, Place(17, 15)),
+        (Move.PAGE_DOWN, Place(26, 20)),
+        (Move.PAGE_UP, Place(14, 14)),
+        (Move.FIRST, Place(0, 0)),
+        (Move.LAST, Place(99, 93)),
+    ],
+)
+def test_every_key_moves_the_cursor_and_scrolls_as_little_as_it_can(
+    move: Move, place: Place
+) -> None:
+    assert Place(20, 15).moved(move, 100, HEIGHT) == place
+
+
+def test_a_row_that_is_gone_leaves_the_cursor_where_it_is() -> None:
+    assert Place(5, 2).relisted(range(10), [0, 1, 2, 3, 4, 6, 7, 8, 9], 4) == Place(
+        5, 2
+    )
+    assert Place(5, 2).relisted(range(10), [1, 2], 4) == Place(1, 0)
+    assert Place(5, 2).relisted(range(10), [], 4) == Place(0, 0)
+    assert Place().relisted([], range(3), 4) == Place()
+
+
+def test_asks_follow_each_other_without_gaps() -> None:
+    pages = _pages(35)
+    asks: list[Ask] = []
+    while ask := pages.wanted(0, 35):
+        asks.append(ask)
+        pages.put(ask, {})
+    assert [ask.page for ask in asks] == [0, 1, 2, 3]
+    assert all(a.numbers[-1] + 1 == b.numbers[0] for a, b in pairwise(asks))

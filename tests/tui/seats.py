@@ -1,0 +1,133 @@
+"""Before a monitor: its keys, its screen, and what it is given to see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.events import Key
+from textual.pilot import Pilot
+
+from store.runs import RunFolder
+from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
+from tests.tui.fake_tasks import FakeTasks
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource
+from tui.app import Monitor
+from tui.drawing.glyphs import UNICODE, Glyphs
+from tui.drawing.palette import PALETTES
+from tui.screens.looking import Looking
+from tui.sources.listing import Listed
+from tui.sources.sight import Sight, Trouble
+from tui.watched import Sources
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Before a monitor: its keys, its screen, and what it is given to see."""
+
+    pilot: Pilot[str]
+    app: Monitor
+    source: FakeSource
+
+    def shown(self) -> str:
+        """The cells of the screen, as lines of text."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in strip) for strip in strips)
+
+    async def settle(self) -> None:
+        """Wait for the keys in the last line, which are drawn after all else."""
+        for _ in range(50):
+            await self.pilot.pause()
+            if "Detach" in self.shown():
+                return
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait for what they do."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def burst(self, keys: str) -> None:
+        """Press keys that come in one go, as over a slow line."""
+        for key in keys:
+            name = {"/": "slash", ":": "colon", "\r": "enter", "?": "question_mark"}
+            self.app.post_message(Key(name.get(key, key), key))
+        await self.pilot.pause()
+        await self.pilot.pause(0.3)
+
+    async def look(self, sight: Sight | None = None) -> None:
+        """Let the screen in front look, at something else if it is named."""
+        if sight is not None:
+            self.source.sights = [sight]
+        screen = self.app.screen
+        assert isinstance(screen, Looking)
+        screen.look()
+        await self.pilot.pause()
+
+
+Act = Callable[[Seat], Awaitable[None]]
+
+
+def _sources(listing: FakeListing, source: FakeSource) -> Sources:
+    """What a monitor reads; the tasks are those of a small log."""
+    return Sources(
+        listing=listing,
+        run=lambda _: source,
+        tasks=lambda _: FakeTasks(),
+        events=lambda _: FakeEvents(),
+        config=lambda _: FakeConfig(),
+        clock=FakeClock(),
+    )
+
+
+def watched(
+    sight: Sight,
+    act: Act | None = None,
+    size: tuple[int, int] = (120, 40),
+    glyphs: Glyphs = UNICODE,
+    theme: str = PALETTES[0].name,
+) -> tuple[str, FakeSource]:
+    """What a monitor of one run shows in the end."""
+    source = FakeSource([sight])
+
+    async def watch() -> str:
+        app = Monitor(
+            _sources(FakeListing(), source),
+            glyphs=glyphs,
+            run=RunFolder(Path("runs/r1")),
+            theme=theme,
+        )
+        async with app.run_test(size=size) as pilot:
+            seat = Seat(pilot, app, source)
+            await seat.settle()
+            if act is not None:
+                await act(seat)
+                await pilot.pause()
+            return seat.shown()
+
+    return asyncio.run(watch()), source
+
+
+def listed(run_id: str, sight: Sight | None) -> Listed:
+    return Listed(folder=RunFolder(Path("runs") / run_id), sight=sight)
+
+
+def listing(
+    fake: FakeListing, act: Act | None = None, size: tuple[int, int] = (120, 30)
+) -> str:
+    """What the list of runs shows in the end."""
+    source = FakeSource([Trouble(sentence="this run was opened")])
+
+    async def watch() -> str:
+        app = Monitor(_sources(fake, source), glyphs=UNICODE)
+        async with app.run_test(size=size) as pilot:
+            seat = Seat(pilot, app, source)
+            await seat.settle()
+            if act is not None:
+                await act(seat)
+                await pilot.pause()
+            return seat.shown()
+
+    return asyncio.run(watch())

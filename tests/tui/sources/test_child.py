@@ -1,0 +1,158 @@
+"""The command in a process of its own: what it answers, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui.sources import child as module
+from tui.sources.child import ChildFailed, CommandChild, Record
+
+Printing = Callable[[str], None]
+
+
+@pytest.fixture
+def printing(monkeypatch: pytest.MonkeyPatch) -> Printing:
+    """Lets children run other code in place of the command."""
+
+    def replace(code: str) -> None:
+        monkeypatch.setattr(module, "_CODE", code)
+
+    return replace
+
+
+def asked(*arguments: str) -> list[Record]:
+    return asyncio.run(CommandChild().records(*arguments))
+
+
+def test_the_command_answers_from_any_folder_and_refuses_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a folder of that name is no part of the command
+    (tmp_path / "runner").mkdir()
+    (tmp_path / "runner" / "__init__.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    (job, *_) = asked("jobs", "--json")
+    assert job["job"]
+    with pytest.raises(ChildFailed, match=r"^no run in .* is called 'x'.*runs'$"):
+        asked("status", "x", "--json")
+
+
+def test_it_is_nice_and_the_monitor_is_not(printing: Printing) -> None:
+    before = os.nice(0)
+    printing("print('{\"nice\": %d}' % os.nice(0))")
+    assert asked("x") == [{"nice": min(before + 10, 19)}]
+    assert os.nice(0) == before
+
+
+@pytest.mark.parametrize("code", [0, 3, 4, 6])
+def test_a_judgement_of_the_run_comes_with_its_answer(
+    printing: Printing, code: int
+) -> None:
+    printing(f"import sys; print('{{}}'); print('{{\"a\": 1}}'); sys.exit({code})")
+    assert asked("score") == [{}, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("import sys; sys.exit('note: x\\nsiftlog: No such run.\\n')", "^No such run$"),
+        ("import sys; sys.exit(2)", "siftlog score ended with code 2 and said nothing"),
+        ("import os; os.kill(os.getpid(), 9)", "ended with signal 9 and said nothing"),
+        ("print('no record')", "siftlog score printed no records"),
+        ("print('[1]')", "siftlog score printed no records"),
+        ("while True: print('x' * 2**20)", "printed more than 33,554,432 bytes"),
+        (
+            "import sys; sys.stderr.write('x\\n' * 2**20 + 'the reason\\udcff'); 1/0",
+            "ZeroDivisionError: division by zero",
+        ),
+    ],
+)
+def test_what_is_no_answer_is_one_sentence(
+    printing: Printing, code: str, sentence: str
+) -> None:
+    printing(code)
+    with pytest.raises(ChildFailed, match=sentence):
+        asked("score")
+
+
+def _is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _endless(pipe: Path) -> str:
+    """Code of a child that fills its pipe, says who it is, and never ends."""
+    os.mkfifo(pipe)
+    return (
+        "import os, time; print('x' * 60_000, flush=True); "
+        f"open({str(pipe)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    )
+
+
+async def _pid(pipe: Path) -> int:
+    """Who the child is, as soon as it runs."""
+    return int(await asyncio.to_thread(pipe.read_text))
+
+
+def test_who_stops_waiting_ends_the_process_and_the_next_is_answered(
+    tmp_path: Path, printing: Printing
+) -> None:
+    pipe = tmp_path / "pid"
+
+    async def cancel() -> list[Record]:
+        child = CommandChild()
+        printing(_endless(pipe))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(child.records("compare"))
+            pid = await _pid(pipe)
+            asking.cancel()
+        assert not _is_there(pid)
+        printing("print('{}')")
+        return await child.records("compare")
+
+    assert asyncio.run(cancel()) == [{}]
+
+
+def test_questions_are_answered_one_at_a_time(printing: Printing) -> None:
+    printing(
+        "import json, time; a = time.monotonic(); time.sleep(.1);"
+        "print(json.dumps({'from': a, 'to': time.monotonic()}))"
+    )
+
+    async def ask() -> list[list[Record]]:
+        child = CommandChild()
+        async with asyncio.TaskGroup() as tasks:
+            both = [tasks.create_task(child.records("x")) for _ in range(2)]
+        return [task.result() for task in both]
+
+    (first,), (second,) = asyncio.run(ask())
+    assert first["to"] <= second["from"] or second["to"] <= first["from"]
+
+
+def test_closing_ends_the_process_and_its_question(
+    tmp_path: Path, printing: Printing
+) -> None:
+    pipe = tmp_path / "pid"
+    printing(_endless(pipe))
+
+    async def close() -> None:
+        child = CommandChild()
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(_refused(child))
+            pid = await _pid(pipe)
+            child.close()
+        assert "signal 9" in waiting.result()
+        assert not _is_there(pid)
+        child.close()
+
+    asyncio.run(close())
+
+
+async def _refused(child: CommandChild) -> str:
+    with pytest.raises(ChildFailed) as failed:
+        await child.records("compare")
+    return str(failed.value)

@@ -1,0 +1,191 @@
+"""A run's course in columns: gaps are gaps, and what happened is told once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.events import (
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Event,
+    Recorded,
+    RunDrained,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    TasksReopened,
+    Unknown,
+)
+from store.views import LimitSeen
+from tests.store.samples import RUN_STARTED
+from tui.sources.history import (
+    US_PER_MINUTE,
+    Ask,
+    Stretch,
+    extent,
+    happenings,
+    limits_at,
+    lived,
+    stretches,
+    under_way,
+    whole_until,
+    width_for,
+)
+
+RESUMED = RunResumed(code_sha256="", settings="{}", unknown=2)
+DRAINED = RunDrained(by="operator", why="drained on request", open=1)
+FINISHED = RunFinished(completed=1, failed=0, skipped=0)
+
+
+def recorded(*events: tuple[int, Event | Unknown]) -> list[Recorded]:
+    """Events, each with the minute that it was recorded in."""
+    return [
+        Recorded(
+            seq=number, ts_us=t * US_PER_MINUTE, epoch=1, event=event, payload_bytes=0
+        )
+        for number, (t, event) in enumerate(events, start=1)
+    ]
+
+
+def spans(*ends: tuple[int, int]) -> tuple[Stretch, ...]:
+    return tuple(Stretch(first=first, last=last) for first, last in ends)
+
+
+@pytest.mark.parametrize(
+    ("events", "lasts", "beat", "worked"),
+    [
+        ([(3, RUN_STARTED)], {}, 9, spans((3, 9))),
+        ([(3, RUN_STARTED)], {}, None, spans((3, 3))),
+        ([(3, RUN_STARTED), (5, DRAINED)], {}, 9, spans((3, 5))),
+        ([(3, RUN_STARTED), (8, RESUMED)], {2: 5}, 9, spans((3, 5), (8, 9))),
+        ([(3, RUN_STARTED), (8, RESUMED)], {}, 9, spans((3, 3), (8, 9))),
+        # a minute of two processes is one minute
+        ([(3, RUN_STARTED), (5, DRAINED), (5, RESUMED)], {}, 7, spans((3, 5), (6, 7))),
+        ([(3, RUN_STARTED), (3, DRAINED), (3, RESUMED)], {}, 3, spans((3, 3))),
+        ([], {}, 9, ()),
+    ],
+)
+def test_minutes_with_a_process_at_work(
+    events: Sequence[tuple[int, Event]],
+    lasts: dict[int, int],
+    beat: int | None,
+    worked: tuple[Stretch, ...],
+) -> None:
+    found = stretches(
+        recorded(*events),
+        {seq: minute * US_PER_MINUTE for seq, minute in lasts.items()},
+        None if beat is None else beat * US_PER_MINUTE,
+    )
+    assert found == worked
+
+
+def test_only_what_lies_within_a_column_counts_as_lived() -> None:
+    worked = spans((3, 5), (8, 9))
+    assert [lived(worked, first, first + 3) for first in (0, 3, 6, 9)] == [0, 3, 1, 1]
+
+
+def test_the_minute_that_is_not_over_is_left_out_and_an_end_is_not() -> None:
+    assert whole_until(spans((3, 9)), now=9) == 9
+    assert whole_until(spans((3, 9)), now=500) == 10
+    assert whole_until((), now=9) == 9
+
+
+@given(st.integers(-5, 10**6), st.integers(-1, 400))
+def test_the_width_is_the_finest_that_fits(minutes: int, columns: int) -> None:
+    width = width_for(minutes, columns)
+    room = max(1, columns)
+    assert minutes <= width * room
+    finer = [
+        each for each in range(1, width) if width_for(each * room, columns) == each
+    ]
+    assert all(minutes > each * room for each in finer)
+
+
+@given(
+    st.sampled_from((15, 60, 360, None)),
+    st.integers(2, 300),
+    st.integers(0, 20_000),
+    st.integers(1, 20_000),
+)
+def test_columns_hold_all_minutes_of_the_window_in_the_room_there_is(
+    minutes: int | None, columns: int, begin: int, length: int
+) -> None:
+    until = begin + length
+    ask = Ask(minutes=minutes, columns=columns, model=None)
+    part = extent(ask, spans((begin, until)), until)
+    assert 0 < len(part.numbers) <= columns
+    since = begin if minutes is None else until - minutes
+    assert part.first <= since < part.first + part.width
+    last = part.numbers[-1] * part.width
+    assert last < until <= last + part.width
+
+
+def test_edges_of_columns_stay_where_they_are_as_time_goes_on() -> None:
+    ask = Ask(minutes=360, columns=100, model=None)
+    parts = [extent(ask, spans((0, 9)), until) for until in (1000, 1001, 1007)]
+    assert {part.width for part in parts} == {5}
+
+
+@given(
+    st.integers(0, 5),
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 2)), min_size=2),
+)
+def test_calls_under_way_are_told_only_where_the_books_balance(
+    before: int, steps: list[tuple[int, int]]
+) -> None:
+    nets, lost = ([step[at] for step in steps] for at in (0, 1))
+    levels = [before + sum(nets[:n]) - sum(lost[:n]) for n in range(1, len(nets) + 1)]
+    found = under_way(before, nets, lost, levels[-1])
+    assert found == (levels[:-1] if min(levels) >= 0 else None)
+    assert under_way(before, nets, lost, levels[-1] + 1) is None
+
+
+def test_limits_of_all_models_are_summed_and_unknown_before_they_were_seen() -> None:
+    seen = [
+        LimitSeen(at_us=20, model="a", concurrency=8),
+        LimitSeen(at_us=20, model="b", concurrency=2),
+        LimitSeen(at_us=40, model="a", concurrency=4),
+    ]
+    assert limits_at(seen, [10, 20, 30, 40, 50], 0) == [None, None, 10, 10, 6]
+    assert limits_at(seen, [30, 50], 30) == [None, 6]
+    assert limits_at([], [30], 0) == [None]
+
+
+def test_each_fact_leaves_one_mark_that_says_who() -> None:
+    asked = [
+        CommandAccepted(command=kind, kind=kind, author="ops", payload="{}")
+        for kind in ("pause", "limits")
+    ]
+    marks = happenings(
+        recorded(
+            (1, RUN_STARTED),
+            (2, asked[0]),
+            (2, RunPaused(by="ops", paused=True, stage="judge")),
+            (2, CommandApplied(command="pause", effect="paused")),
+            (3, RunPaused(by="resume", paused=False)),
+            (4, asked[1]),
+            (4, CommandApplied(command="limits", effect="every model: 6 at a time")),
+            (5, CommandRejected(command="x", kind="retry", author="ops", reason="no")),
+            (6, RESUMED),
+            (7, TasksReopened(tasks=[1, 2], by="ops")),
+            (8, DRAINED),
+            (9, FINISHED),
+            (9, Unknown(kind="run_rested", version=1, facts=b"{}")),
+        )
+    )
+    assert [mark.said for mark in marks] == [
+        "started, sample-job",
+        "paused: judge, by ops",
+        "went on: the run, by resume",
+        "every model: 6 at a time, by ops",
+        "retry of ops refused: no",
+        "taken up again, 2 calls without outcome",
+        "2 asked again, by ops",
+        "ended with 1 open: drained on request",
+        "finished",
+    ]

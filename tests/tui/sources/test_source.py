@@ -1,0 +1,162 @@
+"""A look at a log: what it shows, what it costs, and what is said when it is gone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from store import connect
+from store.runs import RunFolder
+from store.testing import FakeClock
+from tests.nobody import as_nobody, open_to_others
+from tests.store.logs import COURSE, edit, written
+from tests.tui.sights import every_state, later, snapshot, with_signs
+from tui.sources import run
+from tui.sources.run import RunSource
+from tui.sources.sight import Snapshot, Trouble
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    written(tmp_path / "log.db", *COURSE)
+    return RunFolder(tmp_path)
+
+
+def test_every_state_is_told_with_its_word_and_sentence(tmp_path: Path) -> None:
+    from tui.drawing.words import sentence  # noqa: PLC0415
+
+    for word, seen in every_state(tmp_path / "r1"):
+        assert seen.state == word
+        assert bool(sentence(seen)) == (word != "live")
+
+
+def test_what_is_shown_belongs_to_one_event(folder: RunFolder) -> None:
+    with RunSource(folder, FakeClock()) as source:
+        seen = source.look()
+    assert isinstance(seen, Snapshot)
+    assert seen.status.last_seq > 0
+    assert seen.ended == 3
+    assert seen.facts.last_failure is not None
+    assert seen.facts.last_failure.message == "the endpoint is too busy"
+    assert [call.task for call in seen.facts.oldest] == [5]
+
+
+def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
+    clock = FakeClock()
+    with RunSource(folder, clock) as source:
+        first = source.look()
+        clock.advance(5)
+        second = source.look()
+        edit(folder.log, "UPDATE heartbeat SET pid = 7")
+        third = source.look()
+    assert isinstance(first, Snapshot)
+    assert isinstance(second, Snapshot)
+    assert isinstance(third, Snapshot)
+    assert second.facts is first.facts
+    assert second.now_us == first.now_us + 5_000_000
+    assert third.facts is not first.facts
+    assert third.status.heartbeat is not None
+    assert third.status.heartbeat.pid == 7
+
+
+def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "open_reader", connect._look_at_copy)
+    with RunSource(folder, FakeClock()) as source:
+        first, second = source.look(), source.look()
+        edit(folder.log, "UPDATE heartbeat SET pid = 7")
+        third = source.look()
+    assert isinstance(first, Snapshot)
+    assert isinstance(second, Snapshot)
+    assert isinstance(third, Snapshot)
+    assert second.facts is first.facts
+    assert third.status.heartbeat is not None
+    assert third.status.heartbeat.pid == 7
+
+
+def test_a_log_that_is_gone_is_told_and_found_again(folder: RunFolder) -> None:
+    with RunSource(folder, FakeClock()) as source:
+        assert isinstance(source.look(), Snapshot)
+        folder.log.rename(folder.path / "away.db")
+        gone = source.look()
+        assert isinstance(gone, Trouble)
+        assert "is gone" in gone.sentence
+        (folder.path / "away.db").rename(folder.log)
+        assert isinstance(source.look(), Snapshot)
+
+
+def test_another_file_in_its_place_is_told_and_not_shown(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    with RunSource(folder, FakeClock()) as source:
+        assert isinstance(source.look(), Snapshot)
+        written(tmp_path / "other.db", *COURSE[:2]).rename(folder.log)
+        for _ in range(2):
+            seen = source.look()
+            assert isinstance(seen, Trouble)
+            assert "another file" in seen.sentence
+
+
+def test_a_folder_that_may_not_be_entered_is_told(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("closed") / "r1"
+    folder.mkdir()
+    open_to_others(folder)
+    folder.chmod(0o700 if os.getuid() == 0 else 0)
+
+    def look() -> None:
+        with RunSource(RunFolder(folder), FakeClock()) as source:
+            seen = source.look()
+        if not isinstance(seen, Trouble) or "may not be entered" not in seen.sentence:
+            raise AssertionError
+
+    try:
+        assert as_nobody(look) == 0
+    finally:
+        folder.chmod(0o755)
+
+
+def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "log.db").write_text("no database" * 200)
+    with RunSource(RunFolder(tmp_path), FakeClock()) as source:
+        seen = source.look()
+    assert isinstance(seen, Trouble)
+    assert "is not a database" in seen.sentence
+
+
+def test_a_look_leaves_nothing_open_and_nothing_behind(folder: RunFolder) -> None:
+    before = _files(folder.path)
+    with RunSource(folder, FakeClock()) as source:
+        source.look()
+        assert source._reader is not None
+        assert not source._reader.in_transaction
+    assert _files(folder.path) == before
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    """All that is in the files of a run; SQLite's index of an empty WAL is not."""
+    kept = {path: path.read_bytes() for path in folder.iterdir()}
+    return {
+        path: data for path, data in kept.items() if data and path.suffix != ".db-shm"
+    }
+
+
+def test_a_run_has_ended_when_nobody_works_on_it(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    assert not live.is_ended
+    assert not later(live, 60).is_ended  # silent, and yet somebody holds its log
+    assert with_signs(live, phase="run_finished").is_ended
+
+
+def test_a_pace_is_of_whole_minutes_since_work_began(tmp_path: Path) -> None:
+    live = snapshot(tmp_path / "r1")
+    assert live.recent_minutes == 0
+    assert live.rate is None
+    after = later(live, 120)
+    assert after.recent_minutes == 1
+    assert after.course[-2:] == [1, 0]
+    assert after.course[-3] is None

@@ -1,0 +1,208 @@
+"""Asking something of a run: from the key to what became of it, over any screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from store.asked import Answer
+from store.runs import RunFolder
+from store.testing import FakeClock
+from tests.tui.fake_events import FakeEvents
+from tests.tui.fake_requests import FakeControl, FakeRequests, request
+from tests.tui.fake_tasks import FakeTasks
+from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
+from tui.app import Monitor
+from tui.drawing.glyphs import UNICODE
+from tui.sources.listing import Listed
+from tui.sources.sight import Sight
+from tui.steering.asking import LOOK_S
+from tui.steering.dialog import Dialog
+from tui.watched import Sources
+
+
+@dataclass
+class Seat:
+    """Before a monitor of one run that can be asked."""
+
+    sight: Sight
+    is_read_only: bool = False
+
+    def __post_init__(self) -> None:
+        self.clock = FakeClock()
+        self.requests = FakeRequests()
+        self.control = FakeControl(self.requests)
+        self.source = FakeSource([self.sight])
+        folder = RunFolder(Path("runs/r1"))
+        self.app = Monitor(
+            Sources(
+                listing=FakeListing([Listed(folder=folder, sight=self.sight)]),
+                run=lambda _: self.source,
+                tasks=lambda _: FakeTasks(20),
+                events=lambda _: FakeEvents(),
+                config=lambda _: FakeConfig(),
+                clock=self.clock,
+                requests=lambda _: self.requests,
+                control=lambda _: None if self.is_read_only else self.control,
+            ),
+            glyphs=UNICODE,
+            run=folder,
+        )
+
+    def watch(self, act: Callable[[Seat, Pilot[str]], Awaitable[None]]) -> None:
+        async def main() -> None:
+            async with self.app.run_test(size=(120, 40)) as pilot:
+                for _ in range(50):
+                    await pilot.pause()
+                    if "Detach" in self.shown():
+                        break
+                await act(self, pilot)
+
+        asyncio.run(main())
+
+    async def press(self, pilot: Pilot[str], *keys: str) -> None:
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause(0.05)
+
+    async def reckoned(self, pilot: Pilot[str], kind: str, **payload: str) -> None:
+        """Wait until the figures of a request have been asked for."""
+        for _ in range(50):
+            if (kind, payload) in self.requests.reckoned:
+                return
+            await pilot.pause(0.02)
+        pytest.fail(f"reckoned: {self.requests.reckoned}")
+
+    async def later(self, pilot: Pilot[str], seconds: float = LOOK_S) -> None:
+        self.clock.advance(seconds)
+        await pilot.pause(0.05)
+
+    def shown(self) -> str:
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in strip) for strip in strips)
+
+    @property
+    def told(self) -> list[str]:
+        """What was told so far, the latest last."""
+        return [notification.message for notification in self.app._notifications]
+
+    def offered(self, title: str) -> Callable[[], Any] | None:
+        """What a command of the palette does; None: there is no such command."""
+        commands = self.app.get_system_commands(self.app.screen)
+        return next((c.callback for c in commands if c.title == title), None)
+
+    def grey(self) -> set[str]:
+        """Actions that the keys of the screen in front cannot begin."""
+        active = self.app.screen.active_bindings.values()
+        return {
+            bound.binding.id or ""
+            for bound in active
+            if bound.binding.action.startswith("ask(") and not bound.enabled
+        }
+
+
+def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_front(
+    tmp_path: Path,
+) -> None:
+    async def act(seat: Seat, pilot: Pilot[str]) -> None:
+        assert "read-only" not in seat.shown()
+        await seat.press(pilot, "P", "y")
+        assert seat.control.wishes == [("pause", {}, "live")]
+        assert seat.told == ["pause: requested."]
+        await seat.press(pilot, "t")
+        seat.requests.answer(Answer.ACCEPTED)
+        await seat.later(pilot)
+        assert seat.told[-1] == "pause: requested, accepted."
+        seat.requests.answer(Answer.APPLIED, "paused: the run")
+        await seat.later(pilot)
+        said = "pause: requested, accepted, applied: paused: the run."
+        assert seat.told[-1] == said
+        await seat.later(pilot)
+        assert len(seat.told) == 3
+
+    seat = Seat(snapshot(tmp_path / "r1"))
+    seat.watch(act)
+
+
+def test_what_is_not_meant_is_not_asked_and_what_cannot_be_written_is_told(
+    tmp_path: Path,
+) -> None:
+    async def act(seat: Seat, pilot: Pilot[str]) -> None:
+        await seat.press(pilot, "P", "n")
+        assert not seat.control.wishes
+        seat.control.trouble = PermissionError(13, "Permission denied")
+        await seat.press(pilot, "P", "y")
+        said = "nothing was asked: Permission denied; check the run's folder."
+        assert seat.told == [said]
+        seat.control.trouble = None
+        seat.source.sights = [with_signs(live, paused_by="ops")]
+        await seat.press(pilot, "t", "P", "y")
+        assert seat.control.wishes == [("pause", {}, "paused")], "as it is by then"
+
+    live = snapshot(tmp_path / "r1")
+    Seat(live).watch(act)
+
+
+def test_a_retry_begins_with_the_tasks_that_are_looked_at(tmp_path: Path) -> None:
+    async def act(seat: Seat, pilot: Pilot[str]) -> None:
+        for keys, expression in (
+            (("t", "R"), "state:failed"),
+            (("slash", *"PMC", "enter", "R"), "PMC"),
+            (("enter", "R"), "task:T-0000001"),
+        ):
+            await seat.press(pilot, *keys)
+            await seat.reckoned(pilot, "retry", filter=expression)
+            await seat.press(pilot, "n")
+
+    Seat(snapshot(tmp_path / "r1")).watch(act)
+
+
+def test_a_request_without_an_answer_is_withdrawn_in_the_commands_log(
+    tmp_path: Path,
+) -> None:
+    async def act(seat: Seat, pilot: Pilot[str]) -> None:
+        seat.requests.asked.append(request("c0", "retry"))
+        await seat.press(pilot, "P", "y")
+        await seat.later(pilot, 5.1)
+        assert "the run has not answered (heartbeat 12 s ago)" in seat.told[-1]
+        await seat.press(pilot, "a", "j", "W")
+        assert "What ops asked would never be carried out" in seat.shown()
+        await seat.press(pilot, "y")
+        assert seat.control.wishes[-1] == ("withdraw", {"id": "c0"}, None)
+
+    Seat(snapshot(tmp_path / "r1")).watch(act)
+
+
+def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
+    tmp_path: Path,
+) -> None:
+    live = snapshot(tmp_path / "r1")
+    finished = replace(with_signs(live, phase="run_finished"), is_alive=False)
+
+    async def none(seat: Seat, pilot: Pilot[str]) -> None:
+        assert "read-only" in seat.shown()
+        assert seat.grey() == {"pause", "limits", "retry", "cancel"}
+        assert seat.offered("Score again…") is None
+        await seat.press(pilot, *"PLRC")
+        assert not isinstance(seat.app.screen, Dialog)
+        await seat.press(pilot, "1")
+        assert not {key for key in seat.app.screen.active_bindings if key in "PLRC"}
+
+    async def few(seat: Seat, pilot: Pilot[str]) -> None:
+        assert seat.grey() == {"pause", "limits", "cancel"}
+        score = seat.offered("Score again…")
+        assert score is not None
+        score()
+        await pilot.pause(0.05)
+        assert "would be scored once more" in seat.shown()
+        await seat.press(pilot, "y")
+        assert seat.told[-1] == "score the answers again: recorded as scoring 2."
+
+    Seat(finished, is_read_only=True).watch(none)
+    Seat(finished).watch(few)

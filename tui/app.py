@@ -1,0 +1,310 @@
+"""The monitor: which screen is in front, and how one comes to another.
+
+It reads and never writes into a run; what a terminal needs is the business of
+`tui.terminal.shell`, and what is asked of a run that of `tui.steering.asking`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.events import Key
+from textual.screen import Screen
+
+from store.printable import printable
+from store.runs import RunFolder, list_runs
+from tui import offers
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.drawing.keys import keys_of
+from tui.drawing.palette import PALETTES
+from tui.drawing.words import farewell
+from tui.offers import Offered
+from tui.places import PLACES, TASKS, Place
+from tui.screens.help import HelpScreen
+from tui.screens.looking import Filtering
+from tui.screens.page import PageScreen
+from tui.screens.palette import Palette
+from tui.screens.run import RunScreen
+from tui.screens.runs import RunsScreen
+from tui.steering.steered import Steered
+from tui.terminal.about import about
+from tui.terminal.captures import file_name, picture_of, text_of
+from tui.terminal.keeping import copied, write
+from tui.terminal.pace import Pace
+from tui.watched import Sources, Watched
+
+
+class Monitor(Steered):
+    """Watches runs; leaving it changes nothing."""
+
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {Offered}  # noqa: RUF012 - as textual declares it
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - likewise
+        (0, "-tiny"),
+        (80, "-small"),
+        (100, "-middle"),
+        (120, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (24, "-low")]  # noqa: RUF012 - likewise
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "detach", "Detach", id="detach"),
+        Binding("colon,ctrl+p", "command_palette", "Commands", id="commands"),
+        Binding("question_mark", "help", "Help", id="help"),
+        Binding("1", "runs", "Runs", show=False, id="runs"),
+        Binding("2", "run", "Run", show=False, id="run"),
+        *(
+            Binding(
+                place.key,
+                f"go('{place.name}')",
+                place.title,
+                show=place.is_shown,
+                tooltip=place.about,
+                id=place.name,
+            )
+            for place in PLACES
+        ),
+        Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
+        Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
+    ]
+
+    def __init__(
+        self,
+        sources: Sources,
+        *,
+        glyphs: Glyphs,
+        run: RunFolder | None = None,
+        theme: str = PALETTES[0].name,
+        pace: Pace | None = None,
+        has_mouse: bool = True,
+    ) -> None:
+        """A monitor that has not begun.
+
+        Args:
+            sources: where its screens read.
+            glyphs: the signs that the terminal can show.
+            run: the run to begin with; None: the list.
+            theme: the colours to begin with.
+            pace: how often to look; None: as usual.
+            has_mouse: whether the mouse is ours and not the terminal's.
+        """
+        super().__init__(
+            sources.clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=has_mouse
+        )
+        self._sources = sources
+        self._watched: Watched | None = None
+        self._first = run
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette offers."""
+        keys = keys_of(screen.active_bindings.values(), self.get_key_display)
+        yield from offers.bound(self, keys)
+        if self._watched is not None:
+            yield from offers.tasks(self.seen, self._list_tasks)
+            yield SystemCommand(
+                "Export answers", "How to write them as a file", self.action_export
+            )
+        yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
+        if self._watched is not None:
+            remembered = self._sources.filters.filters
+            yield from offers.filters(remembered, self._list_tasks)
+        yield from self.keyless()
+        yield SystemCommand(
+            "Screenshot", "As SVG and as text, in this folder", self.action_capture
+        )
+        yield SystemCommand(
+            "About", "Versions, terminal, timings: for a report", self.action_about
+        )
+        yield SystemCommand(
+            "Signs: all that there are" if self._glyphs.plain else "Signs: ASCII only",
+            "Draw with other signs",
+            self.action_signs,
+        )
+        ours = (palette.name for palette in PALETTES)
+        terminal = (name for name in self.available_themes if name.startswith("ansi"))
+        names = (*ours, *sorted(terminal))
+        yield from offers.themes(self.available_themes, names, self._use_theme)
+
+    def on_mount(self) -> None:
+        """The run that was named, or the list of runs."""
+        self._open(self._first)
+
+    def _open(self, run: RunFolder | None) -> None:
+        if run is None:
+            self.action_runs()
+        else:
+            self._show(run)
+
+    def _show(self, folder: RunFolder) -> None:
+        """Watch a run; the screens about another one go."""
+        self._leave()
+        self._forget_places()
+        self._watched = Watched(
+            folder=folder,
+            sources=self._sources,
+            glyphs=self._glyphs,
+            control=self._sources.control(folder),
+        )
+        self.ask_of(self._watched)
+        self._push_run(self._watched)
+
+    def _push_run(self, watched: Watched) -> None:
+        source = self._sources.run(watched.folder)
+        is_read_only = watched.control is None
+        self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
+
+    def _forget_places(self) -> None:
+        for place in PLACES:
+            if self.is_screen_installed(place.name):
+                screen = self.get_screen(place.name)
+                self.uninstall_screen(screen)
+                screen.remove()
+
+    def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
+        """Show the run that was chosen."""
+        self._show(message.folder)
+
+    def on_run_screen_tasks_wanted(self, message: RunScreen.TasksWanted) -> None:
+        """List those tasks of the run that is shown."""
+        self._list_tasks(message.expression)
+
+    def _list_tasks(self, expression: str) -> None:
+        """The tasks of the run that is shown, as far as a filter lets them through."""
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
+            screen.filter_by(expression)
+
+    def action_open_task(self, number: int) -> None:
+        """One task of the run that is shown, before the list of all."""
+        screen: object = self._go(TASKS)
+        if isinstance(screen, Filtering):
+            screen.open_task(number)
+
+    def action_go(self, name: str) -> None:
+        """To one of the places; from the list of runs, to that of the run there."""
+        if isinstance(self.screen, RunsScreen):
+            folder = self.screen.current
+            if folder is None:
+                return
+            if self._watched is None or self._watched.folder != folder:
+                self._show(folder)
+            else:
+                self._push_run(self._watched)
+        self._go(next(place for place in PLACES if place.name == name))
+
+    def _go(self, place: Place) -> Screen[Any] | None:
+        """Before the run's own screen comes that of a place, made if need be."""
+        if self._watched is None:
+            return None
+        if not self.is_screen_installed(place.name):
+            self.install_screen(place.make(self._watched), place.name)
+        screen = self.get_screen(place.name)
+        if self.screen is not screen:
+            self.action_run()
+            self.push_screen(screen)
+        return screen
+
+    def action_runs(self) -> None:
+        """Back to the list of runs, made when it is first asked for."""
+        self._leave()
+        if not isinstance(self.screen, RunsScreen):
+            listing, is_read_only = self._sources.listing, self._sources.is_read_only
+            self.push_screen(
+                RunsScreen(listing, self._glyphs, is_read_only=is_read_only)
+            )
+
+    def _leave(self) -> None:
+        """Leave what stands before the list of runs, or what comes before that."""
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
+            self.pop_screen()
+
+    def action_run(self) -> None:
+        """Back to the run."""
+        if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
+            while not isinstance(self.screen, RunScreen):
+                self.pop_screen()
+
+    def action_command_palette(self) -> None:
+        """Everything that can be done, to be found by typing."""
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette())
+
+    def on_key(self, event: Key) -> None:
+        """Of keys that come in one go, those after the palette's are typed in it."""
+        if isinstance(self.screen, Palette) and event.is_printable and event.character:
+            self.screen.type_in(event.character)
+
+    def action_help(self) -> None:
+        """The keys of the screen in front."""
+        if not isinstance(self.screen, HelpScreen):
+            keys = keys_of(self.screen.active_bindings.values(), self.get_key_display)
+            self.push_screen(HelpScreen(keys, self._glyphs))
+
+    def action_about(self) -> None:
+        """What this monitor is, and what it runs on."""
+        folder = None if self._watched is None else self._watched.folder
+        is_read_only = self._sources.is_read_only
+        text = about(self, folder, self.seen, is_read_only=is_read_only)
+        heading = "ABOUT this monitor · y copies it for a report"
+        self.push_screen(PageScreen("about", heading, text, self._glyphs))
+
+    def on_page_screen_write(self, message: PageScreen.Write) -> None:
+        """Write a page to a file."""
+        self.keep(message.what, {"txt": message.text})
+
+    def action_export(self) -> None:
+        """Name the command that writes answers: the monitor itself writes none."""
+        if self._watched is not None:
+            command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
+            self.copy_to_clipboard(command)
+            said = f"{command}\nwrites the answers as a file · {copied('line')}"
+            self.notify(printable(said), title="Export", markup=False)
+
+    def action_capture(self) -> None:
+        """The screen in front as a picture and as text, once it is drawn again."""
+        self.call_after_refresh(self._capture)
+
+    def _capture(self) -> None:
+        screen = self.screen
+        what = type(screen).__name__.removesuffix("Screen").lower()
+        self.keep(what, {"svg": picture_of(self), "txt": text_of(screen)})
+
+    def keep(self, what: str, files: Mapping[str, str]) -> None:
+        """Write files, and say where they are: here, or in the browser's folder.
+
+        Args:
+            what: names them.
+            files: what is in them, by the ending of their names.
+        """
+        run = None if self._watched is None else self._watched.folder.run_id
+        now_us = self._clock.now_us()
+        names = []
+        for ending, text in files.items():
+            name = file_name(run, what, now_us, ending)
+            problem = write(self, text, name)
+            if problem:
+                self.notify(printable(problem), severity="error", markup=False)
+                return
+            names.append(name if self.is_web else str(Path.cwd() / name))
+        self.notify(printable("\n".join(names)), title="Written", markup=False)
+
+    def action_signs(self) -> None:
+        """Draw everything anew, in ASCII or with all signs."""
+        self._glyphs = UNICODE if self._glyphs.plain else ASCII
+        folder = None if self._watched is None else self._watched.folder
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self._forget_places()
+        self._watched = None
+        self._open(folder)
+
+    def _use_theme(self, name: str) -> None:
+        self.theme = name
+
+    def action_detach(self) -> None:
+        """Leave; say once that the run does not."""
+        self.exit(farewell(self.seen))

@@ -1,0 +1,141 @@
+"""The monitor in a browser: a page that starts `siftlog watch` for whoever opens it.
+
+Every connection is a process of its own, and nobody logs in: whoever reaches the port
+sees all runs. So it listens on this machine only unless it is told otherwise, and
+answers only requests that name it by the address it was started with: a page of
+somebody else's can then neither read it nor steer it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from textual_serve.server import Server
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_HTTP = 80
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_GRACE_S = 3.0
+"""For processes to end once they are asked to."""
+
+
+class Page(Server):
+    """Serves one command to browsers."""
+
+    def __init__(
+        self,
+        command: str,
+        listening: socket.socket,
+        host: str,
+        say: Callable[[str], None],
+    ) -> None:
+        """A page that is not served yet.
+
+        Args:
+            command: what runs for each connection, as a line of the shell.
+            listening: where it waits for them.
+            host: how a browser is to call it.
+            say: is told where it is.
+        """
+        port = listening.getsockname()[1]
+        name = f"[{host}]" if ":" in host else host
+        url = f"http://{name}:{port}"
+        super().__init__(command, host, port, title="siftlog", public_url=url)
+        self._listening = listening
+        self._say = say
+        # its template asks a foreign server for a font, and does without
+        ours = f"'self' {url} ws://{name}:{port}"
+        self._policy = (
+            f"default-src {ours} data:; script-src {ours} 'unsafe-inline'; "
+            f"style-src {ours} 'unsafe-inline'; frame-ancestors 'none'"
+        )
+
+    async def on_startup(self, app: web.Application) -> None:
+        """Say where it is."""
+        del app
+        self._say(self.public_url)
+
+    async def _make_app(self) -> web.Application:
+        app = await super()._make_app()
+        app.middlewares.append(self._only_ours)
+        return app
+
+    @web.middleware
+    async def _only_ours(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """Refuse what another page, or another name of this machine, asks for."""
+        origin = request.headers.get("Origin")
+        is_ours = is_named(request.host, self.host, self.port) and (
+            origin is None or is_named(urlsplit(origin).netloc, self.host, self.port)
+        )
+        if not is_ours:
+            return web.Response(
+                status=403, text=f"Open this monitor as {self.public_url}\n"
+            )
+        response = await handler(request)
+        if not response.prepared:
+            response.headers["Content-Security-Policy"] = self._policy
+            response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    def run(self) -> None:
+        """Serve until somebody ends it."""
+        web.run_app(
+            self._make_app(),
+            sock=self._listening,
+            print=None,
+            access_log=None,
+            shutdown_timeout=_GRACE_S,
+        )
+
+
+def is_named(netloc: str, host: str, port: int) -> bool:
+    """Whether a browser calls us by the name that we go by.
+
+    >>> is_named("localhost:8000", "127.0.0.1", 8000)
+    True
+    >>> is_named("evil.example:8000", "127.0.0.1", 8000)
+    False
+    """
+    try:
+        parts = urlsplit(f"//{netloc}")
+        called, at = parts.hostname, parts.port or _HTTP
+    except ValueError:
+        return False
+    names = {host.lower(), *(_LOOPBACK if is_loopback(host) else ())}
+    return called in names and at == port
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket for *host*; port 0: any that is free.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    family, kind, proto, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listening = socket.socket(family, kind, proto)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        # so that whoever reads the address can open it at once
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening

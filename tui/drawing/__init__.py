@@ -1,0 +1,1 @@
+"""How things look: pure functions of what was read, and of the room they may fill."""

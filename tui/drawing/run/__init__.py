@@ -1,0 +1,1 @@
+"""The figures of a run: each panel, chart and line about it."""

@@ -1,0 +1,1 @@
+"""What the tables show of each of their rows."""

@@ -1,0 +1,1 @@
+"""How a list of any length stands: what of it is held, shown and read next."""

@@ -1,0 +1,130 @@
+"""The command palette: everything that can be done, with its key beside it.
+
+One table in the order of `Monitor.get_system_commands`: what the keys of the screen in
+front do, where one can go, and what has no key. Names that a log gives are offered only
+where they are plain words: the palette reads its titles as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from textual.app import App, SystemCommand
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from store.printable import printable
+from store.runs import RunFolder
+from store.task import TaskState
+from tui.drawing.keys import Key
+from tui.sources.filters import Filters
+from tui.sources.sight import Snapshot
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+"""As every class of `runner.errors` is called."""
+_TASK = re.compile(r"(?:[Tt]-?)?(\d{1,18})")
+_FILTERS = {
+    "Tasks that failed": "state:failed",
+    "Tasks that wait for a retry": "state:waiting",
+    "Tasks under way": "state:running",
+    "Tasks that could not be parsed": "parse:*",
+}
+
+
+class Offered(Provider):
+    """What the palette finds: the application's commands, and a task by its number."""
+
+    async def discover(self) -> Hits:
+        """Everything, before anything was typed."""
+        for title, about, do, is_shown in self.app.get_system_commands(self.screen):
+            if is_shown:
+                yield DiscoveryHit(title, do, help=about)
+
+    async def search(self, query: str) -> Hits:
+        """What fits to that which was typed."""
+        matcher = self.matcher(query)
+        for title, about, do, _ in self.app.get_system_commands(self.screen):
+            score = matcher.match(title)
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), do, help=about)
+        number = task_number(query)
+        if number is not None:
+            action = f"app.open_task({number})"
+            do = partial(self.app.run_action, action)
+            yield Hit(1.0, f"Task T-{number}", do, help="Open this task")
+
+
+def task_number(typed: str) -> int | None:
+    """The number of the task that somebody means by "T-123", "t123" or "123".
+
+    >>> task_number("T-0123")
+    123
+    """
+    found = _TASK.fullmatch(typed.strip())
+    return None if found is None else int(found[1])
+
+
+def bound(app: App[Any], keys: Iterable[Key]) -> Iterator[SystemCommand]:
+    """A command for each key that does more than move a cursor."""
+    for key in keys:
+        if key.is_enabled and not key.is_movement and key.id != "commands":
+            yield SystemCommand(
+                f"{key.about}  ({' '.join(key.names[:2])})",
+                key.more,
+                partial(app.run_action, key.action, key.node),
+            )
+
+
+def runs(
+    folders: Sequence[RunFolder], show: Callable[[RunFolder], None]
+) -> Iterator[SystemCommand]:
+    """A command for each run."""
+    for folder in folders:
+        if RunFolder.is_valid_id(folder.run_id):
+            yield SystemCommand(
+                f"Run {folder.run_id}", "Show this run", partial(show, folder)
+            )
+
+
+def tasks(
+    snapshot: Snapshot | None, show: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each filter that somebody who sees a run may want."""
+    filters = dict(_FILTERS)
+    for lane in snapshot.status.lanes if snapshot else ():
+        if lane.states.get(TaskState.FAILED) and _PLAIN.fullmatch(lane.stage):
+            title = f"Tasks that failed in {lane.stage}"
+            filters[title] = f"state:failed stage:{lane.stage}"
+    for error in snapshot.facts.errors if snapshot else ():
+        if _PLAIN.fullmatch(error.error):
+            filters[f"Tasks with the error {error.error}"] = f"err:{error.error}"
+    for title, expression in filters.items():
+        yield SystemCommand(title, expression, partial(show, expression))
+
+
+def filters(
+    remembered: Filters, show: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each filter that was used before, those with a star first."""
+    for expression in remembered.offered:
+        # the palette reads brackets as markup
+        if printable(expression) == expression and "[" not in expression:
+            star = "* " if expression in remembered.starred else ""
+            yield SystemCommand(
+                f"Tasks: {star}{expression}",
+                "A filter used before",
+                partial(show, expression),
+            )
+
+
+def themes(
+    names: Iterable[str], ours: Iterable[str], use: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each theme; those of others are found by typing only."""
+    first = list(ours)
+    for name in [*first, *(name for name in sorted(names) if name not in first)]:
+        yield SystemCommand(
+            f"Theme {name}", "Use these colours", partial(use, name), name in first
+        )

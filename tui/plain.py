@@ -1,0 +1,85 @@
+"""A run as plain lines: for pipes, logs, screen readers and braille displays.
+
+A line every half minute and with every change of state, ASCII, times in UTC, and
+nothing that a terminal would act on. Neither textual nor rich is imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from store.clock import Clock
+from store.errors import StoreError
+from store.printable import printable
+from tui.drawing.format import amount, percent
+from tui.drawing.words import eta, sentence, spent, utc
+from tui.sources.run import Source
+from tui.sources.sight import LATELY, Snapshot, Trouble
+
+EVERY_S = 30.0
+POLL_S = 1.0
+
+
+async def follow(source: Source, clock: Clock, say: Callable[[str], None]) -> None:
+    """Say how a run goes until no process works on it any more.
+
+    Raises:
+        StoreError: its log is gone, or cannot be read.
+    """
+    teller = Teller()
+    while True:
+        sight = source.look()
+        if isinstance(sight, Trouble):
+            raise StoreError(sight.sentence)
+        for line in teller.lines(sight, clock.monotonic()):
+            say(line)
+        if sight.is_ended:
+            return
+        await clock.sleep_until(clock.monotonic() + POLL_S)
+
+
+class Teller:
+    """Knows what was said last, and when it is time to say something again."""
+
+    def __init__(self) -> None:
+        self._state: str | None = None
+        self._said = 0.0
+
+    def lines(self, snapshot: Snapshot, now: float) -> Iterator[str]:
+        """What is to be said at *now*, in seconds of a monotonic clock."""
+        if snapshot.state != self._state or now - self._said >= EVERY_S:
+            self._state, self._said = snapshot.state, now
+            yield line_of(snapshot)
+
+
+def line_of(snapshot: Snapshot) -> str:
+    """How a run stands, as one line of ASCII."""
+    status = snapshot.status
+    tasks = status.tasks
+    share = snapshot.ended / snapshot.asked if snapshot.asked else None
+    failed = sum(row.n for row in snapshot.lately or ())
+    counts = {
+        "failed": tasks.failed,
+        "unparsed": tasks.unparsed,
+        "running": tasks.running,
+        "waiting": tasks.waiting,
+    }
+    parts = [
+        f"{percent(share, tenths=True)} of {snapshot.asked:,} tasks",
+        *(f"{n:,} {what}" for what, n in counts.items() if n),
+        *([f"{failed:,} failures in {LATELY} min"] if failed else []),
+        *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),
+        *([f"ETA {eta(snapshot, ' to ')}"] if snapshot.forecast else []),
+        f"cost {spent(snapshot)}",
+        *filter(None, [sentence(snapshot)]),
+    ]
+    line = (
+        f"{utc(snapshot.now_us)} {status.run_id} {snapshot.state}: {'; '.join(parts)}"
+    )
+    return ascii_of(line)
+
+
+def ascii_of(text: str) -> str:
+    """One line with nothing beyond ASCII in it; other characters by their number."""
+    safe = printable(text).replace("\n", " ")
+    return safe.encode("ascii", "backslashreplace").decode("ascii")

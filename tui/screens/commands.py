@@ -1,0 +1,228 @@
+"""The commands log: who asked what of a run, and what became of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+from textual.worker import Worker
+
+from store.asked import Asked
+from store.errors import StoreError
+from store.printable import printable
+from tui.drawing.clip import one_line
+from tui.drawing.only_ascii import shown_by
+from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row, summary
+from tui.sources.requests import Requests
+from tui.watched import Watched
+from tui.widgets.key_line import KeyLine
+from tui.widgets.panel import Said, TooSmall
+
+SHOWN = 200
+"""The newest are shown: people make few, and a program's thousands help nobody."""
+NOTHING = (
+    "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
+    "limits, R asks tasks again and C ends it; esc goes back."
+)
+NOTHING_ALLOWED = (
+    "Nothing was asked of this run, and read-only nothing can be: esc goes back."
+)
+_PADDING = 2
+
+
+class CommandsScreen(Screen[None]):
+    """Requests to a run, the newest first."""
+
+    DEFAULT_CSS = """
+    CommandsScreen #requests {
+        height: 1fr; border: none; background: $background; padding: 0 1;
+        background-tint: transparent;
+    }
+    CommandsScreen #requests > .option-list--option-highlighted {
+        background: $panel; color: $foreground; text-style: bold;
+    }
+    CommandsScreen #full { height: 3; padding: 0 1; color: $state-queued; }
+    CommandsScreen #nothing { display: none; height: 1fr; padding: 2 4; }
+    CommandsScreen.-nothing #nothing { display: block; }
+    CommandsScreen.-nothing #requests, CommandsScreen.-nothing #full,
+    CommandsScreen.-nothing #columns, .-tiny #requests, .-flat #requests {
+        display: none;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("W", "withdraw", "Withdraw…", id="commands.withdraw"),
+        Binding("j", "move(1)", "Down", show=False, id="commands.down"),
+        Binding("k", "move(-1)", "Up", show=False, id="commands.up"),
+        Binding("escape,h,left", "back", "Back", id="commands.back"),
+    ]
+
+    class Withdrawn(Message):
+        """A request is to be taken back."""
+
+        def __init__(self, asked: Asked) -> None:
+            super().__init__()
+            self.asked = asked
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        self._source = watched.sources.requests(watched.folder)
+        self._run_id = watched.folder.run_id
+        self._glyphs = watched.glyphs
+        self._is_read_only = watched.control is None
+        self._found: Requests | None = None
+        self._requests: list[Asked] = []  # as they are listed
+        self._shown: list[Content] = []
+        self._options = OptionList(id="requests", markup=False)
+        self._heading, self._columns, self._full, self._nothing = (
+            Said(name, self._glyphs)
+            for name in ("heading", "columns", "full", "nothing")
+        )
+
+    def compose(self) -> ComposeResult:
+        """A heading, the list, one request in full, the keys."""
+        yield self._heading
+        yield self._columns
+        yield self._options
+        yield self._nothing
+        yield TooSmall(self._glyphs)
+        yield self._full
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self._explain("Reading what was asked of this run …")
+        self.look()
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._source.close()
+
+    def on_screen_resume(self) -> None:
+        """What was missed while another screen was in front."""
+        self.look()
+
+    def on_resize(self) -> None:
+        """Lines are as long as the screen is wide."""
+        self._draw()
+
+    # What is shown
+
+    def look(self) -> None:
+        """See whether anything was asked or answered; called by the app's timer."""
+        if not any(worker.group == "look" for worker in self.workers):
+            _: Worker[None] = self.run_worker(
+                self._look(), group="look", exit_on_error=False
+            )
+
+    async def _look(self) -> None:
+        try:
+            found = await self._source.look()
+        except (StoreError, sqlite3.Error, OSError) as error:
+            self._found, self._requests, self._shown = None, [], []
+            self._options.clear_options()
+            self._explain(f"{error}. Back with esc.")
+            return
+        if found != self._found:
+            self._found = found
+            self._arrange(list(reversed(found.asked))[:SHOWN])
+
+    def _arrange(self, requests: list[Asked]) -> None:
+        """Take in what was read; the cursor stays on its request."""
+        current = self.current
+        ids = [request.id for request in requests]
+        if ids != [request.id for request in self._requests]:
+            self._options.clear_options()
+            self._options.add_options(Option("") for _ in ids)
+            self._shown = []
+            is_kept = current is not None and current.id in ids
+            at = ids.index(current.id) if current and is_kept else 0
+            self._requests = requests
+            if ids:
+                self._options.highlighted = at
+        self._requests = requests
+        if requests:
+            self.remove_class("-nothing")
+        else:
+            self._explain(NOTHING_ALLOWED if self._is_read_only else NOTHING)
+        self._draw()
+        self.refresh_bindings()
+
+    def _explain(self, sentence: str) -> None:
+        self.add_class("-nothing")
+        self._nothing.say(printable(sentence))
+        self._draw()
+
+    def _draw(self) -> None:
+        """The lines that look otherwise than before."""
+        width = max(0, self.size.width - _PADDING)
+        mode = " · read-only" if self._is_read_only else ""
+        said = ""
+        if self._found is not None:
+            said = summary(self._found.asked, is_alive=self._found.is_alive)
+        head = f"COMMANDS LOG {self._run_id}  {said}{mode}"
+        self._heading.say(one_line(head, width))
+        self._columns.say(heads(width))
+        lines = [
+            shown_by(
+                self._glyphs,
+                Content(
+                    row(
+                        request,
+                        width,
+                        self._glyphs,
+                        is_current=at == self._options.highlighted,
+                    )
+                ),
+            )
+            for at, request in enumerate(self._requests)
+        ]
+        for at, line in enumerate(lines):
+            if not self._shown or not line.is_same(self._shown[at]):
+                self._options.replace_option_prompt_at_index(at, line)
+        self._shown = lines
+        current = self.current
+        self._full.say("" if current is None else printable(about(current)))
+
+    # What happens
+
+    @property
+    def current(self) -> Asked | None:
+        """The request under the cursor."""
+        at = self._options.highlighted
+        return None if at is None or not self._requests else self._requests[at]
+
+    def on_option_list_option_highlighted(self) -> None:
+        """The cursor moved: its sign, and the request in full."""
+        self._draw()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what waits can be taken back, and only where anything may be asked."""
+        if action != "withdraw":
+            return super().check_action(action, parameters)
+        current = self.current
+        is_open = current is not None and can_be_withdrawn(current)
+        return True if is_open and not self._is_read_only else None
+
+    def action_withdraw(self) -> None:
+        """Take back the request under the cursor, if it is meant."""
+        if self.current is not None:
+            self.post_message(self.Withdrawn(self.current))
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor."""
+        if by > 0:
+            self._options.action_cursor_down()
+        else:
+            self._options.action_cursor_up()
+
+    def action_back(self) -> None:
+        """To where one came from."""
+        self.app.pop_screen()

@@ -1,0 +1,334 @@
+"""A run against another, metric by metric, and the items on which they differ."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
+from textual.worker import Worker
+
+from store.printable import printable
+from tui.drawing.clip import one_line
+from tui.drawing.tables import compare_words as words_of
+from tui.drawing.tables import comparison as drawing
+from tui.drawing.tables.choice_columns import about_choice
+from tui.screens.run import RunScreen
+from tui.sources.child import ChildFailed
+from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Words
+from tui.watched import Watched
+from tui.widgets.asking import Asking
+from tui.widgets.choosing import Choosing
+from tui.widgets.grouped_table import GroupedTable
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import Line
+from tui.widgets.narrowed import Narrowed
+from tui.widgets.panel import Said, TooSmall
+from tui.widgets.table import Table
+from tui.widgets.text_view import TextView
+
+CHECK_S = 5.0
+"""How often the logs are asked whether something has come since."""
+
+
+class View(enum.Enum):
+    """What is shown; the value is the id of its widget."""
+
+    CHOICES = "choices"
+    METRICS = "metrics"
+    ITEMS = "items"
+    MORE = "more"  #: about two models, what has no place in a line
+
+
+class CompareScreen(Screen[None]):
+    """Chooses what to compare with, compares, and goes down to items."""
+
+    DEFAULT_CSS = """
+    CompareScreen #head { text-style: bold; }
+    CompareScreen #views { height: 1fr; }
+    CompareScreen #said, CompareScreen #more { padding: 1 2; height: 1fr; }
+    CompareScreen #notes, CompareScreen #row { height: 2; padding: 0 1; }
+    CompareScreen #notes { color: $state-waiting; }
+    CompareScreen #row, CompareScreen #foot { color: $state-queued; }
+    CompareScreen #views > *, CompareScreen #notes, CompareScreen #said {
+        display: none;
+    }
+    CompareScreen.-choices #choices, CompareScreen.-metrics #metrics,
+    CompareScreen.-items #items, CompareScreen.-more #more,
+    CompareScreen.-noted.-metrics #notes, CompareScreen.-said #said {
+        display: block;
+    }
+    CompareScreen.-said #views, CompareScreen.-tiny #views,
+    CompareScreen.-flat #views { display: none; }
+    CompareScreen.-said #notes, CompareScreen.-said #row { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # before anybody else: of keys that come in one go, those after it are typed
+        Binding("slash", "filter", "Filter", id="compare.filter", priority=True),
+        Binding("x", "clear", "Clear filter", show=False, id="compare.clear"),
+        Binding("b", "other", "Choose B", id="compare.other"),
+        Binding("r", "again", "Again", id="compare.again"),
+        Binding("escape,h,left", "back", "Back", id="compare.back"),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        sources, path = watched.sources, watched.folder.path.absolute()
+        runs_dir = sources.listing.runs_dir.absolute()
+        self._glyphs = watched.glyphs
+        self._clock = sources.clock
+        self._source = Comparisons(runs_dir, sources.child(), sources.answers)
+        #: how the command is told of A
+        self._reference = path.name if path.parent == runs_dir else str(path)
+        self._words: Words = ()  #: that were asked for last
+        self._comparison: Comparison | None = None
+        self._row: drawing.Row | None = None  #: whose items are listed
+        self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
+        self._checked = self._clock.monotonic()
+        self._view = View.CHOICES
+        self._head = Line(self._glyphs, id="head")
+        self._foot = Line(self._glyphs, id="foot", is_rule=True)
+        self._asking = Asking("said", self._glyphs, self._clock)
+        self._notes, self._about = (
+            Said(name, self._glyphs) for name in ("notes", "row")
+        )
+        choices = View.CHOICES.value
+        self._choices = Choosing(watched, self._reference, id=choices)
+        self._metrics = Narrowed(
+            GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
+            drawing.rows_wanted,
+            "a part of a metric's name",
+            id=View.METRICS.value,
+        )
+        self._items = Narrowed(
+            Table(drawing.ITEM_COLUMNS, self._glyphs),
+            drawing.items_wanted,
+            "a part of an item's key",
+            id=View.ITEMS.value,
+        )
+        self._more = TextView(self._glyphs, id=View.MORE.value)
+
+    def compose(self) -> ComposeResult:
+        """The heading, one of the views or a sentence, the foot."""
+        yield self._head
+        yield self._asking
+        with Container(id="views"):
+            yield from (self._choices, self._metrics, self._items, self._more)
+        yield TooSmall(self._glyphs)
+        yield self._notes
+        yield self._about
+        yield self._foot
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Begin with what there is to choose."""
+        self._turn_to(View.CHOICES)
+
+    def on_unmount(self) -> None:
+        """End what is running."""
+        self._source.close()
+
+    def on_screen_resume(self) -> None:
+        """What was missed while another screen was in front."""
+        self.look()
+
+    def on_resize(self) -> None:
+        """Lines are as long as the screen is wide."""
+        self._tell()
+
+    @property
+    def _pane(self) -> Narrowed[Any] | None:
+        """What is listed in this view; None: a text is shown."""
+        panes: Mapping[View, Narrowed[Any]] = {
+            View.CHOICES: self._choices,
+            View.METRICS: self._metrics,
+            View.ITEMS: self._items,
+        }
+        return panes.get(self._view)
+
+    @property
+    def _front(self) -> Widget:
+        """What keys go to in this view."""
+        return self._more if self._pane is None else self._pane.table
+
+    # What is shown
+
+    def look(self) -> None:
+        """Show how long it takes, which runs there are, or what has come since."""
+        now = self._clock.monotonic()
+        if not self._asking.is_silent:
+            self._asking.look()
+        elif self._view is View.CHOICES:
+            self._choices.look()
+        elif self._comparison is not None and now - self._checked >= CHECK_S:
+            self._checked = now
+            checking = partial(self._checking, self._comparison)
+            _: Worker[None] = self.run_worker(checking, exclusive=True)
+        self._tell()
+
+    async def _checking(self, comparison: Comparison) -> None:
+        try:
+            now = await self._source.seqs(comparison.words)
+        except ChildFailed:
+            return  # what is shown stays as true as it says; comparing again tells
+        if comparison is self._comparison:
+            self._now = now
+            self._tell()
+
+    def _turn_to(self, view: View) -> None:
+        self._view = view
+        for each in View:
+            self.set_class(each is view, f"-{each.value}")
+        self._front.focus()
+        self.look()
+
+    def _tell(self) -> None:
+        """Say what is shown, how it was made and how old it is."""
+        head, right, foot, notes = (
+            f"COMPARE  {self._reference} with …",
+            f"{self._choices.count:,} to choose from",
+            ("", ""),
+            "",
+        )
+        if self._comparison is not None and self._view is not View.CHOICES:
+            compared = self._comparison.compared
+            head = f"COMPARE  {words_of.sides(self._comparison.words)}"
+            right = words_of.amount(compared)
+            foot = words_of.method(compared), words_of.as_of(compared, self._now)
+            notes = words_of.notes(compared)
+        self._head.say(head, right)
+        self._foot.say(*foot)
+        self._notes.say(one_line(notes, 2 * (self.size.width - 4)))
+        self.set_class(bool(notes), "-noted")
+        self._tell_row()
+
+    def _tell_row(self) -> None:
+        """What there is to say of the row under the cursor, on two lines."""
+        words = ""
+        if self._view is View.CHOICES and self._choices.table.row is not None:
+            words = about_choice(self._choices.table.row)
+        elif self._view is View.METRICS and self._metrics.table.row is not None:
+            words = drawing.about(self._metrics.table.row)
+        elif self._view is View.ITEMS and self._row is not None:
+            words = drawing.about_items(self._row, self._items.count)
+        self._about.say(one_line(words, 2 * (self.size.width - 4)))
+
+    # What is asked
+
+    def _compare(self, words: Words) -> None:
+        self._words = words
+        what = f"Comparing {words_of.sides(words)}"
+        self._asking.ask(what, partial(self._comparing, words))
+
+    async def _comparing(self, words: Words) -> None:
+        before, self._comparison = self._comparison, await self._source.compare(words)
+        self._now = {}
+        rows = dict(enumerate(drawing.rows(self._comparison)))
+        if before is not None and before.words == words:
+            self._metrics.show(rows)  # the same again: the cursor stays
+        else:
+            self._metrics.begin(rows)
+        self._turn_to(View.METRICS)
+
+    async def _listing_items(self, row: drawing.Row) -> None:
+        if self._comparison is None:
+            return
+        items = await self._source.items(self._comparison, row.pair, row.name)
+        self._row = row
+        self._items.begin(dict(enumerate(items)))
+        self._items.table.explain("No item differs: esc goes back.")
+        self._turn_to(View.ITEMS)
+
+    async def _listing_tasks(self, filters: Sequence[str]) -> None:
+        if self._comparison is not None:
+            wanted = await self._source.fitting(self._comparison, filters)
+            self.post_message(RunScreen.TasksWanted(wanted))
+
+    # What happens
+
+    @on(Table.Moved)
+    def _moved(self) -> None:
+        self._tell_row()
+
+    @on(Choosing.Chosen)
+    def _begun(self, message: Choosing.Chosen) -> None:
+        self._compare(message.words)
+
+    @on(Choosing.Refused)
+    def _refused(self, message: Choosing.Refused) -> None:
+        self._asking.refuse(message.sentence)
+
+    @on(Asking.Changed)
+    def _asked(self) -> None:
+        is_said = not self._asking.is_silent
+        self.set_class(is_said, "-said")
+        if not is_said:
+            self._front.focus()  # it was lost with what was hidden
+        self.look()
+
+    @on(Table.Chosen)
+    def _chosen(self, message: Table.Chosen) -> None:
+        match message.table.row:
+            case drawing.Row(shown=None, pair=pair) if self._comparison is not None:
+                self._more.show(words_of.more(self._comparison.compared, pair))
+                self._turn_to(View.MORE)
+            case drawing.Row(shown=Metric(standing=None), name=name):
+                said = f"{printable(name)} has no value for each item."
+                self.notify(said, markup=False)
+            case drawing.Row(shown=Metric(), name=name) as row:
+                what = f"Listing the items that differ in {name}"
+                self._asking.ask(what, partial(self._listing_items, row))
+            case ItemGap(item=item) if self._row is not None:
+                filters = words_of.tasks_of(self._row.pair, item)
+                self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
+            case _:
+                pass
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "filter" or not isinstance(self.focused, Input)
+
+    def action_filter(self) -> None:
+        """Type what to list."""
+        if self._pane is not None:
+            self._pane.type_in()
+
+    def action_clear(self) -> None:
+        """List everything again."""
+        if self._pane is not None:
+            self._pane.clear()
+
+    def action_other(self) -> None:
+        """Choose something else to compare with."""
+        self._asking.stop()
+        self._asking.hush()
+        self._turn_to(View.CHOICES)
+
+    def action_again(self) -> None:
+        """Compare what is shown as the logs are now, or try again."""
+        if self._words and not self._asking.is_silent:
+            self._compare(self._words)
+        elif self._comparison is not None:
+            self._compare(self._comparison.words)
+
+    def action_back(self) -> None:
+        """Leave what is computed, the filter, the view, the screen."""
+        if self._asking.is_busy:
+            self._asking.stop()
+        elif not self._asking.is_silent:
+            self._asking.hush()
+        elif self.focused is not self._front:
+            self._front.focus()
+        elif self._view is not View.METRICS and self._comparison is not None:
+            self._turn_to(View.METRICS)
+        else:
+            self.app.pop_screen()

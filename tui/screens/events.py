@@ -1,0 +1,312 @@
+"""The events of a run: its log as it grows, and any part of it by filter."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+from store.event_query import parse_event_query
+from tui.drawing.tables.event_columns import event_columns, plain, task_number_of
+from tui.drawing.words import utc
+from tui.lists.tail import Tail
+from tui.lists.tail_reader import TailReader
+from tui.screens.event import EventScreen
+from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
+from tui.screens.task import TaskScreen
+from tui.sources.filters import FilterMemory
+from tui.sources.tasks import TaskSource
+from tui.terminal.keeping import copied, copy
+from tui.watched import Watched
+from tui.widgets.event_pane import EventPane
+from tui.widgets.event_table import EventTable
+from tui.widgets.filter_field import EVENTS, FilterField
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import Line
+from tui.widgets.panel import TooSmall
+from tui.widgets.table import Table
+
+
+class EventsScreen(FilteredScreen):
+    """The newest events at the bottom, or wherever somebody has gone."""
+
+    DEFAULT_CSS = """
+    EventsScreen #events { height: 1fr; width: 3fr; }
+    EventsScreen EventPane { width: 2fr; display: none; }
+    EventsScreen.-detail EventPane { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "follow", "Follow", id="events.follow"),
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="events.filter", priority=True),
+        Binding("n", "match(1)", "Next match", show=False, id="events.next"),
+        Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
+        Binding("x", "clear", "Clear", id="events.clear"),
+        Binding("o", "task", "Task", id="events.task"),
+        Binding("y", "copy", "Copy line", show=False, id="events.copy"),
+        Binding("w", "write", "Write to file", show=False, id="events.write"),
+        Binding("space", "freeze", "Freeze", id="events.freeze"),
+        Binding("escape,h,left", "back", "Back", id="events.back"),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        self._watched = watched
+        self._source = watched.sources.events(watched.folder)
+        self._tasks: TaskSource | None = None
+        self._reader = TailReader(
+            self._source,
+            watched.sources.clock,
+            is_at_bottom=lambda: self._table.is_at_bottom,
+            say=self._say,
+        )
+        self._memory = FilterMemory()
+
+    def compose(self) -> ComposeResult:
+        """The heading, the filter, the table with an event beside it, the foot."""
+        glyphs = self._watched.glyphs
+        yield Line(glyphs, id="head")
+        yield FilterField(self._memory, EVENTS, id="filter")
+        yield Static(id="said", markup=False)
+        with Horizontal(id="beside"):
+            yield EventTable(event_columns(), glyphs, id="events")
+            yield self._new_pane()
+        yield TooSmall(glyphs)
+        yield Line(glyphs, id="foot", is_rule=True)
+        yield KeyLine(glyphs)
+
+    def on_mount(self) -> None:
+        """Begin at the end."""
+        self.set_focus(self._table)
+        self.look()
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._source.close()
+        if self._tasks is not None:
+            self._tasks.close()
+
+    @property
+    def _table(self) -> EventTable:
+        return self.query_one("#events", EventTable)
+
+    @property
+    def _field(self) -> FilterField:
+        return self.query_one(FilterField)
+
+    @property
+    def _pane(self) -> EventPane:
+        return self.query_one(EventPane)
+
+    # What is shown
+
+    def look(self) -> None:
+        """See whether anything has happened; called by the application's timer."""
+        if self._tail.is_loading and not self._is_at_work("read"):
+            # at first, and where the log could not be read the last time
+            self._work(self._to_end, "read")
+        if not self._is_at_work("look"):
+            self._work(self._look, "look")
+
+    async def _look(self) -> None:
+        if await self._reader.look(may_feed=not self._is_at_work("read")):
+            self._show(is_bottom=True)
+        self._say()
+        self._fill_gaps()
+
+    def _fill_gaps(self) -> None:
+        """Where only some of the events were shown: all of them, around the cursor."""
+        if self._tail.has_gaps and not self._is_at_work("read"):
+            self._work(partial(self._around, self._table.chosen or 0), "read")
+
+    @property
+    def _tail(self) -> Tail:
+        return self._reader.tail
+
+    def _show(self, *, is_bottom: bool = False) -> None:
+        """The lines of the tail; the one under the cursor does not move."""
+        with self.app.batch_update():
+            rows = {line.recorded.seq: line for line in self._tail.ring.lines}
+            self._table.show(rows)
+            if is_bottom:
+                self._table.to_bottom()
+        self._say()
+
+    def _say(self) -> None:
+        tail = self._tail
+        head = f"EVENTS {self._source.run_id}"
+        self.query_one("#head", Line).say(head, tail.heading)
+        self._table.explain(tail.emptiness)
+        row = self._table.row
+        when = utc(row.recorded.ts_us) if row is not None else ""
+        self.query_one("#foot", Line).say(tail.foot, when)
+
+    # Reading
+
+    async def _to_end(self) -> None:
+        await self._reader.to_end()
+        self._show(is_bottom=True)
+        self._field.offer(await self._source.names())
+
+    async def _to_beginning(self) -> None:
+        await self._reader.to_beginning()
+        self._show()
+        self._table.point_at(1)
+
+    async def _around(self, seq: int) -> None:
+        await self._reader.around(seq)
+        self._show()
+        self._table.point_at(seq)
+
+    async def _read_on(self, *, is_backward: bool) -> None:
+        await self._reader.read_on(is_backward=is_backward)
+        self._show()
+
+    async def _seek(self, *, is_backward: bool) -> None:
+        lines = self._tail.ring
+        seq = self._table.chosen or self._tail.ring.looked.first
+        found = await self._reader.seek(seq, is_backward=is_backward)
+        if self._tail.ring is not lines:
+            self._show()
+        if found is None:
+            way = "before" if is_backward else "after"
+            self.notify(f"no match {way} this event", timeout=3, markup=False)
+        else:
+            self._table.point_at(found)
+
+    # What happens
+
+    @on(Table.Moved, "#events")
+    def _moved(self) -> None:
+        self._reader.notice()
+        self._say()
+        self._fill_gaps()
+        if self.has_class("-detail"):
+            self._pane.show(self._table.row)
+
+    @on(EventTable.EdgeNeared)
+    def _neared(self, message: EventTable.EdgeNeared) -> None:
+        if self._is_at_work("read"):
+            return
+        ring = self._tail.ring
+        left = ring.newer(self._tail.tip.seq) if message.is_last else ring.older
+        if len(left):
+            self._work(partial(self._read_on, is_backward=not message.is_last), "read")
+
+    @on(EventTable.EndWanted)
+    def _end_wanted(self, message: EventTable.EndWanted) -> None:
+        self._work(self._to_end if message.is_last else self._to_beginning, "read")
+
+    @on(Table.Chosen, "#events")
+    def _open(self) -> None:
+        line = self._table.row
+        if line is None:
+            return
+        if self.size.width >= PANE_COLUMNS:
+            self.add_class("-detail")
+            self._pane.show(line)
+        else:
+            glyphs, pane = self._watched.glyphs, self._new_pane()
+            self.app.push_screen(EventScreen(line, pane, glyphs, self._open_task))
+
+    def _new_pane(self) -> EventPane:
+        watched = self._watched
+        return EventPane(self._source.body, watched.glyphs)
+
+    def _open_task(self, number: int) -> None:
+        if self._tasks is None:
+            self._tasks = self._watched.sources.tasks(self._watched.folder)
+        self.app.push_screen(TaskScreen(self._tasks, self._watched.glyphs, number))
+
+    @on(FilterField.Read)
+    def _filtered(self, message: FilterField.Read) -> None:
+        """Show what fits, around the event under the cursor or at the end."""
+        expression = message.expression
+        self._reader.filter(parse_event_query(expression), expression)
+        self.refresh_bindings()
+        seq = self._table.chosen
+        if self._tail.is_following or seq is None:
+            self._work(self._to_end, "read")
+        else:
+            self._work(partial(self._around, seq), "read")
+
+    @on(Input.Submitted, "#filter")
+    def _entered(self) -> None:
+        self.set_focus(self._table)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character; without a filter nothing is cleared."""
+        del parameters
+        if action == "filter":
+            return self.focused is not self._field
+        return action != "clear" or bool(self._tail.expression)
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.set_focus(self._field)
+
+    def action_clear(self) -> None:
+        """Show everything again, around the event under the cursor."""
+        self._field.value = ""
+
+    def action_follow(self) -> None:
+        """Show what is new by itself, or not any more."""
+        self._reader.tail = self._tail.toggled()
+        if self._tail.is_following:
+            self._work(self._to_end, "read")
+        self._say()
+        self._fill_gaps()
+
+    def action_match(self, by: int) -> None:
+        """The next event that fits the filter, or fitted the one before."""
+        if self._reader.sought.terms:
+            self._work(partial(self._seek, is_backward=by < 0), "read")
+        else:
+            self.notify("nothing is sought: / says what", timeout=3, markup=False)
+
+    def action_freeze(self) -> None:
+        """Let nothing change by itself, or go on; the run goes on all the time."""
+        self._reader.tail = self._tail.frozen()
+        self._say()
+        self.look()
+
+    def action_task(self) -> None:
+        """Everything about the task that the event is about."""
+        line = self._table.row
+        number = None if line is None else task_number_of(line)
+        if number is None:
+            self.notify("this event is about no task alone", timeout=3, markup=False)
+        else:
+            self._open_task(number)
+
+    def action_copy(self) -> None:
+        """Copy the line."""
+        line = self._table.row
+        if line is not None:
+            problem = copy(self.app, plain(line))
+            self.notify(problem or copied("line"), timeout=2, markup=False)
+
+    async def action_write(self) -> None:
+        """Keep the event in a file of the current folder."""
+        line = self._table.row
+        if line is not None:
+            await self._pane.write(line)
+
+    def action_back(self) -> None:
+        """Stop a search, then leave the filter, the event beside, the screen."""
+        if self._tail.reached is not None:
+            self.workers.cancel_group(self, "read")
+            self._reader.stop()
+            self._show()
+        elif self.focused is not self._table:
+            self.set_focus(self._table)
+        elif self.has_class("-detail"):
+            self.remove_class("-detail")
+        else:
+            self.app.pop_screen()

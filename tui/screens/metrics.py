@@ -1,0 +1,367 @@
+"""A run over time: charts with one cursor, and the job's own metrics so far."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+from textual.worker import Worker
+
+from store.errors import StoreError
+from store.estimates import US_PER_S
+from store.printable import printable
+from tui.drawing.format import duration
+from tui.drawing.plot import columns_in
+from tui.drawing.run.course import SERIES, Course, chart, figures, moment
+from tui.drawing.run.header import sign_of
+from tui.drawing.words import age, sentence
+from tui.lists.time_cursor import TimeCursor
+from tui.sources.history import US_PER_MINUTE, Ask, History
+from tui.sources.sight import ENDED, Snapshot, Trouble
+from tui.watched import Watched
+from tui.widgets.headline_panel import HeadlinePanel
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import Line
+from tui.widgets.panel import Panel, Said, TooSmall
+
+WINDOWS: tuple[tuple[int | None, str], ...] = (
+    (15, "last 15 min"),
+    (60, "last hour"),
+    (360, "last 6 h"),
+    (None, "whole run"),
+)
+"""Minutes, and what they are called."""
+_HOUR = 1
+REST_S = 5
+"""Between two readings within a minute: only marks can have come."""
+_HEADLINE = "headline"
+
+
+class MetricsScreen(Screen[None]):
+    """Charts of a run, all with the same times, and its headline metrics."""
+
+    DEFAULT_CSS = """
+    MetricsScreen #head { text-style: bold; background: $panel; }
+    MetricsScreen #tabs { height: 1; padding: 0 1; color: $accent; }
+    MetricsScreen #charts {
+        height: 1fr; layout: grid; grid-size: 2 3; grid-rows: 1fr;
+    }
+    MetricsScreen #why { display: none; height: auto; padding: 1 2; }
+    MetricsScreen Panel {
+        border: round $foreground 25%;
+        border-title-color: $accent;
+        border-title-style: bold;
+        padding: 0 1;
+    }
+    MetricsScreen #charts Panel { height: 100%; }
+    MetricsScreen.-ascii Panel { border: ascii $state-queued; }
+    MetricsScreen #headline { height: 25%; min-height: 6; }
+    MetricsScreen #moment { color: $state-waiting; }
+
+    MetricsScreen.-wide #tabs, MetricsScreen.-middle #tabs { display: none; }
+    MetricsScreen.-small #charts { grid-size: 1 1; }
+    MetricsScreen.-small Panel { display: none; }
+    MetricsScreen.-small Panel.-current { display: block; }
+    MetricsScreen.-small.-scores #charts { display: none; }
+    MetricsScreen.-small #headline { height: 1fr; }
+
+    MetricsScreen.-imported #why, MetricsScreen.-imported #headline { display: block; }
+    MetricsScreen.-imported #headline { height: 1fr; }
+    MetricsScreen.-imported #charts, MetricsScreen.-imported #tabs,
+    MetricsScreen.-imported #figures, MetricsScreen.-imported #moment { display: none; }
+    MetricsScreen.-trouble #charts, MetricsScreen.-trouble #headline,
+    MetricsScreen.-trouble #figures, MetricsScreen.-trouble #moment { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("z", "window", "Window", id="metrics.window"),
+        Binding("b", "model", "By model", id="metrics.model"),
+        Binding("h,left", "move(-1)", "Read off", id="metrics.earlier"),
+        Binding("l,right", "move(1)", "Later", show=False, id="metrics.later"),
+        Binding("g,home", "end(0)", "Earliest", show=False, id="metrics.earliest"),
+        Binding("G,end", "end(1)", "Now", show=False, id="metrics.now"),
+        Binding("n", "mark(1)", "Next mark", show=False, id="metrics.next-mark"),
+        Binding("N", "mark(-1)", "Mark before", show=False, id="metrics.mark-before"),
+        Binding("r", "compute", "Compute", id="metrics.compute"),
+        Binding("tab", "part(1)", "Next panel", show=False, id="metrics.next-panel"),
+        Binding(
+            "shift+tab", "part(-1)", "Previous panel", show=False, id="metrics.previous"
+        ),
+        Binding("space", "freeze", "Freeze", id="metrics.freeze"),
+        Binding("escape", "back", "Back", id="metrics.back"),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        sources, glyphs = watched.sources, watched.glyphs
+        self._glyphs = glyphs
+        self._run = sources.run(watched.folder)
+        self._source = sources.history(watched.folder, sources.clock)
+        self._sight: Snapshot | None = None
+        self._held: Snapshot | None = None  # what was seen when it was frozen
+        self._history: History | None = None
+        self._asked: Ask | None = None
+        self._failing = ""  # why the log could not be read the last time
+        self._shown: Course | None = None
+        self._read_at: Snapshot | None = None  # what was seen when it was last read
+        self._window = _HOUR
+        self._model: str | None = None
+        self._cursor = TimeCursor()
+        self._part = 0
+        self._charts = {
+            series.name: Panel(
+                partial(chart, series), series.title, glyphs, series.name
+            )
+            for series in SERIES
+        }
+        self._headline = HeadlinePanel(
+            sources.headline(watched.folder, sources.child(), sources.answers),
+            sources.clock,
+            glyphs,
+            _HEADLINE,
+        )
+        self._head, self._figures, self._moment = (
+            Line(glyphs, id=name) for name in ("head", "figures", "moment")
+        )
+        self._tabs, self._why, self._trouble, self._age = (
+            Said(name, glyphs) for name in ("tabs", "why", "trouble", "age")
+        )
+        self.set_class(bool(glyphs.plain), "-ascii")
+
+    def compose(self) -> ComposeResult:
+        """The heading, the charts, what the cursor reads off, the headline."""
+        yield self._head
+        yield self._tabs
+        yield self._trouble
+        yield TooSmall(self._glyphs)
+        yield self._why
+        with Container(id="charts"):
+            yield from self._charts.values()
+        yield self._figures
+        yield self._moment
+        yield self._headline
+        yield self._age
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """The first of the parts is in front."""
+        self._turn_to(0)
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._run.close()
+        self._source.close()
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """What was missed while another screen was in front."""
+        del event
+        self.look()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """As many columns as there is room for."""
+        del event
+        self.call_after_refresh(self.look)
+
+    # What is shown
+
+    def look(self) -> None:
+        """Look, and show what has changed; called by the application's timer."""
+        sight = self._run.look()
+        self.set_class(isinstance(sight, Trouble), "-trouble")
+        if isinstance(sight, Trouble):
+            self._trouble.say(
+                f"{printable(sight.sentence)}.\n\n"
+                "Leave with q, or go to all runs with 1."
+            )
+            return
+        self._sight = sight
+        self._say()
+        if self._held is not None:
+            return
+        if not sight.status.imported and self._is_stale(sight):
+            self._read()
+        self._headline.look(sight.status.last_seq)
+
+    def _is_stale(self, sight: Snapshot) -> bool:
+        """Whether to read anew: a minute is over, or something else happened."""
+        if any(worker.group == "read" for worker in self.workers):
+            return False
+        if self._history is None or not self._history.is_whole:
+            return True
+        if self._ask() != self._asked:
+            return True
+        read = self._read_at
+        if (
+            read is None
+            or sight.now_us // US_PER_MINUTE != read.now_us // US_PER_MINUTE
+        ):
+            return True
+        return (
+            sight.status.last_seq != read.status.last_seq
+            and sight.now_us - read.now_us >= REST_S * US_PER_S
+        )
+
+    def _ask(self) -> Ask:
+        shown = (panel for panel in self._charts.values() if panel.display)
+        width = max((panel.content_size.width for panel in shown), default=0)
+        return Ask(
+            minutes=WINDOWS[self._window][0],
+            columns=columns_in(width or self.size.width // 2, self._glyphs),
+            model=self._model,
+        )
+
+    def _read(self) -> None:
+        self._asked = self._ask()
+        self._read_at = self._sight
+        _: Worker[None] = self.run_worker(
+            partial(self._reading, self._asked),
+            group="read",
+            exclusive=True,
+            exit_on_error=False,
+        )
+
+    async def _reading(self, ask: Ask) -> None:
+        try:
+            self._history = await self._source.read(ask)
+        except (StoreError, sqlite3.Error) as error:
+            self._failing = str(error)
+        else:
+            self._failing = ""
+        self._say()
+
+    def _say(self) -> None:
+        """Show what is known, as it was where it is frozen."""
+        sight = self._held or self._sight
+        if sight is None:
+            return
+        self.set_class(sight.status.imported, "-imported")
+        with self.app.batch_update():
+            self._tell_head(sight)
+            self._tell_course(sight)
+            self._headline.tell()
+            self._tell_age()
+
+    def _tell_head(self, sight: Snapshot) -> None:
+        beat = sight.heartbeat_s
+        ended = sight.state in ENDED or beat is None
+        alive = "" if ended else f" (heartbeat {duration(beat)})"
+        state = f"{sign_of(sight.state, self._glyphs)} {sight.state.replace('_', ' ')}"
+        by = "" if self._history is None else f", {self._history.width} min a column"
+        self._head.say(
+            f"METRICS {sight.status.run_id}  {state}{alive}",
+            f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
+        )
+
+    def _tell_course(self, sight: Snapshot) -> None:
+        if sight.status.imported:
+            self._why.say(
+                "This run was made elsewhere and imported: its log has no course over "
+                "time, only answers. What they come to stands below."
+            )
+            return
+        if self._history is None:
+            self._moment.say(self._failing or "the log is being read")
+            return
+        course = Course(
+            history=self._history,
+            cursor=self._cursor.position(self._history),
+            is_priced=sight.status.cost_usd is not None,
+        )
+        if course != self._shown:
+            self._shown = course
+            for panel in self._charts.values():
+                panel.show(course)
+        room = self.size.width - 2
+        self._figures.say(figures(course, room))
+        # what a person may have to do comes first, until a time is read off
+        is_said = self._cursor.minute is None and sight.state != "finished"
+        said = sentence(sight) if is_said else ""
+        self._moment.say(self._failing or said or moment(course))
+
+    def _tell_age(self) -> None:
+        self.set_class(self._held is not None, "-frozen")
+        if self._sight is not None:
+            self._age.say(age(self._sight, self._held))
+
+    # The cursor
+
+    def _put(self, cursor: TimeCursor) -> None:
+        self._cursor = cursor
+        self._say()
+
+    def action_move(self, by: int) -> None:
+        """A column earlier or later."""
+        if self._history is not None:
+            self._put(self._cursor.moved(self._history, by))
+
+    def action_end(self, end: int) -> None:
+        """To the first column, or back to the present."""
+        if self._history is not None:
+            past = len(self._history.columns)
+            self._put(self._cursor.put(self._history, end * past))
+
+    def action_mark(self, by: int) -> None:
+        """To the next column with a mark, or to the one before."""
+        if self._shown is None:
+            return
+        position = self._shown.flag_beside(by)
+        if position is not None:
+            self._put(self._cursor.put(self._shown.history, position))
+
+    # What else keys do
+
+    def action_window(self) -> None:
+        """The next longer window; after the whole run the shortest."""
+        self._window = (self._window + 1) % len(WINDOWS)
+        self._read_now()
+
+    def action_model(self) -> None:
+        """The next model; after the last one all of them."""
+        if self._sight is None:
+            return
+        names = sorted({lane.model for lane in self._sight.status.lanes})
+        choices: list[str | None] = [None, *names]
+        here = choices.index(self._model) if self._model in choices else 0
+        self._model = choices[(here + 1) % len(choices)]
+        self._read_now()
+
+    def _read_now(self) -> None:
+        """Another part of the run, also while the display is frozen."""
+        self._say()
+        self._read()
+
+    def action_compute(self) -> None:
+        """Have the headline computed, if that is not being done."""
+        self._headline.compute()
+
+    def action_freeze(self) -> None:
+        """Hold what is shown, or go on; the run goes on anyhow."""
+        self._held = None if self._held else self._sight
+        self.look()
+
+    def action_part(self, by: int) -> None:
+        """The next part, where there is room for one at a time."""
+        self._turn_to((self._part + by) % (len(self._charts) + 1))
+        self.call_after_refresh(self.look)
+
+    def _turn_to(self, part: int) -> None:
+        self._part = part
+        names = [*self._charts, _HEADLINE]
+        for name, panel in (*self._charts.items(), (_HEADLINE, self._headline)):
+            panel.set_class(name == names[part], "-current")
+        self.set_class(names[part] == _HEADLINE, "-scores")
+        self._tabs.say(
+            "".join(
+                f"[{name}]" if at == part else f" {name} "
+                for at, name in enumerate(names)
+            )
+        )
+
+    def action_back(self) -> None:
+        """To the run."""
+        self.app.pop_screen()

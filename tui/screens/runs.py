@@ -1,0 +1,249 @@
+"""All runs of a folder: those at work first, then the latest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from store.runs import RunFolder
+from tui.drawing.clip import one_line
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.only_ascii import shown_by
+from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
+from tui.drawing.words import utc
+from tui.sources.listing import Listed, Listing
+from tui.sources.sight import Snapshot
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import laid_out
+from tui.widgets.panel import Said, TooSmall
+
+_PADDING = 2
+
+
+class RunsScreen(Screen[None]):
+    """The list of runs, and two lines about the one under the cursor.
+
+    Rows keep their places while one looks at them; what would stand elsewhere by now is
+    sorted in when a person asks for it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "move('down')", "Down", show=False, id="move.down"),
+        Binding("k", "move('up')", "Up", show=False, id="move.up"),
+        Binding("g", "move('first')", "First", show=False, id="move.first"),
+        Binding("G", "move('last')", "Last", show=False, id="move.last"),
+        Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
+        # before anybody else: of keys that come in one go, those after it are typed
+        Binding("slash", "find", "Find", id="filter", priority=True),
+        Binding("r", "sort", "Sort anew", show=False, id="refresh"),
+        Binding("space", "freeze", "Freeze", show=False, id="runs.freeze"),
+        Binding("escape,x", "all", "All runs", show=False, id="clear"),
+    ]
+
+    class Opened(Message):
+        """A run was chosen."""
+
+        def __init__(self, folder: RunFolder) -> None:
+            super().__init__()
+            self.folder = folder
+
+    def __init__(
+        self, listing: Listing, glyphs: Glyphs, *, is_read_only: bool = False
+    ) -> None:
+        super().__init__()
+        self._is_read_only = is_read_only
+        self._listing = listing
+        self._glyphs = glyphs
+        self._all: list[Listed] = []  # in the order of the rows
+        self._listed: list[Listed] = []  # those that are shown
+        self._shown: dict[int, Content] = {}
+        self._is_frozen = False  # nothing changes by itself
+        self._is_settled = False  # a person has moved: nothing changes its place
+        self._words = ""
+        self._options = OptionList(id="runs", markup=False)
+        self._input = Input(id="find", placeholder="name, job or state", compact=True)
+        self._heading, self._columns, self._empty, self._about = (
+            Said(name, glyphs) for name in ("heading", "columns", "empty", "about")
+        )
+
+    def compose(self) -> ComposeResult:
+        """A heading, the list, what is to be said of one, the keys."""
+        yield self._heading
+        yield self._input
+        yield self._columns
+        yield self._options
+        yield self._empty
+        yield TooSmall(self._glyphs)
+        yield self._about
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Rows are drawn when they come into sight."""
+        self.watch(self._options, "scroll_y", self._draw, init=False)
+        self._options.focus()
+
+    @property
+    def current(self) -> RunFolder | None:
+        """The run under the cursor."""
+        at = self._options.highlighted
+        return None if at is None else self._listed[at].folder
+
+    def on_resize(self) -> None:
+        """Lines are as long as the screen is wide."""
+        self.look()
+
+    def on_screen_resume(self) -> None:
+        """What was missed while another screen was in front."""
+        self.look()
+
+    def look(self) -> None:
+        """Look, and show what has changed."""
+        with self.app.batch_update():
+            if not self._is_frozen:
+                self._take_in(self._listing.look())
+            self._arrange()
+            self._draw()
+            self._tell()
+
+    def _take_in(self, listed: list[Listed]) -> None:
+        """What was seen; rows stay in their order, new ones come on top."""
+        if not self._is_settled:
+            self._all = sorted(listed, key=rank)
+            return
+        new = {each.folder.run_id: each for each in listed}
+        order = [each.folder.run_id for each in self._all]
+        kept = [new.pop(run_id) for run_id in order if run_id in new]
+        self._all = [*new.values(), *kept]
+
+    def _arrange(self) -> None:
+        """Show the rows that are wanted; the cursor stays on its run."""
+        options = self._options
+        at = options.highlighted
+        current = "" if at is None else self._listed[at].folder.run_id
+        order = [each.folder.run_id for each in self._listed]
+        self._listed = [
+            each for each in self._all if not self._words or matches(each, self._words)
+        ]
+        ids = [each.folder.run_id for each in self._listed]
+        if len(ids) != len(order):
+            options.clear_options()
+            options.add_options(Option("") for _ in ids)
+        if ids != order:
+            self._shown = {}
+            if ids:
+                kept = ids.index(current) if current in ids else 0
+                options.highlighted = kept if self._is_settled else 0
+
+    def _draw(self) -> None:
+        """The lines in sight that look otherwise than before."""
+        options = self._options
+        rows = Rows.of(self._listed, self.size.width - _PADDING, self._glyphs)
+        first = round(options.scroll_offset.y)
+        last = min(len(self._listed), first + max(1, options.size.height) + 1)
+        for at in range(min(first, last), last):
+            is_current = at == options.highlighted
+            line = shown_by(
+                self._glyphs, rows.row(self._listed[at], is_current=is_current)
+            )
+            known = self._shown.get(at)
+            if known is None or not line.is_same(known):
+                self._shown[at] = line
+                options.replace_option_prompt_at_index(at, line)
+        self._columns.say(rows.heads())
+        current = options.highlighted
+        words = ("", "") if current is None else about(self._listed[current])
+        if self._is_frozen:
+            words = ("FROZEN: space goes on", words[0])
+        width = self.size.width - _PADDING
+        self._about.say("\n".join(one_line(line, width) for line in words))
+
+    def _tell(self) -> None:
+        where = one_line(str(self._listing.runs_dir), 60)
+        mode = "read-only" if self._is_read_only else ""
+        found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
+        seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
+        now = max((sight.now_us for sight in seen), default=None)
+        as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
+        words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+        right = " · ".join(filter(None, (as_of, mode)))
+        # never cut: how old all this is, and that nothing can be asked
+        self._heading.say(laid_out(words, right, self.size.width)[1:-1])
+        self.set_class(not self._listed, "-empty")
+        if not self._all:
+            self._empty.say(
+                f"There is no run in {where} yet. Start one with 'siftlog run JOB'; it "
+                "appears here by itself. Leave with q."
+            )
+        elif not self._listed:
+            self._empty.say(
+                f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
+                "Show all of them with esc."
+            )
+
+    def on_option_list_option_highlighted(self) -> None:
+        """The cursor moved: its sign, and what is said of the run under it."""
+        self._draw()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Open the run that was clicked or entered."""
+        self.post_message(self.Opened(self._listed[event.option_index].folder))
+
+    def action_open(self) -> None:
+        """Open the run under the cursor."""
+        self._options.action_select()
+
+    def action_move(self, where: str) -> None:
+        """Move the cursor."""
+        self._is_settled = True
+        options = self._options
+        moves = {
+            "down": options.action_cursor_down,
+            "up": options.action_cursor_up,
+            "first": options.action_first,
+            "last": options.action_last,
+        }
+        moves[where]()
+
+    def action_sort(self) -> None:
+        """Those at work first, then the latest, as of now."""
+        self._is_settled = False
+        self.look()
+        self._is_settled = True
+
+    def action_freeze(self) -> None:
+        """Hold what is shown, or go on; the runs go on anyhow."""
+        self._is_frozen = not self._is_frozen
+        self.set_class(self._is_frozen, "-frozen")
+        self.look()
+
+    def action_find(self) -> None:
+        """Show only runs with some words in their name, job or state."""
+        self.add_class("-finding")
+        self.set_focus(self._input)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "find" or self.focused is not self._input
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Other words."""
+        self._words = event.value
+        self.look()
+
+    def on_input_submitted(self) -> None:
+        """The words stay; the keys go back to the list."""
+        self._options.focus()
+
+    def action_all(self) -> None:
+        """All runs again."""
+        self._input.value = ""
+        self.remove_class("-finding")
+        self._options.focus()

@@ -1,0 +1,284 @@
+"""The tasks of a run: any number of them, by filter and order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+from store.printable import printable
+from store.query import Query
+from store.views import Order
+from tui.drawing.format import count
+from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.lists.task_lister import TaskLister
+from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
+from tui.screens.sort_menu import SortMenu
+from tui.screens.task import TaskScreen
+from tui.sources.task_lines import TaskLine
+from tui.terminal.keeping import copied
+from tui.watched import Watched
+from tui.widgets.filter_field import TASKS, FilterField
+from tui.widgets.key_line import KeyLine
+from tui.widgets.line import Line
+from tui.widgets.panel import TooSmall
+from tui.widgets.table import Table
+from tui.widgets.task_pane import TaskPane
+
+AGE_S = 5.0
+"""How often ages are drawn anew while nothing else happens."""
+
+
+class TasksScreen(FilteredScreen):
+    """The tasks that a filter lets through, as a table."""
+
+    DEFAULT_CSS = """
+    TasksScreen #tasks { height: 1fr; width: 1fr; }
+    TasksScreen TaskPane { width: 1fr; display: none; }
+    TasksScreen.-detail TaskPane { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # before anybody else, so that of keys which come in one go, as over a slow
+        # line, those after it are the field's and act on nothing
+        Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
+        Binding("n", "match(1)", "Match", key_display="n/N", id="tasks.next"),
+        Binding("N", "match(-1)", "Match before", show=False, id="tasks.before"),
+        Binding("x", "clear", "Clear", id="tasks.clear"),
+        Binding("asterisk", "star", "Star filter", show=False, id="tasks.star"),
+        Binding("s", "sort", "Sort", id="tasks.sort"),
+        Binding("r", "relist", "Show new", id="tasks.relist"),
+        Binding("y", "copy", "Copy id", id="tasks.copy"),
+        Binding("space", "freeze", "Freeze", id="tasks.freeze"),
+        Binding("escape,h,left", "back", "Back", id="tasks.back"),
+    ]
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        self._first = ""  #: the filter to begin with
+        self._source = watched.sources.tasks(watched.folder)
+        self._glyphs = watched.glyphs
+        self._clock = watched.sources.clock
+        self._memory = watched.sources.filters
+        columns = task_columns(watched.glyphs, watched.sources.clock)
+        self._table: Table[TaskLine] = Table(columns, watched.glyphs, id="tasks")
+        self._lister = TaskLister(self._source, self._table, self._say)
+        self._drawn = self._clock.monotonic()
+        self._is_frozen = False
+
+    def compose(self) -> ComposeResult:
+        """The heading, the filter, the table with a task beside it, the foot."""
+        yield Line(self._glyphs, id="head")
+        yield FilterField(self._memory, TASKS, id="filter")
+        yield Static(id="said", markup=False)
+        with Horizontal(id="beside"):
+            yield self._table
+            yield TaskPane(self._source, self._glyphs)
+        yield TooSmall(self._glyphs)
+        yield Line(self._glyphs, id="foot", is_rule=True)
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Begin to list."""
+        self.set_focus(self._table)
+        self._begin(Query(), "", Order.NUMBER)
+        self._type(self._first)
+        self.look()
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._source.close()
+
+    @property
+    def _field(self) -> FilterField:
+        return self.query_one(FilterField)
+
+    @property
+    def _pane(self) -> TaskPane:
+        return self.query_one(TaskPane)
+
+    # What is shown
+
+    def look(self) -> None:
+        """See whether anything has happened; called by the application's timer."""
+        if self._is_frozen:
+            return
+        if not any(worker.group == "look" for worker in self.workers):
+            self._work(self._look, "look")
+
+    async def _look(self) -> None:
+        if await self._lister.look():
+            self._field.offer(self._lister.names)
+        else:
+            self._redraw_ages()
+
+    def _redraw_ages(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._drawn >= AGE_S:
+            self._drawn = now
+            self._table.refresh()
+
+    def _say(self) -> None:
+        listed = self._lister.list
+        head = f"TASKS {self._source.run_id}"
+        self.query_one("#head", Line).say(head, listed.heading)
+        self._table.explain(listed.emptiness)
+        self._table.count_on(is_counting=not listed.is_whole)
+        numbers = self._table.numbers
+        row = f"row {count(self._table.cursor + 1)}" if numbers else ""
+        right = " · ".join(filter(None, (row, listed.news)))
+        frozen = "FROZEN: space goes on" if self._is_frozen else ""
+        self.query_one("#foot", Line).say(frozen, right)
+
+    # Lists
+
+    def _begin(self, query: Query, expression: str, order: Order) -> None:
+        """Another list, shown as it grows."""
+        self._lister.begin(query, expression, order)
+        self._work(self._lister.fill, "list")
+
+    # What happens
+
+    @on(Table.Wanted)
+    def _read(self, message: Table.Wanted) -> None:
+        if message.table is self._table:
+            message.stop()
+            self._work(partial(self._reading, message), "page")
+
+    async def _reading(self, message: Table.Wanted) -> None:
+        try:
+            rows = await self._source.lines(message.ask.numbers)
+        except BaseException:
+            self._table.give_up(message.ask)
+            raise
+        self._table.put(message.ask, rows)
+
+    @on(Table.Moved, "#tasks")
+    def _moved(self) -> None:
+        self._say()
+        if self.has_class("-detail"):
+            self._pane.show(self._table.chosen)
+
+    @on(Table.Chosen, "#tasks")
+    def _open(self, message: Table.Chosen) -> None:
+        self.open_task(message.number)
+
+    def open_task(self, number: int) -> None:
+        """Show everything about one task: beside the table, or before it."""
+        if self.is_mounted and self.size.width >= PANE_COLUMNS:
+            self.add_class("-detail")
+            self._pane.show(number)
+        else:
+            self.app.push_screen(TaskScreen(self._source, self._glyphs, number))
+
+    @on(Table.HeadClicked, "#tasks")
+    def _sorted(self, message: Table.HeadClicked) -> None:
+        self._sort(TITLE_ORDERS.get(message.title))
+
+    @on(FilterField.Read)
+    def _filtered(self, message: FilterField.Read) -> None:
+        self._begin(message.query, message.expression, self._lister.list.order)
+
+    @on(Input.Submitted, "#filter")
+    def _entered(self) -> None:
+        self.set_focus(self._table)
+
+    @property
+    def aim(self) -> str:
+        """The task beside the table while one is in it, or all that are listed."""
+        if self._pane.is_inside(self.focused) and self._table.chosen is not None:
+            return f"task:{task_name(self._table.chosen)}"
+        return self._lister.list.expression
+
+    def filter_by(self, expression: str) -> None:
+        """Show other tasks, as if the filter had been typed."""
+        self._first = expression
+        if self.is_mounted:
+            self._type(expression)
+
+    def _type(self, expression: str) -> None:
+        self._field.value = expression
+        self._field.read()
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.set_focus(self._field)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the field its key is a character like any other."""
+        del parameters
+        return action != "filter" or self.focused is not self._field
+
+    def action_clear(self) -> None:
+        """Show everything again."""
+        self.filter_by("")
+
+    def action_star(self) -> None:
+        """Give the filter a star, or take it away."""
+        words = self._lister.list.expression
+        if not words:
+            self._tell("There is no filter to give a star: / types one.")
+        elif self._memory.turn(words):
+            self._tell(f"{words} has a star: up finds it in the filter, : too.")
+        else:
+            self._tell(f"{words} has no star any more.")
+
+    def action_match(self, step: int) -> None:
+        """The next task of the list that the last filter lets through."""
+        if self._lister.sought.expression:
+            self._work(partial(self._matching, step), "match")
+        else:
+            self._tell("There is nothing to look for: / types a filter.")
+
+    async def _matching(self, step: int) -> None:
+        if not await self._lister.match(step):
+            where = "after" if step > 0 else "before"
+            self._tell(
+                f"No task {where} this one fits {self._lister.sought.expression}."
+            )
+
+    def _tell(self, sentence: str) -> None:
+        self.notify(printable(sentence), timeout=3, markup=False)
+
+    def action_sort(self) -> None:
+        """Ask for an order."""
+        self.app.push_screen(
+            SortMenu(self._lister.list.order, self._glyphs), self._sort
+        )
+
+    def _sort(self, order: Order | None) -> None:
+        if order is not None and order is not self._lister.list.order:
+            self._begin(self._lister.list.query, self._lister.list.expression, order)
+
+    def action_relist(self) -> None:
+        """Show the list as it is now; the cursor stays on its task."""
+        self._work(self._lister.refresh, "list")
+
+    def action_freeze(self) -> None:
+        """Let nothing change by itself, or go on; the run goes on all the time."""
+        self._is_frozen = not self._is_frozen
+        self._say()
+        self.look()
+
+    def action_copy(self) -> None:
+        """Copy the task's name."""
+        if self._table.chosen is not None:
+            name = task_name(self._table.chosen)
+            self.app.copy_to_clipboard(name)
+            self._tell(copied(name))
+
+    def action_back(self) -> None:
+        """Leave the filter, then the task beside, then the screen."""
+        if self.focused is self._field:
+            self.set_focus(self._table)
+        elif self._pane.is_inside(self.focused) and self._pane.step_back():
+            pass
+        elif self.has_class("-detail"):
+            self.remove_class("-detail")
+            self.set_focus(self._table)
+        else:
+            self.app.pop_screen()

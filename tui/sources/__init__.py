@@ -1,0 +1,1 @@
+"""What the monitor reads: logs, over and over, and never anything else."""

@@ -1,0 +1,154 @@
+"""Answers of the command itself, asked in a process of its own.
+
+What needs a job's code, such as a comparison or a partial scorecard, is not reckoned
+here: the monitor imports no job. A child does it, at low priority so that a run beside
+it is not disturbed, and prints its records as lines of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from typing import Any, Protocol, TypeAlias
+
+Record: TypeAlias = dict[str, Any]
+
+_NICE = 10
+"""Added to the niceness: half of the way down, and still alive on a busy machine."""
+_STEP_BACK = f"import os; os.nice({_NICE})"
+"""What it does first, before a library of its has made threads."""
+_CODE = "from runner.cli.main import main; main()"
+"""The command, wherever this one was found and from any folder."""
+_OUTPUT = 32 * 2**20
+"""Bytes that a child may print: a scorecard has some hundred kilobytes."""
+_SAID = 16 * 2**10
+"""Bytes kept of what it says to people: the last of them has the reason."""
+_CHUNK = 64 * 2**10
+_ANSWERED = frozenset({0, 3, 4, 6})
+"""Exit codes that come with an answer: done, and those that judge the run."""
+
+
+class ChildFailed(Exception):
+    """A child gave no answer; the message is one sentence with the next step."""
+
+
+class Child(Protocol):
+    """Whom to ask: a process, or a test's answers."""
+
+    async def records(self, *arguments: str) -> list[Record]:
+        """What `siftlog ARGUMENTS` prints, a record for each line.
+
+        One question at a time: a second one waits. Cancelling it ends the process.
+
+        Raises:
+            ChildFailed: there is no answer; the message says why.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is running."""
+        ...
+
+
+class CommandChild:
+    """Runs the command; owns one process at most."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._process: Process | None = None
+
+    async def records(self, *arguments: str) -> list[Record]:
+        """What `siftlog ARGUMENTS` prints, a record for each line.
+
+        Raises:
+            ChildFailed: there is no answer; the message says why.
+        """
+        async with self._turn:
+            # -P: a folder called runner where the monitor was started is not ours
+            words = (sys.executable, "-P", "-c", f"{_STEP_BACK}\n{_CODE}", *arguments)
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+                )
+            except OSError as error:
+                raise ChildFailed(
+                    f"siftlog {arguments[0]} could not be started ({error.strerror}): "
+                    "run it yourself"
+                ) from error
+            try:
+                printed, said = await _heard(self._process)
+            except _TooMuch as error:
+                raise ChildFailed(
+                    f"siftlog {arguments[0]} printed more than {_OUTPUT:,} bytes: run "
+                    "it yourself, into a file"
+                ) from error
+            finally:
+                await _ended(self._process)
+            return _records(arguments[0], self._process.returncode, printed, said)
+
+    def close(self) -> None:
+        """End what is running; whoever waits for it hears that it failed."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+
+
+class _TooMuch(Exception):
+    """More was printed than is kept."""
+
+
+async def _heard(process: Process) -> tuple[bytes, bytes]:
+    """All that was printed, and the last of what was said, at the process's end."""
+    try:
+        async with asyncio.TaskGroup() as both:
+            printed = both.create_task(_all(process.stdout))
+            said = both.create_task(_last(process.stderr))
+    except* _TooMuch as errors:
+        raise _TooMuch from errors
+    await process.wait()
+    return printed.result(), said.result()
+
+
+async def _all(stream: asyncio.StreamReader | None) -> bytes:
+    kept = bytearray()
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        kept += chunk
+        if len(kept) > _OUTPUT:
+            raise _TooMuch
+    return bytes(kept)
+
+
+async def _last(stream: asyncio.StreamReader | None) -> bytes:
+    kept = b""
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        kept = (kept + chunk)[-_SAID:]
+    return kept
+
+
+async def _ended(process: Process) -> None:
+    """End it if it runs, and wait until it is gone; also for who was cancelled."""
+    if process.returncode is None:
+        process.kill()
+        # reads what is left in the pipes: they are closed only when they are empty
+        await asyncio.shield(process.communicate())
+
+
+def _records(verb: str, code: int | None, printed: bytes, said: bytes) -> list[Record]:
+    if code not in _ANSWERED:
+        raise ChildFailed(_reason(verb, code, said.decode(errors="replace").strip()))
+    try:
+        found = [json.loads(line) for line in printed.splitlines()]
+    except ValueError:
+        found = [None]
+    if not all(isinstance(record, dict) for record in found):
+        raise ChildFailed(f"siftlog {verb} printed no records: run it yourself")
+    return found
+
+
+def _reason(verb: str, code: int | None, said: str) -> str:
+    """The last line that it said, without the command's name and the full stop."""
+    if said:
+        return said.rpartition("\n")[2].removeprefix("siftlog: ").removesuffix(".")
+    how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+    return f"siftlog {verb} ended with {how} and said nothing: run it yourself"

@@ -1,0 +1,77 @@
+"""How a run was set up: what its log and its folder say."""
+
+from __future__ import annotations
+
+import sqlite3
+import tomllib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from store.events import RunStarted
+from store.runs import RunFolder
+from store.views import run_started, status
+from tui.sources.reading import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a run was started with."""
+
+    began: RunStarted
+    planned: dict[str, int]  #: tasks by stage
+    config: dict[str, Any] | None  #: of `run.toml`; None: it cannot be read
+
+
+class ConfigSource(Protocol):
+    """Where a setup comes from: a folder, or a test."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        ...
+
+    async def read(self) -> Setup:
+        """The run's setup."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the log."""
+        ...
+
+
+class FolderConfig:
+    """Reads a run's log and the file beside it."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._reading = Reading(folder)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._folder.run_id
+
+    async def read(self) -> Setup:
+        """The run's setup.
+
+        Raises:
+            StoreError: the log cannot be read.
+            sqlite3.DatabaseError: likewise.
+        """
+        return await self._reading.ask(self._setup)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._reading.close()
+
+    def _setup(self, conn: sqlite3.Connection) -> Setup:
+        planned: dict[str, int] = {}
+        for lane in status(conn).lanes:
+            planned[lane.stage] = planned.get(lane.stage, 0) + sum(lane.states.values())
+        return Setup(began=run_started(conn), planned=planned, config=self._config())
+
+    def _config(self) -> dict[str, Any] | None:
+        try:
+            return tomllib.loads(self._folder.config.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            return None

@@ -1,0 +1,221 @@
+"""The history of a run as its log has it, read in a thread.
+
+Reading costs the same for a week as for an hour, but for one pass over the minutes:
+they are joined in SQL. Limits are kept by no projection; they are looked for in the
+log itself, from its end backwards and some thousand events at a time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from store.clock import Clock
+from store.events import AttemptsAbandoned, Recorded, RunResumed
+from store.runs import RunFolder
+from store.views import (
+    BucketRow,
+    LimitSeen,
+    event_times,
+    events,
+    heartbeat_us,
+    last_seq,
+    limits_observed,
+    minute_buckets,
+    one_moment,
+    running_now,
+    sent_before,
+    tasks_numbered,
+)
+from tui.sources.history import (
+    KINDS,
+    US_PER_MINUTE,
+    Ask,
+    Column,
+    Extent,
+    History,
+    Stretch,
+    extent,
+    happenings,
+    limits_at,
+    lived,
+    stretches,
+    under_way,
+    whole_until,
+)
+from tui.sources.reading import Reading
+
+_STEP = 50_000
+"""Events that are looked through for limits at once: some 10 ms."""
+_STEPS = 5
+"""So often in one reading."""
+_REACH = 2_000_000
+"""Events that are looked through at most: some hours of a fast run."""
+_NEVER = 1 << 40
+"""A minute that does not come, and a number that no list reaches."""
+
+
+class LogHistory:
+    """Reads one run's log, and remembers what cannot change any more."""
+
+    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+        self._reading = Reading(folder)
+        self._clock = clock
+        self._recorded: list[Recorded] = []
+        self._lasts: dict[int, int] = {}  # of a beginning: when the event before was
+        self._abandoned: dict[int, Counter[str]] = {}  # of an event: calls by model
+        self._before: dict[tuple[int, str | None], int] = {}
+        self._limits = _Limits()
+
+    async def read(self, ask: Ask) -> History:
+        """A part of the run as it is now.
+
+        Raises:
+            StoreError: the log cannot be opened.
+            sqlite3.DatabaseError: it cannot be read.
+        """
+        return await self._reading.ask(self._read, ask)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._reading.close()
+
+    def _read(self, conn: sqlite3.Connection, ask: Ask) -> History:
+        with one_moment(conn):
+            self._take_in(conn)
+            seq = last_seq(conn)
+            worked = stretches(self._recorded, self._lasts, heartbeat_us(conn))
+            until = whole_until(worked, self._clock.now_us() // US_PER_MINUTE)
+            part = extent(ask, worked, until)
+            rows = {
+                row.number: row
+                for row in minute_buckets(
+                    conn, part.first, until, width=part.width, model=ask.model
+                )
+            }
+            in_flight = self._in_flight(conn, ask.model, part, rows)
+        is_whole = self._limits.look(conn, seq, part.first * US_PER_MINUTE)
+        ends = [(number + 1) * part.width * US_PER_MINUTE for number in part.numbers]
+        limits = self._limits.at(ends, ask.model)
+        return History(
+            width=part.width,
+            columns=tuple(
+                Column(
+                    first=number * part.width,
+                    lived=_lived(worked, part, number, rows),
+                    row=rows.get(number),
+                    in_flight=None if in_flight is None else in_flight[at],
+                    limit=limits[at],
+                )
+                for at, number in enumerate(part.numbers)
+            ),
+            happenings=happenings(self._recorded),
+            is_whole=is_whole,
+        )
+
+    def _take_in(self, conn: sqlite3.Connection) -> None:
+        """What happened to the run itself since the last reading."""
+        after = self._recorded[-1].seq if self._recorded else 0
+        fresh = events(conn, after=after, limit=_NEVER, kinds=KINDS)
+        kinds = {each.seq: type(each.event) for each in (*self._recorded[-1:], *fresh)}
+        for each in fresh:
+            if isinstance(each.event, RunResumed):
+                # who takes a run up again says first what the last one left
+                is_second = kinds.get(each.seq - 1) is AttemptsAbandoned
+                last = each.seq - (2 if is_second else 1)
+                self._lasts[each.seq] = event_times(conn, [last]).get(last, 0)
+            elif isinstance(each.event, AttemptsAbandoned):
+                tasks = [task for task, _ in each.event.attempts]
+                models = {row.task: row.model for row in tasks_numbered(conn, tasks)}
+                self._abandoned[each.seq] = Counter(models[task] for task in tasks)
+        self._recorded += fresh
+
+    def _in_flight(
+        self,
+        conn: sqlite3.Connection,
+        model: str | None,
+        part: Extent,
+        rows: Mapping[int, BucketRow],
+    ) -> list[int] | None:
+        before = self._before.get((part.first, model))
+        if before is None:
+            before = sent_before(conn, part.first, model)
+            self._before = {(part.first, model): before}
+        nets = [rows[n].net if n in rows else 0 for n in part.numbers]
+        after = minute_buckets(conn, part.until, _NEVER, width=_NEVER, model=model)
+        lost = [0] * (len(nets) + 1)
+        for each in self._recorded:
+            if isinstance(each.event, AttemptsAbandoned):
+                calls = self._abandoned[each.seq]
+                n = calls.total() if model is None else calls[model]
+                minute = each.ts_us // US_PER_MINUTE
+                if minute < part.first:
+                    before -= n
+                elif minute >= part.until:
+                    lost[-1] += n
+                else:
+                    lost[minute // part.width - part.numbers.start] += n
+        nets.append(sum(row.net for row in after))
+        return under_way(before, nets, lost, running_now(conn, model))
+
+
+def _lived(
+    worked: Sequence[Stretch], part: Extent, number: int, rows: Mapping[int, BucketRow]
+) -> int:
+    """Minutes of a column with a process; where something happened, there was one."""
+    first = number * part.width
+    found = lived(worked, first, min(first + part.width, part.until))
+    return max(found, 1) if number in rows else found
+
+
+class _Limits:
+    """Limits that were found in a log so far, from its end backwards."""
+
+    def __init__(self) -> None:
+        # the last of each minute and model: what a chart can tell apart
+        self._seen: dict[tuple[int, str], LimitSeen] = {}
+        self._low = self._high = 0  # events above the one, up to the other, are known
+        self._known_us = 0  # when the earliest of them was recorded
+
+    def look(self, conn: sqlite3.Connection, seq: int, since_us: int) -> bool:
+        """Look at what is new, and some steps further back; whether that was enough."""
+        if not self._high:
+            self._low = self._high = seq
+            self._known_us = self._time(conn, seq)
+        self._seen |= self._between(conn, max(self._high, seq - _REACH), seq)
+        self._high = seq
+        for _ in range(_STEPS):
+            if self._is_known(since_us):
+                break
+            low = max(0, self._low - _STEP)
+            self._seen = self._between(conn, low, self._low) | self._seen
+            self._low = low
+            self._known_us = self._time(conn, low + 1) if low else 0
+        return self._is_known(since_us)
+
+    def at(self, ends_us: list[int], model: str | None) -> list[int | None]:
+        """The limits of a model, or the sum of all, at each of some moments."""
+        wanted = [each for each in self._seen.values() if model in {None, each.model}]
+        wanted.sort(key=lambda each: each.at_us)
+        return limits_at(wanted, ends_us, self._known_us)
+
+    def _is_known(self, since_us: int) -> bool:
+        """Whether the limits of that moment were found, or will not be looked for."""
+        is_far = self._high - self._low >= _REACH
+        # all models' limits are recorded together
+        is_found = any(each.at_us <= since_us for each in self._seen.values())
+        return is_found or is_far or not self._low
+
+    @staticmethod
+    def _between(
+        conn: sqlite3.Connection, after: int, upto: int
+    ) -> dict[tuple[int, str], LimitSeen]:
+        return {
+            (each.at_us // US_PER_MINUTE, each.model): each
+            for each in limits_observed(conn, after, upto)
+        }
+
+    @staticmethod
+    def _time(conn: sqlite3.Connection, seq: int) -> int:
+        return event_times(conn, [seq]).get(seq, 0)

@@ -1,0 +1,76 @@
+"""What was asked of a run, what became of it, and what a further request would do."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Protocol
+
+from store.asked import Asked, asked
+from store.commands import CommandTail, Payload
+from store.runs import RunFolder
+from store.stakes import Stakes, stakes_of
+from store.views import status
+from tui.sources.reading import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """All requests to a run, and whether anybody is there to answer them."""
+
+    asked: tuple[Asked, ...]  #: in the order in which they were made
+    heartbeat_us: int | None
+    is_alive: bool  #: a process of this machine holds the log
+
+
+class RequestSource(Protocol):
+    """Where requests are read: a run's folder, or a test's list.
+
+    Raises:
+        StoreError: the log cannot be read, or a request names what is not there.
+        sqlite3.Error: likewise.
+        OSError: the file of requests cannot be read.
+    """
+
+    async def look(self) -> Requests:
+        """The requests as they are now."""
+        ...
+
+    async def stakes(self, kind: str, payload: Payload) -> Stakes:
+        """What a request would come to."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the log."""
+        ...
+
+
+class FolderRequests:
+    """The requests of a run's folder, read in a thread."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._reading = Reading(folder)
+
+    async def look(self) -> Requests:
+        """The requests as they are now."""
+        return await self._reading.ask(_requests, self._folder)
+
+    async def stakes(self, kind: str, payload: Payload) -> Stakes:
+        """What a request would come to."""
+        return await self._reading.ask(stakes_of, kind, payload)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._reading.close()
+
+
+def _requests(conn: sqlite3.Connection, folder: RunFolder) -> Requests:
+    # asked first: an answer that comes meanwhile is then seen with its request
+    commands = CommandTail(folder.control).read()
+    beat = status(conn).heartbeat
+    return Requests(
+        asked=tuple(asked(conn, commands)),
+        heartbeat_us=None if beat is None else beat.at_us,
+        is_alive=folder.is_alive(),
+    )

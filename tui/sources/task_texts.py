@@ -1,0 +1,202 @@
+"""The texts of an attempt: what was asked, what came, and what can be read of it."""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from store.events import AttemptAnswered, AttemptFailed
+from store.views import AttemptRow, parts, payload
+from tui.texts.broken_json import Found, find_json
+from tui.texts.flatten import readable
+from tui.texts.spoken import Spoken, spoken
+from tui.texts.tree import tree
+
+
+class TextKind(enum.Enum):
+    """Which text of an attempt."""
+
+    PROMPT = "prompt"
+    REPLY = "reply"
+    PARSED = "parsed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text of an attempt; it may hold anything."""
+
+    text: str  #: as it is; empty: there is none
+    about: str = ""  #: what belongs to it, in a line
+    shown: str | None = None  #: with a mark where it could not be read; None: as it is
+
+
+NOTHING = Text(text="")
+
+
+def read_text(
+    conn: sqlite3.Connection, attempt: AttemptRow, kind: TextKind, sign: str
+) -> Text:
+    """One of an attempt's texts, as a person reads it.
+
+    Args:
+        conn: a reader.
+        attempt: whose.
+        kind: which.
+        sign: stands where something could not be read.
+    """
+    is_prompt = kind is TextKind.PROMPT
+    seq = attempt.started_seq if is_prompt else attempt.ended_seq
+    body = None if seq is None else payload(conn, seq)
+    if body is None:
+        return NOTHING
+    if is_prompt:
+        return _prompt(conn, body, attempt)
+    return (_reply if kind is TextKind.REPLY else _parsed)(body, attempt, sign)
+
+
+def complaint(attempt: AttemptRow) -> str:
+    """Why a reply was not taken, as its events say; empty where it was."""
+    match attempt.outcome:
+        case AttemptAnswered(reask=str() as reason):
+            said = f"refused: {reason}"
+        case AttemptFailed(error=error, message=message):
+            return f"{error}: {message}"
+        case _ if attempt.unparsed is not None:
+            said = f"unparsed: {attempt.unparsed}"
+        case _:
+            return ""
+    return f"{said} ({attempt.fault})" if attempt.fault else said
+
+
+def _reply(body: bytes, attempt: AttemptRow, sign: str) -> Text:
+    about = complaint(attempt)
+    text = readable(body)
+    if not about:
+        return Text(text=text)
+    words = spoken(body)
+    place = _place(words.text, attempt.fault, find_json(words.text))
+    if place is None:
+        return Text(text=text, about=about)
+    at, why = place
+    marked = words.marked(at, f"{sign}[{why}]{sign}")
+    is_plain = isinstance(marked, str)
+    shown = marked if is_plain else readable(json.dumps(marked).encode())
+    return Text(text=text, about=about, shown=shown)
+
+
+_PLACE = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
+
+
+def _place(text: str, fault: str | None, found: Found | None) -> tuple[int, str] | None:
+    """The character that could not be read, and why: as the log says, else as seen."""
+    told = _PLACE.fullmatch(fault or "")
+    if told is not None:
+        lines = text.split("\n")[: int(told[1])]
+        at = sum(len(line) + 1 for line in lines[:-1]) + int(told[2]) - 1
+        return min(at, len(text)), told[3]
+    if found is None or found.broken_at is None:
+        return None
+    return found.broken_at, found.why
+
+
+def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> Text:
+    words: Spoken = spoken(body)
+    about = complaint(attempt)
+    found = find_json(words.text)
+    if found is None:
+        return Text(text="", about=about)
+    if found.broken_at is not None:
+        breaks = f"JSON breaks off at character {found.broken_at + 1:,}: {found.why}"
+        about = " · ".join(filter(None, (about, breaks)))
+    text = tree(found.value)
+    shown = tree(found.value, fault=attempt.fault or "", sign=sign)
+    return Text(text=text, about=about, shown=shown)
+
+
+def _prompt(conn: sqlite3.Connection, skeleton: bytes, attempt: AttemptRow) -> Text:
+    """A request with its texts in the places of their hashes."""
+    try:
+        request = json.loads(skeleton)
+    except ValueError:
+        return Text(text=readable(skeleton))
+    return Text(text=_whole(conn, request), about=_parameters(request, attempt))
+
+
+def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any JSON
+    hashes = {bytes.fromhex(text) for text in _hashes(request)}
+    texts = {
+        sha256.hex(): data.decode(errors="replace")
+        for sha256, data in parts(conn, hashes).items()
+    }
+    return readable(json.dumps(_filled(request, texts)).encode())
+
+
+def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
+    """The payload beside an event, as a person reads it; empty where it has none."""
+    body = payload(conn, seq)
+    if body is None:
+        return ""
+    try:
+        return _whole(conn, json.loads(body)) if is_request else readable(body)
+    except ValueError:
+        return readable(body)
+
+
+def _parameters(request: Any, attempt: AttemptRow) -> str:  # noqa: ANN401 - any JSON
+    """The parameters of a request and the name of its reply, in a line."""
+    if not isinstance(request, dict):
+        return ""
+    said = [
+        f"{name.replace('_', ' ')} {_number(value)}"
+        for name, value in request.items()
+        if isinstance(value, int | float | str) and name not in {"model", "query"}
+    ]
+    schema = request.get("schema")
+    if isinstance(schema, dict):
+        said.append(f"schema {schema.get('name')}")
+    headers = getattr(attempt.outcome, "headers", None) or {}
+    name = headers.get("x-request-id") or headers.get("request-id")
+    return " · ".join([*said, *([f"request {name}"] if name else [])])
+
+
+def _number(value: float | str) -> str:
+    match value:
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:g}"
+        case _:
+            return value
+
+
+_HEX = 64
+"""Length of a SHA-256 in hexadecimal."""
+
+
+def _hashes(value: Any) -> set[str]:  # noqa: ANN401 - any JSON
+    match value:
+        case dict():
+            return set().union(*map(_hashes, value.values()))
+        case list():
+            return set().union(*map(_hashes, value))
+        case str() if len(value) == _HEX and not value.strip("0123456789abcdef"):
+            return {value}
+        case _:
+            return set()
+
+
+def _filled(value: Any, texts: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
+    match value:
+        case dict():
+            return {key: _filled(inner, texts) for key, inner in value.items()}
+        case list():
+            return [_filled(inner, texts) for inner in value]
+        case str():
+            return texts.get(value, value)
+        case _:
+            return value

@@ -1,0 +1,1 @@
+"""What a person asks of a run, from the key to the answer."""

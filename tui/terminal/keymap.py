@@ -1,0 +1,231 @@
+"""A person's own keys: a file that gives bindings other ones.
+
+Whatever has bindings in `tui` is found by looking for it, so that no list of them can
+be forgotten. What is wrong with the file is said before the screen appears, in one
+sentence: silently ignored, it would cost somebody an evening.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.keys import Keys
+from textual.screen import Screen
+
+from store.errors import StoreError
+from tui import screens, steering, widgets
+
+_OURS = "tui."
+_MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
+_SIGNS = "".join(map(chr, range(33, 127))).replace(",", "")
+_NAMED = frozenset(
+    {key.value for key in Keys}
+    # as textual names the signs of a keyboard: "/" is "slash"
+    | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
+)
+_MOST = 100_000
+"""Characters of a file that is still taken for a keymap."""
+
+
+class KeymapError(StoreError):
+    """The file cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A binding as it is without a keymap."""
+
+    id: str
+    keys: tuple[str, ...]
+    about: str
+    where: type[DOMNode]  #: the application, a screen or a widget
+
+    def meets(self, other: Bound) -> bool:
+        """Whether both may wait for a key at the same time.
+
+        Two screens are never in front together; a widget may be on any of them.
+        """
+        is_one = issubclass(self.where, other.where) or issubclass(
+            other.where, self.where
+        )
+        are_screens = all(issubclass(each.where, Screen) for each in (self, other))
+        return is_one or not are_screens
+
+
+def default_path() -> Path:
+    """Where the keymap is looked for: in the user's configuration."""
+    return user_config_path("siftlog") / "keymap.toml"
+
+
+def known_bindings() -> list[Bound]:
+    """Every binding of the monitor that has an id: the application's come first."""
+    for package in (screens, steering, widgets):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    for name in ("tui.app", "tui.inline"):
+        importlib.import_module(name)
+    found = {
+        (kind, bound.id): bound for kind in kinds(DOMNode) for bound in _bound(kind)
+    }
+    return sorted(
+        found.values(),
+        key=lambda bound: (
+            not issubclass(bound.where, App),
+            not issubclass(bound.where, Screen),
+            bound.where.__name__,
+        ),
+    )
+
+
+def kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    """Classes of ours that can have bindings, as far as they are imported."""
+    if kind.__module__.startswith(_OURS):
+        yield kind
+    for below in kind.__subclasses__():
+        yield from kinds(below)
+
+
+def _bound(kind: type[DOMNode]) -> Iterator[Bound]:
+    keys: dict[str, list[str]] = {}
+    about: dict[str, str] = {}
+    for binding in Binding.make_bindings(kind.__dict__.get("BINDINGS", ())):
+        if binding.id is not None:
+            keys.setdefault(binding.id, []).append(binding.key)
+            about.setdefault(binding.id, binding.description)
+    for name, bound in keys.items():
+        yield Bound(id=name, keys=tuple(bound), about=about[name], where=kind)
+
+
+def printed(known: Iterable[Bound]) -> str:
+    """The bindings as a keymap file that changes nothing."""
+    same: dict[str, list[Bound]] = {}
+    for bound in known:
+        same.setdefault(bound.id, []).append(bound)
+    places: dict[str, list[str]] = {}
+    for name, bounds in same.items():
+        keys = dict.fromkeys(key for bound in bounds for key in bound.keys)
+        setting = f'"{name}" = "{",".join(keys)}"'
+        line = f"{setting:<42} # {bounds[0].about or name}"
+        places.setdefault(_place(bounds), []).append(line)
+    lines = [
+        "# Keys of the siftlog monitor. Keep the lines that you change; several keys",
+        "# of one binding are separated by commas.",
+    ]
+    for place, settings in places.items():
+        lines += ["", f"# {place}", *settings]
+    return "\n".join([*lines, ""])
+
+
+def _place(bounds: list[Bound]) -> str:
+    where = bounds[0].where
+    if issubclass(where, App):
+        return "everywhere"
+    if len(bounds) > 1 or not issubclass(where, Screen):
+        return "lists and texts"
+    return f"on the screen {where.__name__.removesuffix('Screen')}"
+
+
+def read_keymap(path: Path, known: Iterable[Bound]) -> dict[str, str]:
+    """What a file says: keys by the id of their binding.
+
+    Raises:
+        KeymapError: it cannot be read, or names a binding or a key that does not exist,
+            or gives a key to two bindings.
+    """
+    try:
+        text = path.read_text("utf-8")[:_MOST]
+        read = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise KeymapError(
+            f"the keymap {path} cannot be read ({error}): mend it, or begin anew with "
+            "'siftlog watch --print-keymap'"
+        ) from error
+    return checked(read, list(known), str(path))
+
+
+def checked(read: Mapping[str, Any], known: list[Bound], where: str) -> dict[str, str]:
+    """The keymap, if it can be used.
+
+    Args:
+        read: what stands in the file; tables in it are read as parts of an id.
+        known: the bindings there are.
+        where: the file, for what is said of it.
+
+    Raises:
+        KeymapError: it cannot.
+    """
+    keymap = {}
+    ids = [bound.id for bound in known]
+    for name, keys in _flat(read):
+        if name not in ids:
+            near = difflib.get_close_matches(name, ids, n=1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise KeymapError(
+                f"the keymap {where} names {name!r}, and no binding is called so: "
+                f"{meant}'siftlog watch --print-keymap' lists them"
+            )
+        keymap[name] = ",".join(_keys_of(name, keys, where))
+    _refuse_clashes(keymap, known, where)
+    return keymap
+
+
+def _flat(read: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in read.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _keys_of(name: str, keys: object, where: str) -> list[str]:
+    given = [key.strip() for key in keys.split(",")] if isinstance(keys, str) else []
+    for key in given or [""]:
+        if not _is_key(key):
+            raise KeymapError(
+                f"the keymap {where} gives {name!r} the key {key or keys!r}, which "
+                'does not exist: write it like "f", "F", "ctrl+f", "space" or "j,down"'
+            )
+    # as textual names them: "?" is "question_mark"
+    return [bound.key for bound in Binding.make_bindings([(",".join(given), "")])]
+
+
+def _is_key(key: str) -> bool:
+    if len(key) == 1:
+        return key.isprintable()
+    *modifiers, last = key.split("+")
+    return set(modifiers) <= _MODIFIERS and last in _NAMED
+
+
+def _refuse_clashes(keymap: Mapping[str, str], known: list[Bound], where: str) -> None:
+    """No key of the keymap may wait for two things at once.
+
+    Those that do so without it are left alone: the one in front has the key.
+    """
+    usual: dict[str, set[str]] = {}
+    for bound in known:
+        usual.setdefault(bound.id, set()).update(bound.keys)
+    for bound in known:
+        for key in keymap[bound.id].split(",") if bound.id in keymap else ():
+            for other in known:
+                if other.id == bound.id or not bound.meets(other):
+                    continue
+                mapped = keymap.get(other.id)
+                is_usual = key in usual[bound.id] & usual[other.id]
+                if not is_usual and key in (
+                    mapped.split(",") if mapped else other.keys
+                ):
+                    raise KeymapError(
+                        f"the keymap {where} gives the key {key!r} to {bound.id!r}, "
+                        f"and {other.id!r} has it too: give one of them another key"
+                    )

@@ -1,0 +1,346 @@
+"""A table of any number of rows, of which it holds some screens.
+
+It draws lines from what `Pages` holds and posts `Wanted` for what is missing; whoever
+mounts it reads the page in a thread and calls `put`. It never waits: a row that has not
+been read yet is drawn as dim dots. Rows come from outside, so that every text goes
+through `clip`, and none is ever read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.drawing.clip import clip
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.only_ascii import drawn
+from tui.drawing.tables.columns import GAP, Column, RowT, fitted
+from tui.drawing.wrapping import wrapped
+from tui.lists.pages import Ask, Move, Pages, Place
+from tui.widgets.moving import MOVES
+from tui.widgets.scroll_bars import dress
+
+_HEAD = 1
+"""Lines of the header."""
+_MARGIN = 3
+"""Cells on the left, with the sign of the row that keys act on."""
+
+#: Colours that a column may give its texts; each has a class in the style sheet.
+TONES = ("done", "running", "waiting", "failed", "queued", "dim")
+
+
+class TableMessage(Message):
+    """Something that a table says."""
+
+    def __init__(self, table: Table[Any]) -> None:
+        super().__init__()
+        self.table = table
+
+    @property
+    def control(self) -> Table[Any]:
+        """The table, for handlers that name one."""
+        return self.table
+
+
+class Table(ScrollView, Generic[RowT], can_focus=True):
+    """Rows in columns; `relist` says which, `put` brings them."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "table--head",
+        "table--row",
+        "table--cursor",
+        *(f"table--{tone}" for tone in TONES),
+    }
+    DEFAULT_CSS = """
+    Table {
+        background: $background;
+        color: $foreground;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+        &> .table--row { color: $foreground; background: $background; }
+        &> .table--head { color: $foreground; text-style: bold; }
+        &> .table--cursor { text-style: bold; }
+        &:focus > .table--cursor { text-style: bold reverse; }
+        &> .table--done { color: $state-done; }
+        &> .table--running { color: $state-running; }
+        &> .table--waiting { color: $state-waiting; }
+        &> .table--failed { color: $state-failed; text-style: bold; }
+        &> .table--queued { color: $state-queued; }
+        &> .table--dim { color: $state-queued; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *MOVES,
+        Binding(
+            "enter,l,right", "choose", "Open", key_display="enter", id="table.open"
+        ),
+    ]
+
+    class Wanted(TableMessage):
+        """A page to be read; to be answered with `put` or `give_up`."""
+
+        def __init__(self, table: Table[Any], ask: Ask) -> None:
+            super().__init__(table)
+            self.ask = ask
+
+    class Moved(TableMessage):
+        """The cursor stands on another row, or on another version of it."""
+
+    class Chosen(TableMessage):
+        """The row under the cursor is to be opened."""
+
+        def __init__(self, table: Table[Any], number: int) -> None:
+            super().__init__(table)
+            self.number = number
+
+    class HeadClicked(TableMessage):
+        """The title of a column was clicked."""
+
+        def __init__(self, table: Table[Any], title: str) -> None:
+            super().__init__(table)
+            self.title = title
+
+    def __init__(
+        self,
+        columns: Sequence[Column[RowT]],
+        glyphs: Glyphs,
+        *,
+        id: str | None = None,  # noqa: A002 - as every widget calls it
+    ) -> None:
+        super().__init__(id=id)
+        self._columns = tuple(columns)
+        self._fitted: list[Column[RowT]] = []
+        self._glyphs = glyphs
+        self._pages: Pages[RowT] = Pages()
+        self._cursor = 0
+        self._is_upward = False
+        self._emptiness = ""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """What is listed."""
+        return self._pages.numbers
+
+    @property
+    def cursor(self) -> int:
+        """Position of the row that keys act on."""
+        return self._cursor
+
+    @property
+    def chosen(self) -> int | None:
+        """The number under the cursor; None in an empty list."""
+        return self.numbers[self._cursor] if self._cursor < len(self.numbers) else None
+
+    @property
+    def row(self) -> RowT | None:
+        """The row under the cursor; None while it has not been read."""
+        return self._pages.row(self._cursor)
+
+    def count_on(self, *, is_counting: bool) -> None:
+        """Whether the list is still growing: its bar is hatched until it is whole."""
+        dress(self, self._glyphs, is_hatched=is_counting)
+
+    def go_to(self, position: int) -> None:
+        """Put the cursor on a row."""
+        self._go(self._place.at(position, len(self.numbers), self._room))
+
+    def relist(self, numbers: Sequence[int]) -> None:
+        """Show another list from its beginning."""
+        self._pages.relist(numbers)
+        self._resized()
+        self._go(Place())
+
+    def exchange(self, numbers: Sequence[int]) -> None:
+        """Show what the list has become; the row under the cursor does not move."""
+        place = self._place.relisted(self.numbers, numbers, self._room)
+        self._pages.relist(numbers)
+        self._resized()
+        self._go(place)
+
+    def show(self, rows: Mapping[int, RowT]) -> None:
+        """Show rows that are all at hand, as `exchange` does."""
+        place = self._place.relisted(self.numbers, tuple(rows), self._room)
+        self._pages.relist(tuple(rows))
+        while ask := self._pages.wanted(0, len(rows)):
+            self._pages.put(ask, rows)
+        self._resized()
+        self._go(place)
+
+    def extend(self, numbers: Sequence[int]) -> None:
+        """Show more of the same list; nothing that is in view moves."""
+        self._pages.extend(numbers)
+        self._resized()
+        self._ask()
+
+    def expire(self) -> None:
+        """What was read may have changed: read what is in view again."""
+        self._pages.expire()
+        self._ask()
+
+    def put(self, ask: Ask, rows: Mapping[int, RowT]) -> None:
+        """The answer to a `Wanted`."""
+        if self._pages.put(ask, rows):
+            self.refresh()
+            self.post_message(self.Moved(self))
+        self._ask()
+
+    def give_up(self, ask: Ask) -> None:
+        """There will be no answer to a `Wanted`; the next move asks again."""
+        self._pages.give_up(ask)
+
+    def explain(self, emptiness: str) -> None:
+        """What to say while there are no rows: why, and what to do about it."""
+        if emptiness != self._emptiness:
+            self._emptiness = emptiness
+            self.refresh()
+
+    @property
+    def _room(self) -> int:
+        """Rows in view."""
+        return max(1, self.size.height - _HEAD)
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._cursor, self.scroll_offset.y)
+
+    def _resized(self) -> None:
+        self.virtual_size = Size(self.size.width, len(self.numbers) + _HEAD)
+        self.refresh()
+
+    def _go(self, place: Place) -> None:
+        self._is_upward = place.top < self.scroll_offset.y
+        before, self._cursor = self._cursor, place.cursor
+        if place.top == self.scroll_offset.y:
+            self._draw(before)
+            self._draw(place.cursor)
+        else:
+            self.scroll_to(y=place.top, animate=False, force=True, immediate=True)
+            self.refresh()
+        self._ask()
+        self.post_message(self.Moved(self))
+
+    def _draw(self, position: int) -> None:
+        line = position - self.scroll_offset.y + _HEAD
+        self.refresh(Region(0, line, self.size.width, 1))
+
+    def _ask(self) -> None:
+        top = self.scroll_offset.y
+        ask = self._pages.wanted(top, top + self._room, is_upward=self._is_upward)
+        if ask is not None:
+            self.post_message(self.Wanted(self, ask))
+
+    def action_move(self, move: str) -> None:
+        """Move the cursor."""
+        self._go(self._place.moved(Move[move], len(self.numbers), self._room))
+
+    def action_choose(self) -> None:
+        """Open the row under the cursor."""
+        if self.chosen is not None:
+            self.post_message(self.Chosen(self, self.chosen))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Whatever scrolled it, read what came into view."""
+        super().watch_scroll_y(old_value, new_value)
+        self._is_upward = new_value < old_value
+        self._ask()
+
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view, and as many columns as fit."""
+        self._fitted = fitted(self._columns, self.size.width - _MARGIN - 1)
+        self._resized()
+        self._go(self._place.at(self._cursor, len(self.numbers), self._room))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses the row, a second one opens it, one on a title sorts."""
+        if event.y < _HEAD:
+            title = self._title_at(event.x)
+            if title is not None:
+                self.post_message(self.HeadClicked(self, title))
+            return
+        position = event.y - _HEAD + self.scroll_offset.y
+        if position >= len(self.numbers):
+            return
+        self.go_to(position)
+        if event.chain > 1:
+            self.action_choose()
+
+    def _title_at(self, x: int) -> str | None:
+        left = _MARGIN
+        for column in self._fitted:
+            if left <= x < left + column.width:
+                return column.title
+            left += column.width + GAP
+        return None
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen: the header, a row, dots, or nothing."""
+        width = self.size.width
+        if y < _HEAD:
+            return self._head(width)
+        position = y - _HEAD + self.scroll_offset.y
+        if position >= len(self.numbers):
+            text = drawn(self._glyphs, self._explained(position, width - _MARGIN))
+            line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
+            return line.adjust_cell_length(width, self._style("row"))
+        row = self._pages.row(position)
+        is_cursor = position == self._cursor
+        segments = [self._sign(is_cursor=is_cursor)]
+        segments += self._dots() if row is None else self._cells(row)
+        if is_cursor:
+            # one style for the whole line: a tone may not be legible on its ground
+            style = self._style("cursor")
+            segments = [Segment(segment.text, style) for segment in segments]
+        return Strip(segments).adjust_cell_length(
+            width, self._style("cursor") if is_cursor else self._style("row")
+        )
+
+    def _explained(self, at: int, cells: int) -> str:
+        """A line of why there are no rows; empty where there are some."""
+        if self.numbers:
+            return ""
+        pieces = [piece.text for piece in wrapped(self._emptiness, cells)]
+        return pieces[at] if at < len(pieces) else ""
+
+    def _style(self, name: str) -> Style:
+        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        return self.get_component_rich_style(f"table--{name}")
+
+    def _head(self, width: int) -> Strip:
+        style = self._style("head")
+        titles = (
+            clip(column.title, column.width, is_right=column.is_right)
+            for column in self._fitted
+        )
+        line = " " * _MARGIN + (" " * GAP).join(titles)
+        return Strip([Segment(line, style)]).adjust_cell_length(width, style)
+
+    def _sign(self, *, is_cursor: bool) -> Segment:
+        sign = self._glyphs.cursor if is_cursor else " "
+        return Segment(f" {sign} ", self._style("row"))
+
+    def _dots(self) -> list[Segment]:
+        return [Segment(self._glyphs.loading * 3, self._style("dim"))]
+
+    def _cells(self, row: RowT) -> list[Segment]:
+        segments = []
+        gap = " " * GAP
+        for column in self._fitted:
+            tone = column.tone(row) if column.tone else ""
+            text = clip(column.text(row), column.width, is_right=column.is_right)
+            text = drawn(self._glyphs, text)
+            # the gap goes with its cell: half as many segments to draw
+            segments.append(Segment(text + gap, self._style(tone or "row")))
+        return segments

@@ -1,0 +1,317 @@
+"""Everything about one task: its attempts, and the texts of the chosen one."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import sqlite3
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.worker import Worker
+
+from store.errors import StoreError
+from store.task import TaskState
+from tui.drawing.format import money
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.score_text import score_text
+from tui.drawing.tables.attempt_columns import attempt_columns, time_of_day
+from tui.drawing.tables.task_columns import ailment, state_words, task_name
+from tui.sources.task_detail import AttemptLine, TaskDetail
+from tui.sources.task_texts import NOTHING, Text, TextKind
+from tui.sources.tasks import TaskSource
+from tui.terminal.keeping import copied, copy, write
+from tui.terminal.pager import page
+from tui.texts.difference import TONES, difference
+from tui.widgets.line import Line
+from tui.widgets.table import Table
+from tui.widgets.text_view import NO_TONES, TextView
+
+
+class Tab(enum.Enum):
+    """What is shown below the attempts; the value is its name."""
+
+    PROMPT = "prompt"
+    REPLY = "reply"
+    PARSED = "parsed"
+    SCORE = "score"
+    EVENTS = "events"
+
+
+_KINDS = {
+    Tab.PROMPT: TextKind.PROMPT,
+    Tab.REPLY: TextKind.REPLY,
+    Tab.PARSED: TextKind.PARSED,
+}
+_ABSENT = {
+    Tab.PROMPT: "No request of ours is kept for this attempt.",
+    Tab.REPLY: "Nothing has been received for this attempt.",
+    Tab.PARSED: "There is no JSON in what was received: tab shows the other texts.",
+}
+
+
+class TaskPane(Vertical):
+    """One task; `show` says which."""
+
+    DEFAULT_CSS = """
+    TaskPane { background: $background; }
+    TaskPane .head { text-style: bold; }
+    TaskPane Table { height: 6; }
+    TaskPane .tabs { background: $panel; text-style: bold; }
+    TaskPane .about { color: $state-queued; }
+    TaskPane TextView { height: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "tab(1)", "Next text", id="task.tab"),
+        Binding("shift+tab", "tab(-1)", "Text before", show=False, id="task.untab"),
+        Binding("d", "diff", "Diff attempts", id="task.diff"),
+        Binding("v", "page", "Pager", id="task.page"),
+        Binding("w", "write", "Write to file", id="task.write"),
+        Binding("y", "copy", "Copy text", id="task.copy"),
+    ]
+
+    def __init__(self, source: TaskSource, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._source = source
+        self._glyphs = glyphs
+        self._detail: TaskDetail | None = None
+        self._seen: int | None = None
+        self._tab = Tab.PROMPT
+        self._is_diff = False
+        self._text = NOTHING
+        self._has_failed = False  #: the text could not be read the last time
+
+    def compose(self) -> ComposeResult:
+        """Two lines about the task, its attempts, the tabs and the text."""
+        yield Line(self._glyphs, id="task-head", classes="head")
+        yield Line(self._glyphs, id="task-key")
+        yield Table(attempt_columns(), self._glyphs, id="attempts")
+        yield Line(self._glyphs, id="task-tabs", classes="tabs")
+        yield Line(self._glyphs, id="task-about", classes="about")
+        yield TextView(self._glyphs, id="task-text")
+
+    def is_inside(self, widget: Widget | None) -> bool:
+        """Whether *widget* is a part of this."""
+        return widget is not None and self in widget.ancestors
+
+    @property
+    def _attempts(self) -> Table[AttemptLine]:
+        return self.query_one("#attempts", Table)
+
+    def show(self, task: int | None) -> None:
+        """Show a task as it is now."""
+        if task is not None:
+            self._work(partial(self._reading, task), "task")
+
+    def look(self, task: int) -> None:
+        """Show a task anew if anything has happened since the last look."""
+        self._work(partial(self._looking, task), "look")
+
+    def step_back(self) -> bool:
+        """Leave the comparison, then the text; whether there was one to leave."""
+        if self._is_diff:
+            self.action_diff()
+            return True
+        is_deep = self.query_one(TextView).has_focus
+        self._attempts.focus()
+        return is_deep
+
+    async def _looking(self, task: int) -> None:
+        try:
+            seq = await self._source.last_seq()
+        except (StoreError, sqlite3.Error) as error:
+            self._say_only(f"{error}.")
+            return
+        if seq != self._seen:
+            self._seen = seq
+            await self._reading(task)
+
+    async def _reading(self, task: int) -> None:
+        try:
+            detail = await self._source.detail(task)
+        except (StoreError, sqlite3.Error) as error:
+            self._say_only(f"{error}.")
+            return
+        if detail is None:
+            self._say_only(f"There is no {task_name(task)} in this run: esc goes back.")
+            return
+        if detail == self._detail and not self._has_failed:
+            return  # other tasks moved: no text of this one is read again
+        is_other = self._detail is None or self._detail.line.row.task != task
+        self._detail = detail
+        self._say(detail)
+        self._attempts.explain(_unasked(detail))
+        self._attempts.show({line.row.attempt: line for line in detail.attempts})
+        if is_other and detail.attempts:
+            self._is_diff = False
+            self._attempts.action_move("LAST")
+        await self._show_text()
+
+    def _say_only(self, sentence: str) -> None:
+        self._detail = None
+        self.query_one("#task-head", Line).say(sentence)
+
+    def _say(self, detail: TaskDetail) -> None:
+        row = detail.line.row
+        cost = None if row.cost_usd is None else money(row.cost_usd)
+        head = (
+            task_name(row.task),
+            state_words(detail.line, self._glyphs),
+            ailment(detail.line),
+            cost,
+        )
+        self.query_one("#task-head", Line).say(" · ".join(filter(None, head)))
+        self.query_one("#task-key", Line).say(
+            f"{row.stage} · {row.model} · {row.key}",
+            f"replicate {row.replicate}" if row.replicate > 1 else "",
+        )
+
+    @on(Table.Moved, "#attempts")
+    def _moved(self, message: Table.Moved) -> None:
+        message.stop()
+        self._retell()
+
+    @on(Table.Chosen, "#attempts")
+    def _chosen(self, message: Table.Chosen) -> None:
+        message.stop()
+        self.query_one(TextView).focus()
+
+    def action_tab(self, by: int) -> None:
+        """Another text."""
+        tabs = list(Tab)
+        self._tab = tabs[(tabs.index(self._tab) + by) % len(tabs)]
+        self._is_diff = self._is_diff and self._tab in _KINDS
+        self._retell()
+
+    def action_diff(self) -> None:
+        """What differs from the attempt before; or back to the text itself."""
+        if not self._is_diff and self._tab not in _KINDS:
+            self._refuse("d compares prompts and replies: tab shows them.")
+        elif not self._is_diff and self._pair() is None:
+            self._refuse("There is no other attempt to compare this one with.")
+        else:
+            self._is_diff = not self._is_diff
+            self._retell()
+
+    def action_page(self) -> None:
+        """Read the text in a pager."""
+        if self._has_text():
+            self._tell(page(self.app, self._text.text), "")
+
+    def action_copy(self) -> None:
+        """Copy the text that is shown, as it is."""
+        if self._has_text():
+            self._tell(copy(self.app, self._text.text), copied(self._tab.value))
+
+    def action_write(self) -> None:
+        """Keep the text that is shown, as it is, in a file of the current folder."""
+        if self._detail is None or not self._has_text():
+            return
+        words = [task_name(self._detail.line.row.task), self._tab.value]
+        attempt = self._attempts.row
+        if attempt is not None and self._tab in _KINDS:
+            words.insert(1, str(attempt.row.attempt))
+        name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
+        refusal = write(self.app, self._text.text, name)
+        self._tell(refusal, f"{name} written")
+
+    def _has_text(self) -> bool:
+        if not self._text.text:
+            self._refuse("There is no text here to be kept: tab shows the others.")
+        return bool(self._text.text)
+
+    def _tell(self, refusal: str, success: str) -> None:
+        if refusal:
+            self._refuse(refusal)
+        elif success:
+            self.notify(success, timeout=3, markup=False)
+
+    def _refuse(self, sentence: str) -> None:
+        self.notify(sentence, severity="error", markup=False)
+
+    def _retell(self) -> None:
+        self._work(self._show_text, "text")
+
+    def _work(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
+        # no coroutine: a worker that is replaced before it starts would never await it
+        _: Worker[None] = self.run_worker(
+            work, group=group, exclusive=True, exit_on_error=False
+        )
+
+    async def _show_text(self) -> None:
+        names = (
+            f"[{tab.value}]" if tab is self._tab else f" {tab.value} " for tab in Tab
+        )
+        attempt = self._attempts.row
+        shown = f"attempt {attempt.row.attempt}" if attempt is not None else ""
+        self.query_one("#task-tabs", Line).say(" ".join(names), shown)
+        if self._detail is None:
+            return
+        pair = self._pair() if self._is_diff else None
+        try:
+            text = await (
+                self._chosen_text(self._detail, attempt)
+                if pair is None
+                else self._difference(*pair)
+            )
+        except (StoreError, sqlite3.Error) as error:
+            text = Text(text="", shown=f"{error}.")
+            self._has_failed = True
+        else:
+            self._has_failed = False
+        self._text = text
+        self.query_one("#task-about", Line).say(text.about)
+        self.query_one(TextView).show(
+            text.text if text.shown is None else text.shown,
+            NO_TONES if pair is None else TONES,
+        )
+
+    async def _chosen_text(
+        self, detail: TaskDetail, attempt: AttemptLine | None
+    ) -> Text:
+        if self._tab is Tab.SCORE:
+            return Text(text=score_text(detail))
+        if self._tab is Tab.EVENTS:
+            lines = (
+                f"{each.seq:>9}  {time_of_day(each.at_us)}  {each.kind}  {each.facts}"
+                for each in detail.happenings
+            )
+            return Text(text="\n".join(lines), about="   number  UTC")
+        if attempt is None:
+            return Text(text="No attempt has been made yet.")
+        text = await self._text_of(attempt)
+        return text if text.text else replace(text, shown=_ABSENT[self._tab])
+
+    async def _text_of(self, attempt: AttemptLine) -> Text:
+        sign = self._glyphs.states[TaskState.FAILED]
+        return await self._source.text(attempt.row, _KINDS[self._tab], sign)
+
+    def _pair(self) -> tuple[AttemptLine, AttemptLine] | None:
+        """The chosen attempt and the one before; of the first one, the one after."""
+        chosen = self._attempts.row
+        lines = () if self._detail is None else self._detail.attempts
+        if chosen is None or len(lines) < 2:  # noqa: PLR2004 - a pair
+            return None
+        at = max(1, lines.index(chosen))
+        return lines[at - 1], lines[at]
+
+    async def _difference(self, before: AttemptLine, after: AttemptLine) -> Text:
+        old, new = await self._text_of(before), await self._text_of(after)
+        text = await asyncio.to_thread(difference, old.text, new.text)
+        same = f"The {self._tab.value} is the same in both attempts."
+        signs = f"- attempt {before.row.attempt}, + attempt {after.row.attempt}"
+        return Text(text=text, about=f"{signs} · d goes back", shown=text or same)
+
+
+def _unasked(detail: TaskDetail) -> str:
+    """Why there is no attempt."""
+    if detail.line.row.state is TaskState.SKIPPED:
+        return "It was skipped, and never asked: the events say why."
+    return "No attempt has been made yet: it stands in the queue."

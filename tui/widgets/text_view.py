@@ -1,0 +1,140 @@
+"""A long text from outside, scrolled; drawn line by line and never as markup.
+
+What is in view is broken into lines at once, the rest between other work: a text of a
+megabyte is there with the next frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.worker import Worker
+
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.only_ascii import drawn
+from tui.drawing.wrapping import Piece, wrapped
+from tui.lists.pages import Move, Place
+from tui.widgets.moving import MOVES
+from tui.widgets.scroll_bars import dress
+
+AT_ONCE = 400
+"""Lines broken at a time: more than any screen has, some milliseconds' work."""
+#: Colours that lines may have; each has a class in the style sheet.
+TONES = ("added", "removed", "dim")
+NO_TONES: Mapping[str, str] = MappingProxyType({})
+
+
+class TextView(ScrollView, can_focus=True):
+    """Shows one text; `show` exchanges it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "text-view--line",
+        *(f"text-view--{tone}" for tone in TONES),
+    }
+    DEFAULT_CSS = """
+    TextView {
+        background: $background;
+        color: $foreground;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+        &> .text-view--line { color: $foreground; background: $background; }
+        &> .text-view--added { color: $state-done; background: $background; }
+        &> .text-view--removed { color: $state-failed; background: $background; }
+        &> .text-view--dim { color: $state-queued; background: $background; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVES]
+
+    def __init__(
+        self,
+        glyphs: Glyphs,
+        *,
+        id: str | None = None,  # noqa: A002 - as every widget calls it
+    ) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._text = ""
+        self._tones = NO_TONES
+        self._pieces: list[Piece] = []
+        self._is_to_end = False  #: the end is wanted, and not yet known
+
+    @property
+    def text(self) -> str:
+        """What is shown, as it was given."""
+        return self._text
+
+    def show(self, text: str, tones: Mapping[str, str] = NO_TONES) -> None:
+        """Show another text from its beginning.
+
+        Args:
+            text: anything at all.
+            tones: colours of lines, one of `TONES`, by their first character.
+        """
+        if text == self._text and tones == self._tones:
+            return
+        self._text, self._tones = text, tones
+        self._wrap()
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def action_move(self, move: str) -> None:
+        """Scroll, at once: nothing here glides."""
+        self._is_to_end = Move[move] is Move.LAST
+        tops = max(1, len(self._pieces) - self.size.height + 1)
+        top = Place(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
+        self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
+
+    def on_mount(self) -> None:
+        """Its bar has no signs that the terminal has not."""
+        dress(self, self._glyphs)
+
+    def on_resize(self) -> None:
+        """Break the lines anew."""
+        self._wrap()
+
+    def _wrap(self) -> None:
+        pieces = wrapped(self._text, self.size.width - 2)
+        self._is_to_end = False
+        self._took(list(islice(pieces, AT_ONCE)))
+        if len(self._pieces) == AT_ONCE:
+            _: Worker[None] = self.run_worker(
+                partial(self._wrap_rest, pieces), group="wrap", exclusive=True
+            )
+        else:
+            self.workers.cancel_group(self, "wrap")
+
+    async def _wrap_rest(self, pieces: Iterator[Piece]) -> None:
+        # in turns, and not in a thread: that would hold the interpreter for as long
+        begun = list(self._pieces)
+        while more := list(islice(pieces, AT_ONCE)):
+            begun += more
+            await asyncio.sleep(0)
+        self._took(begun)
+        if self._is_to_end:
+            self.action_move(Move.LAST.name)
+
+    def _took(self, pieces: list[Piece]) -> None:
+        self._pieces = pieces
+        self.virtual_size = Size(self.size.width, len(pieces))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        position = y + self.scroll_offset.y
+        is_there = position < len(self._pieces)
+        piece = self._pieces[position] if is_there else Piece("", "")
+        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        tone = self._tones.get(piece.first, "line")
+        style = self.get_component_rich_style(f"text-view--{tone}")
+        return Strip(
+            [Segment(drawn(self._glyphs, f" {piece.text}"), style)]
+        ).adjust_cell_length(self.size.width, style)

@@ -13,21 +13,14 @@ from dataclasses import dataclass
 from store.events import LimitObserved
 from store.reading import recorded_rows
 from store.statements import SQL
-from store.task import usd
+from store.traffic import Traffic, traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketRow:
+class BucketRow(Traffic):
     """What happened in some minutes on end, of one model or of all together."""
 
     number: int  #: it begins at so many widths after 1970 UTC
-    started: int  #: attempts
-    succeeded: int  #: tasks completed
-    failed: int  #: tasks failed
-    retried: int  #: attempts that led to another one
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
 
     @property
     def net(self) -> int:
@@ -62,26 +55,8 @@ def minute_buckets(
     """
     named = {"since": since, "until": until, "width": width, "model": model}
     return [
-        BucketRow(
-            number=number,
-            started=started,
-            succeeded=succeeded,
-            failed=failed,
-            retried=retried,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost_usd=usd(cost_pico),
-        )
-        for (
-            number,
-            started,
-            succeeded,
-            failed,
-            retried,
-            tokens_in,
-            tokens_out,
-            cost_pico,
-        ) in conn.execute(SQL["minute_buckets"], named).fetchall()
+        BucketRow(number=number, **traffic(columns))
+        for number, *columns in conn.execute(SQL["minute_buckets"], named).fetchall()
     ]
 
 

@@ -7,11 +7,12 @@ Like `store.status` from projections alone; a monitor reads both at one moment, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from store.statements import SQL
 from store.status import percentile_ms
@@ -22,12 +23,9 @@ MANY = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinuteRow:
-    """What happened in one minute of one stage and model."""
+class Traffic:
+    """What happened in a stretch of time."""
 
-    t: int  #: minutes since 1970 UTC
-    stage: str
-    model: str
     started: int  #: attempts
     succeeded: int  #: tasks completed
     failed: int  #: tasks failed
@@ -35,6 +33,24 @@ class MinuteRow:
     tokens_in: int
     tokens_out: int
     cost_usd: float
+
+
+def traffic(columns: Sequence[int]) -> dict[str, Any]:
+    """The fields of a `Traffic`, from its columns in their order; money is the last."""
+    *counted, cost_pico = columns
+    return {**dict(zip(_COUNTED, counted, strict=True)), "cost_usd": usd(cost_pico)}
+
+
+_COUNTED = ("started", "succeeded", "failed", "retried", "tokens_in", "tokens_out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinuteRow(Traffic):
+    """What happened in one minute of one stage and model."""
+
+    t: int  #: minutes since 1970 UTC
+    stage: str
+    model: str
 
     @property
     def ended(self) -> int:
@@ -90,30 +106,10 @@ def data_version(conn: sqlite3.Connection) -> int:
 def minutes(conn: sqlite3.Connection, since: int) -> list[MinuteRow]:
     """The minutes from *since* on, ascending; those without any event are left out."""
     return [
-        MinuteRow(
-            t=t,
-            stage=stage,
-            model=model,
-            started=started,
-            succeeded=succeeded,
-            failed=failed,
-            retried=retried,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost_usd=usd(cost_pico),
-        )
-        for (
-            t,
-            stage,
-            model,
-            started,
-            succeeded,
-            failed,
-            retried,
-            tokens_in,
-            tokens_out,
-            cost_pico,
-        ) in conn.execute(SQL["minutes"], (since,)).fetchall()
+        MinuteRow(t=t, stage=stage, model=model, **traffic(columns))
+        for t, stage, model, *columns in conn.execute(
+            SQL["minutes"], (since,)
+        ).fetchall()
     ]
 
 

@@ -50,7 +50,7 @@ def clip(text: str, cells: int, *, is_right: bool = False) -> str:
 
 
 # a table draws the same cells again and again; short ones, so that little is kept
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _clipped(text: str, cells: int, *, is_right: bool) -> str:
     line = one_line(text, cells)
     blank = " " * (cells - cell_len(line))

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from runner.clients.client import Call
 from runner.control.effects import Act, Target
-from runner.control.listen import POLL_S, Listener
-from runner.engine.driver import Driver, Outcome
+from runner.control.listen import POLL_S
+from runner.engine.driver import Driver
 from runner.limits.limiter import Limits
 from runner.money.budget import Budget
-from runner.reply import Reply
-from runner.testing import LoopClock, ToySettings, VirtualLoop, run_virtual
-from store.commands import Command, write
+from runner.testing import VirtualLoop, run_virtual
+from store.commands import Command
 from store.events import (
     CommandAccepted,
     CommandApplied,
@@ -25,76 +23,11 @@ from store.events import (
     LimitObserved,
     RunPaused,
 )
-from store.runs import RunFolder
 from store.task import pico
-from tests.runner.engine.bench import Bench, honest
+from tests.runner.control.live import Live, nothing
 
 WITHIN_S = 1.0
 """What was asked is seen to take effect within this time."""
-
-
-async def _slow(call: Call) -> Reply:
-    await asyncio.sleep(2.0)
-    return honest(call)
-
-
-class Live:
-    """A toy run with somebody who asks things of it at set times."""
-
-    def __init__(self, folder: Path, *, items: int = 40) -> None:
-        self.folder = RunFolder(folder)
-        self.bench = Bench(_slow, ToySettings(items=items))
-        self.asked: dict[str, float] = {}
-        self.listener: Listener | None = None
-        self.told: list[str] = []
-
-    def ask(self, kind: str, *, if_state: str | None = None, **payload: Any) -> None:
-        now = asyncio.get_running_loop().time()
-        name = f"{kind}-{len(self.asked)}"
-        self.asked[name] = now
-        write(
-            self.folder,
-            Command(
-                id=name,
-                author="ops",
-                host="h",
-                at_us=1,
-                kind=kind,
-                payload=payload,
-                expected_state=if_state,
-            ),
-        )
-
-    async def run(
-        self,
-        plot: Callable[[Live, Driver], Any],
-        *,
-        own: tuple[str, ...] = (),
-        found: str | None = None,
-    ) -> Outcome:
-        driver = await self.bench.driver()
-        self.listener = Listener(
-            folder=self.folder,
-            log=self.bench.log,
-            driver=driver,
-            clock=LoopClock(),
-            stages=("read", "ask", "sum"),
-            models=("m",),
-            tell=self.told.append,
-            own=own,
-            found=found,
-        )
-        async with self.listener.listening(), asyncio.TaskGroup() as group:
-            group.create_task(plot(self, driver))
-            return await driver.run()
-
-    async def answers(self) -> list[object]:
-        kinds = ["command_accepted", "command_rejected", "command_applied"]
-        return [r.event for r in await self.bench.log.events(limit=10_000, kinds=kinds)]
-
-
-async def _nothing(live: Live, driver: Driver) -> None:
-    del live, driver
 
 
 def test_a_pause_holds_and_a_resume_lifts_it_and_both_within_a_second(
@@ -253,8 +186,8 @@ def test_a_request_that_was_accepted_and_not_applied_is_carried_out_by_the_next(
                 command="limits-0", kind="limits", author="ops", payload='{"rpm": 7000}'
             )
         )
-        await live.run(_nothing)
-        await live.run(_nothing)
+        await live.run(nothing)
+        await live.run(nothing)
         applied = [a for a in await live.answers() if isinstance(a, CommandApplied)]
         assert [a.command for a in applied] == ["limits-0"]
 
@@ -268,7 +201,7 @@ def test_what_waited_is_compared_with_the_state_that_the_run_was_found_in(
         live = Live(tmp_path, items=2)
         live.ask("limits", if_state="lost", rpm=7000)
         live.ask("limits", if_state="drained", rpm=8000)
-        await live.run(_nothing, found="drained")
+        await live.run(nothing, found="drained")
         refused, accepted, applied = await live.answers()
         assert isinstance(refused, CommandRejected)
         assert refused.reason == "the run is now drained, not lost"
@@ -306,7 +239,7 @@ def test_a_request_that_needs_a_look_at_a_log_out_of_reach_is_refused(
     async def main() -> None:
         live = Live(tmp_path, items=2)  # there is no file beneath this log
         live.ask("limits", if_state="live", rpm=7000)
-        assert await live.run(_nothing) == "finished"
+        assert await live.run(nothing) == "finished"
         (refused,) = await live.answers()
         assert isinstance(refused, CommandRejected)
         assert "there is no log at" in refused.reason
@@ -344,7 +277,7 @@ def test_what_was_said_to_one_process_is_not_meant_for_the_next(
     async def main() -> None:
         live = Live(tmp_path, items=2)
         live.ask(kind)
-        assert await live.run(_nothing) == "finished"
+        assert await live.run(nothing) == "finished"
         (refused,) = await live.answers()
         assert isinstance(refused, CommandRejected)
         assert refused.reason == f"the process that was to {kind} had ended"
@@ -353,7 +286,7 @@ def test_what_was_said_to_one_process_is_not_meant_for_the_next(
 
 
 @pytest.mark.parametrize("now", [False, True])
-def test_a_cancel_starts_nothing_more_and_is_left_to_the_end_of_the_process(
+def test_a_cancel_startsnothing_more_and_is_left_to_the_end_of_the_process(
     tmp_path: Path, *, now: bool
 ) -> None:
     ended: list[float] = []
@@ -376,57 +309,5 @@ def test_a_cancel_starts_nothing_more_and_is_left_to_the_end_of_the_process(
         assert len(await live.bench.log.in_flight()) == (4 if now else 0)
         (accepted,) = await live.answers()
         assert isinstance(accepted, CommandAccepted)
-
-    run_virtual(main())
-
-
-def test_what_is_taken_back_before_it_was_answered_is_never_carried_out(
-    tmp_path: Path,
-) -> None:
-    async def main() -> None:
-        live = Live(tmp_path, items=2)
-        live.ask("limits", rpm=7000)
-        live.ask("limits", rpm=8000)
-        live.ask("withdraw", id="limits-0")
-        live.ask("withdraw", id="limits-0")
-        live.ask("withdraw", id="limits-1")
-        await live.run(_nothing, found="drained")
-        answers = await live.answers()
-        dropped, accepted, applied = answers[:3]
-        assert isinstance(dropped, CommandRejected)
-        assert (dropped.command, dropped.reason) == ("limits-0", "withdrawn by ops")
-        assert accepted.command == applied.command == "withdraw-2"
-        assert applied.effect == "limits (by ops) dropped"
-        assert [a.command for a in answers[3:]] == [
-            "limits-1",
-            "withdraw-4",
-            "withdraw-4",
-            "withdraw-3",
-        ]
-        assert isinstance(answers[-1], CommandRejected)
-        assert answers[-1].reason == "there is no unanswered request of that id"
-        assert live.told[0] == "Waiting was limits (by ops): withdrawn by ops."
-        await live.run(_nothing)
-        assert await live.answers() == answers, "a restart answers nothing again"
-
-    run_virtual(main())
-
-
-def test_what_an_earlier_process_began_cannot_be_taken_back(tmp_path: Path) -> None:
-    async def main() -> None:
-        live = Live(tmp_path, items=2)
-        live.ask("limits", rpm=7000)
-        live.ask("withdraw", id="limits-0")
-        await live.bench.log.append(
-            CommandAccepted(
-                command="limits-0", kind="limits", author="ops", payload='{"rpm": 7000}'
-            )
-        )
-        await live.run(_nothing)
-        answers = await live.answers()
-        assert isinstance(answers[2], CommandApplied)
-        assert answers[2].command == "limits-0"
-        assert isinstance(answers[3], CommandRejected)
-        assert answers[3].command == "withdraw-1"
 
     run_virtual(main())

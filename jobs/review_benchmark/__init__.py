@@ -1,0 +1,1 @@
+"""Can an agent rebuild a Cochrane review's list of included studies?"""

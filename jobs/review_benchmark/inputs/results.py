@@ -1,0 +1,159 @@
+"""Reads what agents made elsewhere: one JSON file a review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from jobs.noticed import Noticed
+from jobs.review_benchmark.inputs.fields import Fields
+from jobs.review_benchmark.record import Record
+from jobs.rows.files import read_json
+from runner.errors import DatasetError
+
+LABEL = "imported"
+"""Whose work it is where neither file nor name says so."""
+
+_RECORD = (
+    "document_id",
+    "pmid",
+    "doi",
+    "title",
+    "year",
+    "relevance_score",
+    "rationale",
+)
+_INCLUDED = ("included_papers", "included")
+_EXCLUDED = ("excluded_papers", "excluded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult:
+    """What an agent found and decided for one review."""
+
+    review: str
+    label: str  #: the agent, or the library that it searched
+    records: tuple[Record, ...]  #: included first, then excluded, each as given
+    conclusion: str = ""
+
+
+def result_files(named: Iterable[Path]) -> tuple[Path, ...]:
+    """The files that are named, and those in folders that are named, by name.
+
+    Raises:
+        DatasetError: a path does not exist, or a folder holds no JSON file.
+    """
+    found: list[Path] = []
+    for path in named:
+        inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not inside:
+            raise DatasetError(f"{path}: there is no .json file in it (name another).")
+        found += inside
+    return tuple(found)
+
+
+def read_result(path: Path, noticed: Noticed) -> AgentResult:
+    """The result in a file.
+
+    Raises:
+        DatasetError: it is not to be read, or is in neither of the two forms.
+    """
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DatasetError(f"{path.name}: not an object (one review is expected).")
+    fields = Fields(where=path.name, values=value)
+    review = fields.text("cochrane_id")
+    if not review:
+        raise fields.error("cochrane_id is missing (say which review it is)")
+    return AgentResult(
+        review=review,
+        label=fields.text("library") or _label(path) or LABEL,
+        records=_records(fields, noticed),
+        conclusion=fields.text("conclusion"),
+    )
+
+
+def _label(path: Path) -> str:
+    return path.stem.partition("__")[2]
+
+
+def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
+    if "papers" in fields.values:
+        return _flagged(fields, noticed)
+    names = [
+        next((name for name in aliases if name in fields.values), None)
+        for aliases in (_INCLUDED, _EXCLUDED)
+    ]
+    if names == [None, None]:
+        raise fields.error(
+            "neither included_papers nor papers is there (one of them is expected)"
+        )
+    lists = [_listed(fields, name, noticed) for name in names]
+    kept = {record.document for record in lists[0]}
+    for record in lists[1]:
+        if record.document in kept:
+            noticed.add(
+                "in_both_lists",
+                "warn",
+                fields.where,
+                "Papers stand among the included and the excluded; they count as "
+                "included.",
+                example=record.document,
+            )
+    return (*(replace(record, included=True) for record in lists[0]), *lists[1])
+
+
+def _flagged(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
+    """The second form: papers, and the ids of those that are included."""
+    value = fields.values.get("included_document_ids")
+    if not isinstance(value, list):
+        raise fields.error("included_document_ids is missing (a list of ids)")
+    included = {str(each) for each in value}
+    papers = _listed(fields, "papers", noticed)
+    unknown = sorted(included - {record.document for record in papers})
+    if unknown:
+        raise fields.error(
+            f"included_document_ids names {unknown[0]}, which is not among papers "
+            "(add or remove it)"
+        )
+    return (
+        *(
+            replace(record, included=True)
+            for record in papers
+            if record.document in included
+        ),
+        *(record for record in papers if record.document not in included),
+    )
+
+
+def _listed(fields: Fields, name: str | None, noticed: Noticed) -> Sequence[Record]:
+    if name is None:
+        return ()
+    return [
+        _record(each, f"row:{name}:{place}", noticed)
+        for place, each in enumerate(fields.objects(name))
+    ]
+
+
+def _record(fields: Fields, stand_in: str, noticed: Noticed) -> Record:
+    document = fields.identifier("document_id")
+    if not document:
+        noticed.add(
+            "no_document_id",
+            "warn",
+            fields.where.partition(":")[0],
+            "Papers have no document_id; their place in the list stands for it.",
+            example=stand_in,
+        )
+    return Record(
+        document=document or stand_in,
+        pmid=fields.identifier("pmid"),
+        doi=fields.text("doi"),
+        title=fields.text("title"),
+        year=fields.year("year"),
+        score=fields.number("relevance_score"),
+        rationale=fields.text("rationale"),
+        further=fields.without(_RECORD),
+    )
+

@@ -1,0 +1,1 @@
+"""Which record is a truth paper? Pure, and documented to the character."""

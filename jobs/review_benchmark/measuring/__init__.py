@@ -1,0 +1,1 @@
+"""Every number of a scoring, from matches and decisions."""

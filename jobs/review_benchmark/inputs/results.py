@@ -156,4 +156,3 @@ def _record(fields: Fields, stand_in: str, noticed: Noticed) -> Record:
         rationale=fields.text("rationale"),
         further=fields.without(_RECORD),
     )
-

@@ -135,7 +135,9 @@ def _study(fields: Fields) -> TruthPaper:
 
 
 def _pico(fields: Fields | None) -> Pico | None:
-    return None if fields is None else Pico(**{name: fields.text(name) for name in _PICO})
+    return (
+        None if fields is None else Pico(**{name: fields.text(name) for name in _PICO})
+    )
 
 
 def _years(fields: Fields) -> tuple[int, int] | None:
@@ -145,7 +147,9 @@ def _years(fields: Fields) -> tuple[int, int] | None:
     if (
         not isinstance(value, list)
         or len(value) != 2  # noqa: PLR2004 - from and to
-        or not all(isinstance(each, int) and not isinstance(each, bool) for each in value)
+        or not all(
+            isinstance(each, int) and not isinstance(each, bool) for each in value
+        )
         or value[0] > value[1]
     ):
         raise fields.error(

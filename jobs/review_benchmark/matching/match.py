@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 from jobs.review_benchmark.matching.rules import RULES, Hit, Matching, Pool, Wanted
@@ -17,7 +17,7 @@ class Rules:
     matching: Matching = "whole-list"
     title_cutoff: float = 0.85  #: least ratio of titles, inclusive
     autojunk: bool = True  #: as difflib has it by default
-    normal: Normal = Normal()
+    normal: Normal = field(default_factory=Normal)
 
 
 def wanted(paper: TruthPaper, normal: Normal) -> Wanted:

@@ -2,8 +2,8 @@
 
 The ratio of `difflib.SequenceMatcher` counts characters in common blocks, twice, over
 the characters of both; the blocks are one common subsequence, and rapidfuzz's Indel
-similarity counts the longest. So a pair whose Indel similarity is too small cannot reach
-the cutoff, and only the others are given to difflib.
+similarity counts the longest. So a pair whose Indel similarity is too small cannot
+reach the cutoff, and only the others are given to difflib.
 """
 
 from __future__ import annotations

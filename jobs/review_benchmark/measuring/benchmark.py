@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.review_benchmark.matching.rules import Hit
@@ -68,7 +68,7 @@ def benchmarked(
         documents: the id of each record, by place.
         included: the ids of the included rows, duplicates and all.
     """
-    kept: Set[str] = frozenset(included)
+    kept = frozenset(included)
     found = [documents[hit.place] for hit in hits if hit is not None]
     right = {document for document in found if document in kept}
     return Benchmark(

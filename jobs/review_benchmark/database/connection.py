@@ -1,0 +1,79 @@
+"""Opens a paper database, to read it or to add to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from jobs.review_benchmark.database.statements import SCHEMA, SQL
+from runner.errors import DatasetError
+
+APPLICATION_ID = 0x45564C44
+"""In the file's header: what tells it from any other database."""
+
+SCHEMA_VERSION = "1"
+
+
+def reader(path: Path) -> sqlite3.Connection:
+    """A read-only connection, for any thread that holds it alone.
+
+    Raises:
+        DatasetError: there is no such file, or it is no paper database.
+    """
+    if not path.is_file():
+        raise DatasetError(
+            f"{path}: no such file (siftlog prepare review-benchmark import "
+            "--database FILE makes one)."
+        )
+    return _checked(
+        sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        ),
+        path,
+    )
+
+
+def writer(path: Path) -> sqlite3.Connection:
+    """A connection that writes; the file is made where there is none.
+
+    Raises:
+        DatasetError: the file is something else, or cannot be written.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        (tables,) = connection.execute(SQL["tables"]).fetchone()
+        if not tables:
+            _made(connection)
+    except sqlite3.Error as error:
+        raise DatasetError(
+            f"{path}: {error} (name a file of its own with --database)."
+        ) from error
+    connection = _checked(connection, path)
+    connection.execute(SQL["cache"])
+    return connection
+
+
+def _made(connection: sqlite3.Connection) -> None:
+    connection.execute(SQL["set_application_id"])
+    connection.executescript(SCHEMA)
+    connection.execute(SQL["set_meta"], ("schema_version", SCHEMA_VERSION))
+
+
+def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    try:
+        (found,) = connection.execute(SQL["application_id"]).fetchone()
+        version = (
+            connection.execute(SQL["meta"], ("schema_version",)).fetchone()
+            if found == APPLICATION_ID
+            else None
+        )
+    except sqlite3.DatabaseError:
+        version = None
+    if version != (SCHEMA_VERSION,):
+        with closing(connection):
+            raise DatasetError(
+                f"{path}: not a paper database of this version (siftlog prepare "
+                "review-benchmark import --database FILE makes one)."
+            )
+    return connection

@@ -1,0 +1,76 @@
+"""The paper database as a run reads it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from jobs.review_benchmark.database.connection import reader
+from jobs.review_benchmark.database.paper import Paper, paper_of
+from jobs.review_benchmark.database.signature import content_hash
+from jobs.review_benchmark.database.statements import SQL
+
+
+class Database:
+    """Papers by id, PMID, DOI and title, and full-text search; read-only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = reader(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of all papers; computed where an import was cut off before its end."""
+        found = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
+        return found[0] if found else content_hash(self._connection)
+
+    def __len__(self) -> int:
+        return int(self._connection.execute(SQL["counts"]).fetchone()[0])
+
+    def paper(self, number: int) -> Paper | None:
+        """A paper by its id."""
+        row = self._connection.execute(SQL["kept"], (number,)).fetchone()
+        return None if row is None else paper_of(row)
+
+    def by_pmid(self, pmid: str) -> int | None:
+        """Id of the paper with a PMID, in normal form."""
+        return self._id("id_by_pmid", pmid)
+
+    def by_doi(self, doi: str) -> int | None:
+        """Id of the paper with a DOI, in normal form."""
+        return self._id("id_by_doi", doi)
+
+    def titles_within(self, shortest: int, longest: int) -> list[tuple[int, str]]:
+        """Papers and titles of so many characters, by paper, then title."""
+        found = self._connection.execute(SQL["titles_within"], (shortest, longest))
+        return found.fetchall()
+
+    def papers(self) -> Iterator[Paper]:
+        """All papers by id."""
+        return map(paper_of, self._connection.execute(SQL["papers"]))
+
+    def search(
+        self, expression: str, years: tuple[int, int], at_most: int
+    ) -> list[int]:
+        """Ids of the papers that fit, best first by BM25 (title twice), then by id.
+
+        Args:
+            expression: of FTS5; see `search.query`.
+            years: from and to; papers without a year fit any.
+            at_most: how many.
+        """
+        found = self._connection.execute(SQL["search"], (expression, *years, at_most))
+        return [number for (number,) in found]
+
+    def n_hits(self, expression: str) -> int:
+        """How many papers fit, of any year."""
+        return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
+
+    def _id(self, name: str, value: str) -> int | None:
+        found = self._connection.execute(SQL[name], (value,)).fetchone()
+        return None if found is None else found[0]

@@ -1,0 +1,74 @@
+-- The statements of the paper database, by name.
+
+-- name: application_id
+PRAGMA application_id;
+-- name: set_application_id
+PRAGMA application_id = 0x45564C44;
+-- name: cache
+PRAGMA cache_size = -65536;
+-- name: tables
+SELECT count(*) FROM sqlite_schema;
+-- name: begin
+BEGIN IMMEDIATE;
+-- name: commit
+COMMIT;
+-- name: rollback
+ROLLBACK;
+-- name: meta
+SELECT value FROM meta WHERE key = ?;
+-- name: set_meta
+INSERT INTO meta (key, value) VALUES (?1, ?2)
+ON CONFLICT (key) DO UPDATE SET value = ?2 WHERE value <> ?2;
+-- name: forget
+DELETE FROM meta WHERE key = ?;
+
+-- Writing ---------------------------------------------------------------------------
+
+-- name: kept
+SELECT id, pmid, doi, title, abstract, authors, journal, year
+FROM papers WHERE id = ?;
+-- name: id_by_pmid
+SELECT id FROM papers WHERE pmid = ?;
+-- name: id_by_doi
+SELECT id FROM papers WHERE doi = ?;
+-- name: id_by_title
+SELECT min(papers.id) FROM paper_titles
+JOIN papers ON papers.id = paper_titles.paper_id
+WHERE paper_titles.title_norm = ?1 AND papers.year IS ?2;
+-- name: add
+INSERT INTO papers (pmid, doi, title, abstract, authors, journal, year)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+-- name: fill_pmid
+UPDATE papers SET pmid = ?2 WHERE id = ?1;
+-- name: fill_doi
+UPDATE papers SET doi = ?2 WHERE id = ?1;
+-- name: fill_texts
+UPDATE papers SET title = ?2, abstract = ?3 WHERE id = ?1;
+-- name: fill_rest
+UPDATE papers SET authors = ?2, journal = ?3, year = ?4 WHERE id = ?1;
+-- name: add_title
+INSERT OR IGNORE INTO paper_titles (paper_id, title_norm, length) VALUES (?, ?, ?);
+-- name: add_source
+INSERT OR IGNORE INTO paper_sources (paper_id, source, source_id) VALUES (?, ?, ?);
+
+-- Reading ---------------------------------------------------------------------------
+
+-- name: papers
+SELECT id, pmid, doi, title, abstract, authors, journal, year
+FROM papers ORDER BY id;
+-- name: titles
+SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
+-- name: titles_within
+SELECT paper_id, title_norm FROM paper_titles
+WHERE length BETWEEN ? AND ? ORDER BY paper_id, title_norm;
+-- name: counts
+SELECT count(*), count(pmid), count(doi), sum(abstract = ''), sum(year IS NULL)
+FROM papers;
+-- name: n_titles
+SELECT count(*) FROM paper_titles;
+-- name: search
+SELECT papers.id FROM papers_fts JOIN papers ON papers.id = papers_fts.rowid
+WHERE papers_fts MATCH ?1 AND (papers.year IS NULL OR papers.year BETWEEN ?2 AND ?3)
+ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
+-- name: n_hits
+SELECT count(*) FROM papers_fts WHERE papers_fts MATCH ?;

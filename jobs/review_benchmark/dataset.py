@@ -1,0 +1,43 @@
+"""A run's inputs: the settings, the reviews, and the papers that may be found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.matching.match import Rules
+from jobs.review_benchmark.matching.normal import Normal
+from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.settings import Settings
+from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """All inputs of a run; an imported one has no database."""
+
+    settings: Settings
+    reviews: tuple[Review, ...]  #: ascending by id as text
+    database: Database | None = None
+    findings: tuple[Finding, ...] = ()
+    _by_id: Mapping[str, Review] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_id = {review.id: review for review in self.reviews}
+        object.__setattr__(self, "_by_id", by_id)
+
+    def find(self, review: str) -> Review | None:
+        """A review by its id, if there is one."""
+        return self._by_id.get(review)
+
+    @property
+    def rules(self) -> Rules:
+        """How papers are matched under the settings."""
+        settings = self.settings
+        return Rules(
+            matching=settings.matching,
+            title_cutoff=settings.title_cutoff,
+            autojunk=settings.autojunk,
+            normal=Normal(punctuation=settings.punctuation, strip_dx=settings.strip_dx),
+        )

@@ -1,0 +1,124 @@
+"""Every setting of the job: inputs, searching and asking, matching, scoring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from jobs.review_benchmark.matching.rules import Matching
+
+Scale: TypeAlias = Literal["1-5", "0-1"]
+VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
+
+INPUTS = ("truth", "database", "results", "verdict_labels", "history")
+"""The settings that name a file or folder."""
+
+ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
+"""Least and highest score of a scale, both inclusive."""
+
+_THRESHOLDS: dict[Scale, float] = {"1-5": 3.0, "0-1": 0.5}
+
+
+class Settings(BaseModel):
+    """Settings of review-benchmark."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    truth: Path | None = Field(
+        None, description="folder of cochrane_<id>.json: published reviews"
+    )
+    database: Path | None = Field(
+        None, description="paper database that prepare import has made"
+    )
+    results: tuple[Path, ...] = Field(
+        (), description="to import: JSON results of agents, files or folders"
+    )
+    review: tuple[str, ...] = Field((), description="only these reviews")
+    limit: int = Field(0, ge=0, description="first reviews by id; 0: all")
+
+    scale: Scale = Field("1-5", description="what relevance is scored on")
+    queries: int = Field(6, ge=1, le=50, description="most queries of a plan")
+    top_k: int = Field(200, ge=1, description="papers kept of each query")
+    max_candidates: int = Field(300, ge=1, description="papers scored a review")
+    use_date_range: bool = Field(
+        default=True, description="search the review's years alone"
+    )
+    exclude_reviews: bool = Field(
+        default=True, description="never offer the review itself as a paper"
+    )
+    conclude_papers: int = Field(
+        40, ge=1, description="included papers that a conclusion is drawn from"
+    )
+    max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
+    max_output_tokens: int = Field(1024, ge=1, description="longest reply")
+    temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
+    structured: Literal["auto", "off"] = Field(
+        "auto", description="ask for JSON by schema where the endpoint can"
+    )
+    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
+
+    threshold: float | None = Field(
+        None, description="included from this score; none: 3.0, on 0-1 0.5"
+    )
+    unscored: Literal["exclude", "include"] = Field(
+        "exclude", description="what a paper without a readable score counts as"
+    )
+    target_recall: float = Field(
+        1.0, gt=0.0, le=1.0, description="recall at which a review passes"
+    )
+    matching: Matching = Field("whole-list", description="how papers are matched")
+    title_cutoff: float = Field(
+        0.85, gt=0.0, le=1.0, description="least likeness of matching titles"
+    )
+    autojunk: bool = Field(
+        default=True, description="difflib's shortcut in titles of 200 characters"
+    )
+    punctuation: Literal["blank", "delete"] = Field(
+        "blank", description="what a mark in a title becomes"
+    )
+    strip_dx: bool = Field(
+        default=True, description="remove dx.doi.org/ before a DOI too"
+    )
+    unique_claims: bool = Field(
+        default=False, description="one record serves one truth paper only"
+    )
+    precision: Literal["rows", "gt_over_included"] = Field(
+        "rows", description="numerator: included rows, or truth papers"
+    )
+    recall_line: bool = Field(
+        default=False, description="a missed target is the first reason of failure"
+    )
+    verdict: VerdictKind | None = Field(
+        None,
+        description="how conclusions are compared; none: tfidf where there are any",
+    )
+    verdict_labels: Path | None = Field(
+        None, description="CSV cochrane_id, model, similar: sets the threshold"
+    )
+    null_pairs: int = Field(
+        2, ge=0, description="mismatched pairs a review that a judge is shown"
+    )
+    history: Path | None = Field(
+        None, description="folder of runs that recall is followed over; none: runs/"
+    )
+    max_drop: float = Field(0.0, ge=0.0, le=1.0, description="fall without alert")
+    across_databases: bool = Field(
+        default=False, description="compare runs of different databases too"
+    )
+    boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
+    boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+
+    @property
+    def least_score(self) -> float:
+        """The score from which a paper is included."""
+        return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        least, most = ENDS[self.scale]
+        if not least <= self.least_score <= most:
+            raise ValueError(f"threshold lies outside the scale {self.scale}")
+        return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +24,7 @@ class Database:
 
     @property
     def content_hash(self) -> str:
-        """The hash of all papers; computed where an import was cut off before its end."""
+        """The hash of all papers; computed where an import was cut off."""
         found = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
         return found[0] if found else content_hash(self._connection)
 

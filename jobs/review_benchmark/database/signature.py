@@ -21,7 +21,7 @@ def content_hash(connection: sqlite3.Connection) -> str:
 
 
 class _Titles:
-    """Titles by paper, from rows in the order of papers; one paper is held at a time."""
+    """Titles by paper, from rows in the order of papers; one paper's are held."""
 
     def __init__(self, rows: Iterator[tuple[int, str]]) -> None:
         self._rows = rows

@@ -1,4 +1,4 @@
-"""The fields of a JSON object, each asked for in one way, with complaints that say where.
+"""The fields of a JSON object, with complaints that say where.
 
 Input files are written by hand and by many programs: a text may be missing, null or
 blank, an identifier a text or a number.

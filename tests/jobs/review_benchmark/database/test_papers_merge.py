@@ -1,0 +1,148 @@
+"""Records that are one paper, and records that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from jobs.review_benchmark.database.connection import writer
+from jobs.review_benchmark.database.paper import BadEntry, Entry, Paper
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.database.writing import Added, Writing
+from runner.errors import DatasetError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "papers.db"
+
+
+@pytest.fixture
+def writing(path: Path) -> Iterator[Writing]:
+    with closing(writer(path)) as connection:
+        yield Writing(connection)
+
+
+def test_a_pmid_joins_records_and_blanks_are_filled(
+    writing: Writing, path: Path
+) -> None:
+    added = _add(
+        writing,
+        Entry(source_id="1", pmid="PMID 7", title="First", year=1999),
+        Entry(source_id="2", pmid="007", title="Second", doi="10.1/A", abstract="Text"),
+    )
+    assert (added.papers, added.merged, added.titles) == (1, {"pmid": 1}, 1)
+    expected = Paper(
+        id=1, pmid="7", doi="10.1/a", title="First", abstract="Text", year=1999
+    )
+    assert _papers(path) == [expected]
+    with closing(Database(path)) as database:
+        assert database.titles_within(0, 99) == [(1, "first"), (1, "second")]
+        assert database.search('"text"', (0, 9999), 5) == [1]
+
+
+def test_a_doi_of_two_pmids_is_left_with_the_first(
+    writing: Writing, path: Path
+) -> None:
+    added = _add(
+        writing,
+        Entry(source_id="1", pmid="7", doi="10.1/a"),
+        Entry(source_id="2", pmid="8", doi="10.1/A"),
+    )
+    assert (added.papers, added.conflicts) == (2, 1)
+    assert [paper.doi for paper in _papers(path)] == ["10.1/a", ""]
+
+
+def test_a_doi_joins_records_of_which_one_has_no_pmid(
+    writing: Writing, path: Path
+) -> None:
+    added = _add(
+        writing,
+        Entry(source_id="1", doi="10.1/a"),
+        Entry(source_id="2", pmid="8", doi="doi:10.1/a"),
+    )
+    assert added.merged == {"doi": 1}
+    assert _papers(path) == [Paper(id=1, pmid="8", doi="10.1/a")]
+
+
+def test_a_title_and_its_year_join_only_a_record_without_ids(
+    writing: Writing, path: Path
+) -> None:
+    added = _add(
+        writing,
+        Entry(source_id="1", pmid="7", title="One title", year=2001),
+        Entry(source_id="2", title="ONE title.", year=2001),
+        Entry(source_id="3", title="One title", year=2002),
+        Entry(source_id="4", title="One title"),
+        Entry(source_id="5", title="One title"),
+        Entry(source_id="6", pmid="9", title="One title", year=2001),
+        Entry(source_id="7", title="?"),
+        Entry(source_id="8", title="?"),
+    )
+    assert added.merged == {"title": 2}
+    assert [paper.year for paper in _papers(path)] == [
+        2001,
+        2002,
+        None,
+        2001,
+        None,
+        None,
+    ]
+
+
+def test_importing_a_file_twice_changes_nothing(writing: Writing, path: Path) -> None:
+    entries = (
+        Entry(source_id="1", pmid="7", title="One", doi="10.1/a"),
+        Entry(source_id="2", pmid="7", title="Other"),
+        Entry(source_id="3", title="Third"),
+    )
+    _add(writing, *entries)
+    before, papers = writing.sign(), _papers(path)
+    added = _add(writing, *entries)
+    assert (added.papers, added.titles) == (0, 0)
+    assert (writing.sign(), _papers(path)) == (before, papers)
+
+
+def test_an_import_that_was_cut_off_leaves_no_old_hash(
+    writing: Writing, path: Path
+) -> None:
+    _add(writing, Entry(source_id="1", pmid="7"))
+    signed = writing.sign()
+    _add(writing, Entry(source_id="2", pmid="8"))
+    with closing(Database(path)) as database:
+        assert database.content_hash != signed
+        assert database.content_hash == writing.sign()
+
+
+def test_a_bad_record_takes_its_whole_file_back(writing: Writing, path: Path) -> None:
+    entries = (Entry(source_id="1", pmid="7"), BadEntry(number=2, reason="year is 'x'"))
+    with pytest.raises(
+        DatasetError, match=r"refs\.ris record 2: year is 'x' .*skip-bad"
+    ):
+        writing.add("refs.ris", entries, skip_bad=False)
+    assert _papers(path) == []
+    added = writing.add("refs.ris", entries, skip_bad=True)
+    assert (added.papers, added.bad) == (1, entries[1:])
+
+
+def test_a_file_that_is_no_paper_database_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    other.write_text("something else")
+    with pytest.raises(DatasetError, match=r"other\.db: .*--database"):
+        writer(other)
+    with pytest.raises(DatasetError, match="not a paper database"):
+        Database(other)
+    with pytest.raises(DatasetError, match="no such file"):
+        Database(tmp_path / "none.db")
+
+
+def _add(writing: Writing, *entries: Entry) -> Added:
+    return writing.add("papers.csv", entries, skip_bad=False)
+
+
+def _papers(path: Path) -> list[Paper]:
+    with closing(Database(path)) as database:
+        return list(database.papers())

@@ -1,0 +1,122 @@
+"""Reading published reviews and the results of agents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.noticed import Noticed
+from jobs.review_benchmark.inputs.results import read_result
+from jobs.review_benchmark.inputs.truth import read_review, read_truth
+from runner.errors import DatasetError
+
+GOOD: dict[str, Any] = {
+    "cochrane_id": "CD1",
+    "title": "Title",
+    "research_question": "Does it help?",
+    "included_studies": [{"pmid": 12, "authors": None}, {"title": " Only a title "}],
+    "pico": None,
+    "inclusion_criteria": [],
+    "date_range": [1990, 2001],
+    "colour": "kept",
+}
+
+
+def test_a_review_is_read_with_what_is_unknown(tmp_path: Path) -> None:
+    review = read_review(_written(tmp_path, GOOD, bom=True))
+    assert [(study.pmid, study.title) for study in review.studies] == [
+        ("12", ""),
+        ("", "Only a title"),
+    ]
+    assert review.date_range == (1990, 2001)
+    assert review.further == {"colour": "kept"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (
+            {"title": " ", "included_studies": []},
+            "cochrane_CD1.json: missing or empty: title, included_studies.",
+        ),
+        (
+            {"included_studies": [{"pmid": "1"}, {"notes": "x", "title": " "}]},
+            "cochrane_CD1.json: included_studies[1] has no pmid, doi or title.",
+        ),
+        ({"included_studies": [{"pmid": True}]}, "included_studies[0]: pmid is true"),
+        ({"date_range": [2001, 1990]}, "date_range is [2001, 1990]"),
+        ({"inclusion_criteria": "all"}, "inclusion_criteria is a text (a list"),
+    ],
+)
+def test_what_is_wrong_with_a_review_is_said(
+    tmp_path: Path, changed: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_review(_written(tmp_path, {**GOOD, **changed}))
+    assert complaint in str(caught.value)
+
+
+def test_bad_json_is_named_by_file(tmp_path: Path) -> None:
+    path = tmp_path / "cochrane_CD1.json"
+    path.write_text('{"cochrane_id": ')
+    with pytest.raises(DatasetError, match=r"cochrane_CD1\.json: not JSON"):
+        read_review(path)
+
+
+def test_templates_are_left_out_and_ids_stand_once(tmp_path: Path) -> None:
+    _written(tmp_path, GOOD)
+    _written(tmp_path, {**GOOD, "cochrane_id": "CD000000"}, name="cochrane_0.json")
+    noticed = Noticed()
+    assert [review.id for review in read_truth(tmp_path, noticed)] == ["CD1"]
+    assert [each.code for each in noticed.findings()] == ["template_skipped"]
+    _written(tmp_path, GOOD, name="cochrane_2.json")
+    with pytest.raises(DatasetError, match="CD1 stands in"):
+        read_truth(tmp_path, noticed)
+
+
+def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
+    lists = {
+        "cochrane_id": "CD1",
+        "included": [{"document_id": 1, "pmid": 7}, {"title": "No id"}],
+        "excluded_papers": [{"document_id": "1"}, {"document_id": "2"}],
+    }
+    flagged = {
+        "cochrane_id": "CD1",
+        "library": "mine",
+        "papers": [{"document_id": 2}, {"document_id": 1}],
+        "included_document_ids": ["1"],
+    }
+    noticed = Noticed()
+    first = read_result(_written(tmp_path, lists, name="a__full.json"), noticed)
+    assert first.label == "full"
+    assert [(each.document, each.included) for each in first.records] == [
+        ("1", True),
+        ("row:included:1", True),
+        ("1", False),
+        ("2", False),
+    ]
+    assert {each.code for each in noticed.findings()} == {
+        "in_both_lists",
+        "no_document_id",
+    }
+    second = read_result(_written(tmp_path, flagged, name="b.json"), noticed)
+    assert second.label == "mine"
+    assert [(each.document, each.included) for each in second.records] == [
+        ("1", True),
+        ("2", False),
+    ]
+
+
+def _written(
+    folder: Path,
+    value: dict[str, Any],
+    *,
+    name: str = "cochrane_CD1.json",
+    bom: bool = False,
+) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(value), encoding="utf-8-sig" if bom else "utf-8")
+    return path

@@ -1,0 +1,71 @@
+"""The rules by which a truth paper gets its record."""
+
+from __future__ import annotations
+
+from jobs.review_benchmark.matching.listed import Listed
+from jobs.review_benchmark.matching.match import Rules, matched
+from jobs.review_benchmark.matching.normal import Normal
+from jobs.review_benchmark.matching.rules import Hit, Matching
+from jobs.review_benchmark.record import Record
+from jobs.review_benchmark.review import TruthPaper
+
+LONG = "a randomised trial of timed voiding in older women with urge incontinence"
+
+
+def test_a_pmid_counts_before_a_doi_that_comes_earlier() -> None:
+    paper = TruthPaper(pmid="7", doi="10.1/a")
+    records = [Record(document="1", doi="10.1/A"), Record(document="2", pmid="PMID 7")]
+    assert _hit(paper, records) == Hit(place=1, method="pmid", confidence=1.0)
+    found = _hit(paper, records, "single-pass")
+    assert found == Hit(place=0, method="doi", confidence=1.0)
+
+
+def test_of_one_record_the_pmid_counts() -> None:
+    paper = TruthPaper(pmid="7", doi="10.1/a")
+    record = Record(document="1", pmid="7", doi="10.1/a")
+    found = _hit(paper, [record], "single-pass")
+    assert found == Hit(place=0, method="pmid", confidence=1.0)
+
+
+def test_the_likest_title_counts_and_of_equals_the_first() -> None:
+    paper = TruthPaper(title=LONG)
+    worse = Record(document="1", title=LONG.replace("older", "young"))
+    best = Record(document="2", title=LONG.upper())
+    records = [worse, best, best]
+    assert _hit(paper, records) == Hit(place=1, method="title_fuzzy", confidence=1.0)
+    single = _hit(paper, records, "single-pass")
+    assert single is not None
+    assert single.place == 0
+    assert 0.85 <= single.confidence < 1.0
+
+
+def test_an_exact_hit_replaces_a_title_found_before_it() -> None:
+    paper = TruthPaper(title=LONG, doi="10.1/a")
+    records = [Record(document="1", title=LONG), Record(document="2", doi="10.1/a")]
+    found = _hit(paper, records, "single-pass")
+    assert found == Hit(place=1, method="doi", confidence=1.0)
+
+
+def test_papers_without_anything_in_common_have_no_record() -> None:
+    paper = TruthPaper(title="...", pmid="0", doi=" ")
+    assert _hit(paper, [Record(document="1", title="?!")]) is None
+
+
+def test_two_truth_papers_may_have_one_record() -> None:
+    papers = [TruthPaper(pmid="7"), TruthPaper(title=LONG)]
+    pool = _pool([Record(document="1", pmid="7", title=LONG)], Rules())
+    assert [hit and hit.place for hit in matched(papers, pool, Rules())] == [0, 0]
+
+
+def _hit(
+    paper: TruthPaper, records: list[Record], matching: Matching = "whole-list"
+) -> Hit | None:
+    rules = Rules(matching=matching)
+    (found,) = matched([paper], _pool(records, rules), rules)
+    return found
+
+
+def _pool(records: list[Record], rules: Rules) -> Listed:
+    return Listed.of(
+        records, Normal(), cutoff=rules.title_cutoff, autojunk=rules.autojunk
+    )

@@ -15,7 +15,7 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import extract_iter
 
 MARGIN = 1e-5
-"""What rapidfuzz takes for less than its cutoff by: it is exact to about eight digits."""
+"""How far below the cutoff rapidfuzz is asked: it keeps about eight digits of it."""
 
 
 def ratio(truth: str, record: str, *, autojunk: bool = True) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from jobs.review_benchmark.answered import Conclusion, Likeness, Relevance, SearchPlan
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.parsing.conclusion import parse_conclusion, parse_likeness
 from jobs.review_benchmark.parsing.plan import parse_plan
+from jobs.review_benchmark.parsing.result import parse_result
 from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.settings import ENDS
 from runner.job import Stage
@@ -46,9 +48,21 @@ def read_likeness(
     return parse_likeness(reply)
 
 
+def read_result(
+    dataset: Dataset, task: Task, reply: Reply
+) -> AgentResult | ParseFailure:
+    """What an agent made elsewhere."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_review")
+    return parse_result(reply)
+
+
 STAGES = (
     Stage(name="plan", parse=read_plan),
     Stage(name="score", parse=read_score, gathers=True),
     Stage(name="conclude", parse=read_conclusion),
+    Stage(name="result", parse=read_result, follows=False),
 )
-"""Candidates are gathered: a conclusion waits for all of them, failed ones included."""
+"""Candidates are gathered: a conclusion waits for all of them, failed ones included.
+
+`result` is of imports alone."""

@@ -29,6 +29,17 @@ class BadEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """Papers that PubMed says to have deleted; they are counted and stay."""
+
+    n: int
+
+
+Found: TypeAlias = Entry | BadEntry | Deleted
+"""What a file holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
     """A paper as the database has it."""
 

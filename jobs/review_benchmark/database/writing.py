@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from jobs.review_benchmark.database.merging import Merged, merged
-from jobs.review_benchmark.database.paper import BadEntry, Entry, Paper, paper_of
+from jobs.review_benchmark.database.paper import (
+    BadEntry,
+    Deleted,
+    Found,
+    Paper,
+    paper_of,
+)
 from jobs.review_benchmark.database.signature import content_hash
 from jobs.review_benchmark.database.statements import SQL
 from runner.errors import DatasetError
@@ -25,6 +31,7 @@ class Added:
     merged: Mapping[str, int]  #: records by how they were found to be known
     conflicts: int  #: records whose DOI belonged to another paper
     titles: int  #: further titles of papers that had one
+    deleted: int = 0  #: papers that the file says to have been deleted; they stay
     bad: tuple[BadEntry, ...] = ()  #: records that were left out
 
 
@@ -34,9 +41,7 @@ class Writing:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(
-        self, source: str, entries: Iterable[Entry | BadEntry], *, skip_bad: bool
-    ) -> Added:
+    def add(self, source: str, entries: Iterable[Found], *, skip_bad: bool) -> Added:
         """Add a file's records, all of them or none.
 
         Args:
@@ -61,6 +66,9 @@ class Writing:
                         )
                     bad.append(entry)
                     continue
+                if isinstance(entry, Deleted):
+                    counts["deleted"] += entry.n
+                    continue
                 found = merged(entry, self)
                 counts["records"] += 1
                 counts["conflicts"] += found.is_conflict
@@ -74,6 +82,7 @@ class Writing:
             merged=dict(sorted(by.items())),
             conflicts=counts["conflicts"],
             titles=counts["titles"],
+            deleted=counts["deleted"],
             bad=tuple(bad),
         )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from jobs.review_benchmark.coverage import coverage
 from jobs.review_benchmark.database.importing import Importing
 from jobs.review_benchmark.settings import Settings
 from runner.job import Prepared, PreparedFromFiles
 
 SUBCOMMANDS: Mapping[str, Callable[[Settings], Prepared | PreparedFromFiles]] = {
+    "coverage": coverage,
     "import": Importing.of,
 }
 """By the word that follows the job's name."""

@@ -57,6 +57,20 @@ class Paper:
         """Whether there is anything to judge it by."""
         return bool(self.title.strip() or self.abstract.strip())
 
+    @property
+    def row(self) -> PaperRow:
+        """The row of the table that holds it."""
+        return (
+            self.id,
+            self.pmid or None,
+            self.doi or None,
+            self.title,
+            self.abstract,
+            self.authors,
+            self.journal,
+            self.year,
+        )
+
 
 PaperRow: TypeAlias = tuple[int, str | None, str | None, str, str, str, str, int | None]
 

@@ -120,7 +120,7 @@ def test_an_import_that_was_cut_off_leaves_no_old_hash(
 def test_a_bad_record_takes_its_whole_file_back(writing: Writing, path: Path) -> None:
     entries = (Entry(source_id="1", pmid="7"), BadEntry(number=2, reason="year is 'x'"))
     with pytest.raises(
-        DatasetError, match=r"refs\.ris record 2: year is 'x' .*skip-bad"
+        DatasetError, match=r"refs\.ris record 2: year is 'x'; .*skip-bad"
     ):
         writing.add("refs.ris", entries, skip_bad=False)
     assert _papers(path) == []

@@ -89,9 +89,17 @@ class Shelf:
     def flush(self) -> None:
         """Write all that waits."""
         write = self._connection.executemany
-        write(SQL["add"], [self._papers[paper].row for paper in self._new])
-        for paper, before in self._stored.items():
-            self._fill(before, self._papers[paper])
+        new = [self._papers[paper] for paper in self._new]
+        changed = [
+            (before, self._papers[paper]) for paper, before in self._stored.items()
+        ]
+        # the others need not be indexed again, which costs more than all else
+        retold = [(old, now) for old, now in changed if _texts(old) != _texts(now)]
+        write(SQL["add"], [paper.row for paper in new])
+        write(SQL["fill"], [now.row for _, now in changed])
+        write(SQL["unindex"], [_texts(old) for old, _ in retold])
+        write(SQL["index"], [_texts(paper) for paper in new])
+        write(SQL["index"], [_texts(now) for _, now in retold])
         write(SQL["add_source"], self._sources)
         write(SQL["add_title"], self._first)
         self.further_titles += max(write(SQL["add_title"], self._further).rowcount, 0)
@@ -108,9 +116,7 @@ class Shelf:
             self._dois[paper.doi] = paper.id
         return paper
 
-    def _fill(self, before: Paper, after: Paper) -> None:
-        _, pmid, doi, title, abstract, *rest = after.row
-        if (before.title, before.abstract) != (title, abstract):
-            # these alone are indexed for searching, which costs more than all else
-            self._connection.execute(SQL["fill_texts"], (after.id, title, abstract))
-        self._connection.execute(SQL["fill"], (after.id, pmid, doi, *rest))
+
+def _texts(paper: Paper) -> tuple[int, str, str]:
+    """What is searched of a paper."""
+    return paper.id, paper.title, paper.abstract

@@ -48,10 +48,13 @@ ORDER BY made.paper_id IS NULL, papers.id LIMIT 1;
 INSERT INTO papers (id, pmid, doi, title, abstract, authors, journal, year)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 -- name: fill
-UPDATE papers SET pmid = ?2, doi = ?3, authors = ?4, journal = ?5, year = ?6
+UPDATE papers SET pmid = ?2, doi = ?3, title = ?4, abstract = ?5, authors = ?6,
+    journal = ?7, year = ?8
 WHERE id = ?1;
--- name: fill_texts
-UPDATE papers SET title = ?2, abstract = ?3 WHERE id = ?1;
+-- name: index
+INSERT INTO papers_fts (rowid, title, abstract) VALUES (?, ?, ?);
+-- name: unindex
+INSERT INTO papers_fts (papers_fts, rowid, title, abstract) VALUES ('delete', ?, ?, ?);
 -- name: add_title
 INSERT OR IGNORE INTO paper_titles (paper_id, title_norm, length) VALUES (?, ?, ?);
 -- name: add_source

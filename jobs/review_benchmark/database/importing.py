@@ -11,7 +11,8 @@ from pathlib import Path
 
 from jobs.counted import counted
 from jobs.review_benchmark.database.connection import writer
-from jobs.review_benchmark.database.formats.choice import Form, form_of, read
+from jobs.review_benchmark.database.formats.ahead import read_file
+from jobs.review_benchmark.database.formats.choice import Form, form_of
 from jobs.review_benchmark.database.formats.table import columns_of
 from jobs.review_benchmark.database.paper import Found
 from jobs.review_benchmark.database.statements import SQL
@@ -124,7 +125,9 @@ class Importing:
                 writing = Writing(connection)
                 added = []
                 for path, form in zip(files, forms, strict=True):
-                    found = _told(read(path, form, self.mapped), path.name, progress)
+                    found = _told(
+                        read_file(path, form, self.mapped), path.name, progress
+                    )
                     added.append(writing.add(path.name, found, skip_bad=self.skip_bad))
                 progress(f"{self.database.name}: hashing all papers")
                 return Imported(

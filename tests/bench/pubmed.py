@@ -76,7 +76,9 @@ class Library:
             )
 
     def _word(self) -> str:
-        return "".join(self._chance.choices(_SYLLABLES, k=self._chance.choice((2, 3, 4))))
+        return "".join(
+            self._chance.choices(_SYLLABLES, k=self._chance.choice((2, 3, 4)))
+        )
 
 
 def write_pubmed(path: Path, library: Library, first: int, n: int) -> None:

@@ -14,7 +14,8 @@ from runner.errors import DatasetError
 
 _BEGINS = re.compile(r"\s*@\s*(\w+)\s*[{(]")
 _AND = re.compile(r"\s+and\s+")
-_MATHS = re.compile(r"(?<!\\)\$")
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_PERCENT = re.compile(r"(?<!\\)%")
 _YEAR = re.compile(r"[0-9]{4}")
 
 _NO_PAPERS = frozenset({"comment", "preamble", "string"})
@@ -31,8 +32,7 @@ def read_bibtex(path: Path) -> Iterator[Entry | BadEntry]:
 
     # what is wrong with an entry is said by its BadEntry
     logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
-    # a lone % is a percent sign to nearly all who export, not a comment
-    plain = LatexNodes2Text(math_mode="text", keep_comments=True).latex_to_text
+    plain = LatexNodes2Text(math_mode="text").latex_to_text
     macros: list[str] = []
     number = 0
     for kind, block in _blocks(path):
@@ -82,7 +82,7 @@ def _blocks(path: Path) -> Iterator[tuple[str, str]]:
 def _cells(key: str, fields: Mapping[str, str], plain: Callable[[str], str]) -> Cells:
     def text(*names: str) -> str:
         found = next((fields[name] for name in names if name in fields), "")
-        return " ".join(plain(_with_dollars(found)).split())
+        return " ".join(plain(_escaped(found)).split())
 
     year = _YEAR.search(text("year", "date"))
     return {
@@ -97,6 +97,10 @@ def _cells(key: str, fields: Mapping[str, str], plain: Callable[[str], str]) -> 
     }
 
 
-def _with_dollars(text: str) -> str:
-    """A text whose dollars are money where they do not pair as marks of mathematics."""
-    return _MATHS.sub(r"\\$", text) if len(_MATHS.findall(text)) % 2 else text
+def _escaped(text: str) -> str:
+    """LaTeX as most programs export it: a bare % is a percent sign, not a comment.
+
+    A dollar is money where dollars do not pair as marks of mathematics.
+    """
+    text = _PERCENT.sub(r"\\%", text)
+    return _DOLLAR.sub(r"\\$", text) if len(_DOLLAR.findall(text)) % 2 else text

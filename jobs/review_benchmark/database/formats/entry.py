@@ -74,7 +74,7 @@ def _identifier(name: str, cells: Cells) -> str:
 def _year(cell: Cell) -> int | None:
     if isinstance(cell, str):
         cell = cell.strip()
-    if cell in {None, ""}:
+    if cell is None or cell == "":
         return None
     try:
         year = integer_of(cell)

@@ -29,6 +29,9 @@ ROOTS = frozenset({"PubmedArticleSet", "PubmedBookArticleSet"})
 RECORD_BYTES = 1 << 25
 """Longest record: 32 MB, where whole books have less than one."""
 
+DEPTH = 200
+"""Most elements inside each other, where PubMed has a dozen."""
+
 _READ: Mapping[str, Callable[[Element], Cells]] = {
     "PubmedArticle": article,
     "PubmedBookArticle": book,
@@ -63,6 +66,11 @@ def _elements(path: Path) -> Iterator[Element]:
             for event, element in events:
                 if event == "start":
                     depth += 1
+                    if depth > DEPTH:
+                        raise DatasetError(
+                            f"{path.name}: elements are nested deeper than {DEPTH} "
+                            "(those of PubMed are not; leave the file out)."
+                        )
                     if root is None:
                         root = _root(element, path)
                     continue

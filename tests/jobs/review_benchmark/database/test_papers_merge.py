@@ -99,6 +99,23 @@ def test_a_title_and_its_year_join_only_a_record_without_ids(
     ]
 
 
+def test_a_record_finds_the_paper_it_was_made_part_of_again(
+    writing: Writing, path: Path
+) -> None:
+    entries = (
+        Entry(source_id="1", pmid="7", title="One"),
+        Entry(source_id="2", title="One"),
+        Entry(source_id="3", pmid="7", year=2001),  # and 2 is no more of that year
+        Entry(source_id="4", title="Two", year=2001, abstract="Text"),
+        Entry(source_id="5", pmid="7", title="Two"),  # and 4 is like the first paper
+    )
+    _add(writing, *entries)
+    before = _papers(path)
+    assert len(before) == 2
+    assert _add(writing, *entries).papers == 0
+    assert _papers(path) == before
+
+
 def test_importing_a_file_twice_changes_nothing(writing: Writing, path: Path) -> None:
     entries = (
         Entry(source_id="1", pmid="7", title="One", doi="10.1/a"),

@@ -70,11 +70,11 @@ SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
 -- name: titles_within
 SELECT paper_id, title_norm FROM paper_titles
 WHERE length BETWEEN ? AND ? ORDER BY length, paper_id, title_norm;
+-- name: n_papers
+SELECT count(*) FROM papers;
 -- name: counts
 SELECT count(*), count(pmid), count(doi), sum(abstract = ''), sum(year IS NULL)
 FROM papers;
--- name: n_titles
-SELECT count(*) FROM paper_titles;
 -- name: search
 SELECT papers.id FROM papers_fts
 JOIN papers INDEXED BY papers_years ON papers.id = papers_fts.rowid

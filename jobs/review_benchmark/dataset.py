@@ -27,6 +27,10 @@ class Dataset:
         by_id = {review.id: review for review in self.reviews}
         object.__setattr__(self, "_by_id", by_id)
 
+    def review(self, review: str) -> Review:
+        """A review by its id; raise `KeyError` where there is none."""
+        return self._by_id[review]
+
     def find(self, review: str) -> Review | None:
         """A review by its id, if there is one."""
         return self._by_id.get(review)

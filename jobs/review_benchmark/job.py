@@ -6,18 +6,35 @@ that `siftlog jobs` and a run's first call must not wait for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from jobs.review_benchmark import reading
+from jobs.review_benchmark.asking import lexical, plan
+from jobs.review_benchmark.asking import request as asking
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
-from runner.job import Prepared, PreparedFromFiles
+from runner.job import (
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    PreparedFromFiles,
+)
+from runner.reply import Content
+from runner.request import ChatRequest
+from runner.scorecard import Scorecard
+from runner.task import Answer, Task, TaskSpec
 
 
-class ReviewBenchmark:
+class ReviewBenchmark(Job):
     """Can an agent rebuild a Cochrane review's list of included studies?"""
 
     name = "review-benchmark"
     version = "1"
     Settings = JobSettings
+    stages = reading.STAGES
 
     @property
     def prepare(
@@ -29,6 +46,51 @@ class ReviewBenchmark:
         )
 
         return SUBCOMMANDS
+
+    def require(self, settings: JobSettings) -> None:
+        """Refuse settings that a run cannot start from."""
+        load.require(settings)
+
+    def load(self, settings: JobSettings) -> Dataset:
+        """Read and validate all inputs."""
+        return load.load(settings)
+
+    def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
+        """The files and folders that `load` reads."""
+        return load.inputs(settings)
+
+    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+        """A search plan for each review."""
+        return plan.plan(dataset)
+
+    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+        """The request of a task."""
+        return asking.request(dataset, task)
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        """The candidates of a search plan, and then their conclusion."""
+        return plan.follow_up(dataset, group)
+
+    def baseline(self, request: ChatRequest) -> Content:
+        """The offline answer of baseline/lexical."""
+        return lexical.baseline(request)
+
+    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+        """All metrics, tables, figures and artifacts."""
+        from jobs.review_benchmark.scoring import score  # noqa: PLC0415 - see above
+
+        return score(dataset, answers)
+
+    @property
+    def importer(self) -> Importer:
+        """Reads results that agents made elsewhere."""
+        from jobs.review_benchmark.importing.results import (  # noqa: PLC0415 - see above
+            importer,
+        )
+
+        return importer
 
 
 job = ReviewBenchmark()

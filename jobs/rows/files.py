@@ -132,13 +132,17 @@ def read_jsonl(
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """The one JSON value in a file; raise `DatasetError` where there is none."""
-    text = "".join(text for _, text in lines(path))
     try:
-        return msgspec.json.decode(text)
+        return msgspec.json.decode(read_text(path))
     except (msgspec.DecodeError, RecursionError) as error:
         raise DatasetError(
             f"{path.name}: not JSON, {error} (correct the file)."
         ) from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raise `DatasetError` where it is not to be read."""
+    return "".join(text for _, text in lines(path))
 
 
 def header_of(

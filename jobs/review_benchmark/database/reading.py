@@ -56,8 +56,18 @@ class Database:
         """All papers by id."""
         return map(paper_of, self._connection.execute(SQL["papers"]))
 
+    def titled(self, title: str) -> list[int]:
+        """Ids of the papers with a title, in normal form."""
+        found = self._connection.execute(SQL["ids_by_title"], (title,))
+        return [number for (number,) in found]
+
     def search(
-        self, expression: str, years: tuple[int, int], at_most: int
+        self,
+        expression: str,
+        years: tuple[int, int],
+        at_most: int,
+        *,
+        with_reviews: bool = True,
     ) -> list[int]:
         """Ids of the papers that fit, best first by BM25 (title twice), then by id.
 
@@ -65,8 +75,11 @@ class Database:
             expression: of FTS5; see `search.query`.
             years: from and to; papers without a year fit any.
             at_most: how many.
+            with_reviews: Cochrane reviews are papers too.
         """
-        found = self._connection.execute(SQL["search"], (expression, *years, at_most))
+        found = self._connection.execute(
+            SQL["search"], (expression, *years, at_most, with_reviews)
+        )
         return [number for (number,) in found]
 
     def n_hits(self, expression: str) -> int:

@@ -59,16 +59,32 @@ def read_result(path: Path, noticed: Noticed) -> AgentResult:
     Raises:
         DatasetError: it is not to be read, or is in neither of the two forms.
     """
-    value = read_json(path)
+    return result_of(read_json(path), path.name, noticed, label=_label(path))
+
+
+def result_of(
+    value: object, where: str, noticed: Noticed, *, label: str = ""
+) -> AgentResult:
+    """The result in a JSON value.
+
+    Args:
+        value: what a file held.
+        where: the file, as an error names it.
+        noticed: learns of papers without an id, and of those in both lists.
+        label: whose work it is where the value does not say.
+
+    Raises:
+        DatasetError: it is in neither of the two forms.
+    """
     if not isinstance(value, dict):
-        raise DatasetError(f"{path.name}: not an object (one review is expected).")
-    fields = Fields(where=path.name, values=value)
+        raise DatasetError(f"{where}: not an object (one review is expected).")
+    fields = Fields(where=where, values=value)
     review = fields.text("cochrane_id")
     if not review:
         raise fields.error("cochrane_id is missing (say which review it is)")
     return AgentResult(
         review=review,
-        label=fields.text("library") or _label(path) or LABEL,
+        label=fields.text("library") or label or LABEL,
         records=_records(fields, noticed),
         conclusion=fields.text("conclusion"),
     )

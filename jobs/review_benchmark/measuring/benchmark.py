@@ -59,13 +59,13 @@ class Benchmark:
 
 
 def benchmarked(
-    hits: Sequence[Hit | None], documents: Sequence[str], included: Sequence[str]
+    hits: Sequence[Hit | None], documents: Mapping[int, str], included: Sequence[str]
 ) -> Benchmark:
     """What the matches of a review come to.
 
     Args:
         hits: the record of each truth paper.
-        documents: the id of each record, by place.
+        documents: the id of each record that was hit, by place.
         included: the ids of the included rows, duplicates and all.
     """
     kept = frozenset(included)

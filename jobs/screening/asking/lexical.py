@@ -13,21 +13,13 @@ from typing import Any
 
 from jobs.marks import blocks
 from jobs.screening.asking.sections import OBJECTIVES, SELECTION
+from jobs.words import content_words
 from runner.request import ChatRequest
 
 INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
 OVERLAP, DESIGN = 0.8, 0.2
 """What the two parts weigh."""
 
-_STOP_WORDS = """
-about after all also and any are because been before being between both but can could
-did does each for from had has have how into its may more most not one only other our
-over such than that the their them then there these they this those through under was
-were what when where which while who whose will with within without would you your
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-
-_WORD = re.compile(r"[^\W\d_]{3,}")
 _RANDOM = re.compile(r"\brandom", re.IGNORECASE)
 _DESIGN = re.compile(r"\b(?:random|placebo|trial)", re.IGNORECASE)
 _LINE = re.compile(r"([A-Z][^:\n]*): (.*)")
@@ -44,12 +36,6 @@ def baseline(request: ChatRequest) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-def content_words(text: str) -> set[str]:
-    """Distinct words of three letters or more that carry meaning, singular."""
-    words = set(_WORD.findall(text.lower())) - STOP_WORDS
-    return {_singular(word) for word in words}
-
-
 def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
     told = dict(review)
     return {
@@ -64,9 +50,9 @@ def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
     told = dict(review)
-    words = content_words(_read(paper))
-    asked = content_words(" ".join(told.get(label, "") for label in _ASKED))
-    overlap = _share(asked or content_words(told.get("Title", "")), words)
+    words = set(content_words(_read(paper)))
+    asked = set(content_words(" ".join(told.get(label, "") for label in _ASKED)))
+    overlap = _share(asked or set(content_words(told.get("Title", ""))), words)
     if is_title_alone(paper):
         design, p = True, round(overlap, 2)
     else:
@@ -96,7 +82,7 @@ def _reason(told: Mapping[str, str], words: set[str], *, has_design: bool) -> st
     if not has_design:
         return "study_design"
     shares = {
-        label.lower(): _share(content_words(told[label]), words)
+        label.lower(): _share(set(content_words(told[label])), words)
         for label in ("Population", "Intervention")
         if label in told
     }
@@ -127,7 +113,3 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 def _share(asked: set[str], words: set[str]) -> float:
     return len(asked & words) / len(asked) if asked else 0.0
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

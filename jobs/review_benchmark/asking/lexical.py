@@ -1,0 +1,123 @@
+"""baseline/lexical: a model that knows the request's words and nothing else.
+
+It is the floor of every experiment and the first run without key or network. It sees
+the prompt only, costs nothing, and always gives the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.marks import blocks
+from jobs.review_benchmark.asking.deterministic import plan_of
+from jobs.review_benchmark.asking.prompts import SCORE_SYSTEM
+from jobs.words import content_words
+from runner.request import ChatRequest
+
+TEXT, TITLE = 0.6, 0.4
+"""What the two parts of a score weigh."""
+
+SENTENCES_FROM = 3
+"""Papers of which a conclusion is made, best first."""
+
+_LINE = re.compile(r"([A-Z][^:\n]*): (.*)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_FINDING = re.compile(r"\b(?:evidence|conclude|significant)", re.IGNORECASE)
+_FOR = re.compile(r"\b(?:improve|reduce|effective)", re.IGNORECASE)
+_AGAINST = re.compile(r"\bno difference\b|\bnot\b", re.IGNORECASE)
+_COUNT = re.compile(r"[0-9]+")
+
+
+def baseline(request: ChatRequest) -> str:
+    """The reply to a prompt."""
+    system = "".join(each.text for each in request.messages if each.role == "system")
+    asked = "".join(each.text for each in request.messages if each.role == "user")
+    found = list(blocks(asked))
+    told = {name: _fields(text) for name, text in found}
+    papers = [_fields(text) for name, text in found if name == "paper"]
+    if "search" in told:
+        answer = _plan(told["review"], told["search"])
+    elif "conclusions" in told:
+        answer = _judged(told["conclusions"])
+    elif system in SCORE_SYSTEM.values():
+        answer = _scored(
+            told["review"], papers[0], is_share=system == SCORE_SYSTEM["0-1"]
+        )
+    else:
+        answer = _concluded(papers)
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:
+    most = _COUNT.search(search.get("Queries", ""))
+    queries = plan_of(
+        review.get("Question", ""),
+        review.get("Population", ""),
+        review.get("Intervention", ""),
+    )
+    return {
+        "queries": [
+            {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
+            for each in queries[: int(most.group()) if most else None]
+        ],
+        "rationale": "Content words of the question.",
+    }
+
+
+def _scored(
+    review: Mapping[str, str], paper: Mapping[str, str], *, is_share: bool
+) -> dict[str, Any]:
+    """Shares of the question's words; a first estimate on either scale."""
+    parts = ("Question", "Population", "Intervention", "Comparison", "Outcome")
+    asked = set(content_words(" ".join(review.get(part, "") for part in parts)))
+    title = set(content_words(paper.get("Title", "")))
+    read = title | set(content_words(paper.get("Abstract", "")))
+    share = TEXT * _share(asked, read) + TITLE * _share(asked, title)
+    return {
+        "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
+        "rationale": f"{round(100 * _share(asked, read))}% of the question's words.",
+    }
+
+
+def _concluded(papers: list[dict[str, str]]) -> dict[str, Any]:
+    sentences = [
+        found
+        for paper in papers[:SENTENCES_FROM]
+        if (found := _finding(paper.get("Abstract", "")))
+    ]
+    text = " ".join(sentences) or "The papers allow no conclusion."
+    gains, losses = len(_FOR.findall(text)), len(_AGAINST.findall(text))
+    direction = "unclear"
+    if gains != losses:
+        direction = "improves" if gains > losses else "no_difference"
+    return {"conclusion": text, "direction": direction, "certainty": "unclear"}
+
+
+def _finding(abstract: str) -> str:
+    """The first sentence that states one."""
+    sentences = _SENTENCE.split(abstract)
+    return next((each for each in sentences if _FINDING.search(each)), "")
+
+
+def _judged(conclusions: Mapping[str, str]) -> dict[str, Any]:
+    first, second = (set(content_words(conclusions.get(name, ""))) for name in "AB")
+    union = first | second
+    jaccard = len(first & second) / len(union) if union else 0.0
+    return {
+        "similarity": round(100 * jaccard, 1),
+        "direction": "unclear",
+        "rationale": "Content words in common.",
+    }
+
+
+def _share(asked: set[str], words: set[str]) -> float:
+    return len(asked & words) / len(asked) if asked else 0.0
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The fields of a block; of several with one label the last."""
+    found = (_LINE.fullmatch(line) for line in text.split("\n"))
+    return {match[1]: match[2] for match in found if match}

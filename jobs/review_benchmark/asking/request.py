@@ -1,0 +1,97 @@
+"""The request of a task: which review, which paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jobs.review_benchmark.asking import keys, prompts, schemas
+from jobs.review_benchmark.database.paper import Paper
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.review import Review
+from runner.request import ChatRequest, Message, Schema
+from runner.task import Task
+
+_numbers = msgspec.json.Decoder(list[int])
+
+
+def request(dataset: Dataset, task: Task) -> ChatRequest:
+    """The request of *task*; `KeyError` where the data lost its item."""
+    match task.stage:
+        case "plan":
+            return plan(dataset, dataset.review(task.key))
+        case "score":
+            review, number = keys.paper_of_key(task.key)
+            return score(dataset, dataset.review(review), paper(dataset, number))
+        case "conclude":
+            review = keys.review_of_key(task.key)
+            papers = [paper(dataset, number) for number in carried(task.context)]
+            return conclude(dataset, dataset.review(review), papers)
+        case _:
+            raise KeyError(task.stage)
+
+
+def plan(dataset: Dataset, review: Review) -> ChatRequest:
+    """What shall be searched?"""
+    settings = dataset.settings
+    years = review.date_range if settings.use_date_range else None
+    asked = prompts.messages(
+        prompts.PLAN_SYSTEM,
+        prompts.review_part(review, title=True),
+        prompts.plan_part(settings.queries, years),
+    )
+    return _chat(dataset, asked, schemas.PLAN)
+
+
+def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
+    """How relevant is the paper?"""
+    scale = dataset.settings.scale
+    asked = prompts.messages(
+        prompts.SCORE_SYSTEM[scale],
+        prompts.review_part(review),
+        prompts.paper_part(paper, seed=f"score/{keys.paper_key(review.id, paper.id)}"),
+    )
+    return _chat(dataset, asked, schemas.SCORE[scale])
+
+
+def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatRequest:
+    """What do the included papers come to?"""
+    asked = prompts.messages(
+        prompts.CONCLUDE_SYSTEM,
+        prompts.review_part(review, criteria=False),
+        prompts.papers_part(papers),
+    )
+    return _chat(dataset, asked, schemas.CONCLUDE)
+
+
+def carrying(papers: Sequence[int]) -> str:
+    """Ids of papers, as the context of a task."""
+    return msgspec.json.encode(papers).decode()
+
+
+def carried(context: str | None) -> list[int]:
+    """The ids in a context; raise `KeyError` where there are none."""
+    if context is None:
+        raise KeyError("context")
+    return _numbers.decode(context)
+
+
+def paper(dataset: Dataset, number: int) -> Paper:
+    """A paper of the database; raise `KeyError` where it has none of this id."""
+    found = None if dataset.database is None else dataset.database.paper(number)
+    if found is None:
+        raise KeyError(number)
+    return found
+
+
+def _chat(
+    dataset: Dataset, messages: tuple[Message, ...], schema: Schema
+) -> ChatRequest:
+    settings = dataset.settings
+    return ChatRequest(
+        messages=messages,
+        max_tokens=settings.max_output_tokens,
+        temperature=settings.temperature,
+        schema=schema if settings.structured == "auto" else None,
+    )

@@ -1,0 +1,1 @@
+"""A run's answers as a sheet: what each agent made of each review."""

@@ -1,0 +1,1 @@
+"""Results of agents as the answers of a run."""

@@ -1,0 +1,84 @@
+"""Results of agents, one JSON file a review, as the answers of a run.
+
+A file becomes one answer, kept as it was read: how its papers are matched is decided
+when it is scored, and decided again when the rules change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from jobs.noticed import Noticed
+from jobs.review_benchmark.inputs.results import read_result, result_files
+from jobs.review_benchmark.inputs.truth import read_truth
+from jobs.review_benchmark.settings import Settings
+from jobs.rows.files import read_text
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer
+from runner.task import TaskSpec
+
+FORMAT = "results"
+
+
+class ResultsImporter:
+    """The job's `runner.job.Importer`."""
+
+    formats: Mapping[str, str] = {FORMAT: "JSON objects with a cochrane_id"}
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: Settings,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each file.
+
+        Args:
+            files: named by their place; those that settings name come first.
+            settings: of the run.
+            model: name of the agent, whatever the files say.
+            form: a name in `formats`, or None.
+            replicates: number of the replicate that a file holds.
+
+        Raises:
+            DatasetError: a file is off, or its review has no ground truth.
+            UsageError: no file is named, or the reviews are not.
+        """
+        if form not in {None, FORMAT}:
+            raise UsageError(f"There is no format {form!r}; the only one is {FORMAT}.")
+        if settings.truth is None:
+            raise UsageError("Name the folder of published reviews: --truth DIR.")
+        named = (*settings.results, *files)
+        if not named:
+            raise UsageError("Name the results of an agent: --results DIR or FILE.")
+        known = {review.id for review in read_truth(settings.truth, Noticed())}
+        seen: dict[tuple[str, str, int], Path] = {}
+        for path in result_files(named):
+            result = read_result(path, Noticed())
+            if result.review not in known:
+                raise DatasetError(
+                    f"{path.name}: there is no ground truth of {result.review} (add "
+                    f"cochrane_{result.review}.json to {settings.truth})."
+                )
+            number = replicates.get(path, 1)
+            agent = model or result.label
+            key = (result.review, agent, number)
+            if key in seen:
+                raise DatasetError(
+                    f"{path.name}: {seen[key].name} holds {result.review} of {agent} "
+                    "too (name the agents apart, or give one a --replicate)."
+                )
+            seen[key] = path
+            yield ImportedAnswer(
+                spec=TaskSpec(stage="result", key=result.review),
+                model=agent,
+                replicate=number,
+                text=read_text(path),
+            )
+
+
+importer = ResultsImporter()

@@ -1,0 +1,70 @@
+"""Loads a run's inputs: published reviews, and the papers that may be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobs.noticed import Noticed
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.truth import read_truth
+from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.settings import Settings
+from runner.errors import DatasetError, UsageError
+from runner.job import InputFile
+
+
+def require(settings: Settings) -> None:
+    """Refuse settings that a run cannot start from.
+
+    Raises:
+        UsageError: the reviews or the papers are not named.
+    """
+    if settings.truth is None:
+        raise UsageError("Name the folder of published reviews: --truth DIR.")
+    if settings.database is None:
+        raise UsageError(
+            "A run needs --database, a file that siftlog prepare review-benchmark "
+            "import has made."
+        )
+
+
+def inputs(settings: Settings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    names = ("truth", "database")
+    found = ((name, getattr(settings, name)) for name in names)
+    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+
+
+def load(settings: Settings) -> Dataset:
+    """Read and validate the inputs that are named; an imported run has no database.
+
+    Raises:
+        DatasetError: an input is off, or a review that is named is not there.
+        UsageError: no reviews are named.
+    """
+    if settings.truth is None:
+        raise UsageError("Name the folder of published reviews: --truth DIR.")
+    noticed = Noticed()
+    reviews = _chosen(read_truth(settings.truth, noticed), settings)
+    return Dataset(
+        settings=settings,
+        reviews=reviews,
+        database=None if settings.database is None else Database(settings.database),
+        findings=noticed.findings(),
+    )
+
+
+def _chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
+    """The reviews that are asked for."""
+    kept: Sequence[Review] = reviews
+    if settings.review:
+        by_id = {review.id: review for review in reviews}
+        for name in settings.review:
+            if name not in by_id:
+                raise DatasetError(
+                    f"{settings.truth}: there is no review {name} (there are "
+                    f"{', '.join(by_id)})."
+                )
+        kept = [review for review in reviews if review.id in settings.review]
+    return tuple(kept[: settings.limit] if settings.limit else kept)

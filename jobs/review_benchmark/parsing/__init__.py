@@ -1,0 +1,1 @@
+"""What replies say; nothing here ever raises on the text of a model."""

@@ -1,0 +1,68 @@
+"""What the engine makes of each stage's replies.
+
+Never raises on model output: what cannot be read is a `ParseFailure`, counted by its
+reason.
+"""
+
+from __future__ import annotations
+
+from jobs.review_benchmark.answered import Conclusion, Likeness, Relevance, SearchPlan
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.results import AgentResult
+from jobs.review_benchmark.parsing.conclusion import parse_conclusion, parse_likeness
+from jobs.review_benchmark.parsing.plan import parse_plan
+from jobs.review_benchmark.parsing.result import parse_result
+from jobs.review_benchmark.parsing.score import parse_score
+from jobs.review_benchmark.settings import ENDS
+from runner.job import Stage
+from runner.reply import ParseFailure, Reply
+from runner.task import Task
+
+
+def read_plan(dataset: Dataset, task: Task, reply: Reply) -> SearchPlan | ParseFailure:
+    """What is searched for a review."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_review")
+    return parse_plan(reply, dataset.settings.queries)
+
+
+def read_score(dataset: Dataset, task: Task, reply: Reply) -> Relevance | ParseFailure:
+    """How relevant a paper is."""
+    del task
+    return parse_score(reply, ENDS[dataset.settings.scale])
+
+
+def read_conclusion(
+    dataset: Dataset, task: Task, reply: Reply
+) -> Conclusion | ParseFailure:
+    """What the included papers come to."""
+    del dataset, task
+    return parse_conclusion(reply)
+
+
+def read_likeness(
+    dataset: Dataset, task: Task, reply: Reply
+) -> Likeness | ParseFailure:
+    """How alike two conclusions are."""
+    del dataset, task
+    return parse_likeness(reply)
+
+
+def read_result(
+    dataset: Dataset, task: Task, reply: Reply
+) -> AgentResult | ParseFailure:
+    """What an agent made elsewhere."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_review")
+    return parse_result(reply)
+
+
+STAGES = (
+    Stage(name="plan", parse=read_plan),
+    Stage(name="score", parse=read_score, gathers=True),
+    Stage(name="conclude", parse=read_conclusion),
+    Stage(name="result", parse=read_result, follows=False),
+)
+"""Candidates are gathered: a conclusion waits for all of them, failed ones included.
+
+`result` is of imports alone."""

@@ -1,0 +1,1 @@
+"""What a scoring says in the terminal."""

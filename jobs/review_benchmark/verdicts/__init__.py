@@ -1,0 +1,1 @@
+"""Whether an agent concludes what a review's authors concluded."""

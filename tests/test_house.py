@@ -13,7 +13,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("store", "runner", "jobs", "tui")
-HEAVY = ("textual", "rich", "litellm", "pandas", "sklearn", "matplotlib", "pyarrow")
+HEAVY = (
+    *("textual", "rich", "litellm", "matplotlib"),
+    *("scipy", "pandas", "sklearn", "pyarrow"),
+)
 SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
 
 
@@ -47,6 +50,8 @@ def _invoke(*words: str) -> str:
         "import runner.launching.launch, runner.records.scoring",
         "import runner.figure, runner.scorecard, jobs.report.command",
         "import jobs.paper_investigation.scoring.pictures",
+        "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.scoring",
+        "import jobs.screening.job, jobs.screening.scoring",
         "import store, store.views",
         (
             "import click\n"

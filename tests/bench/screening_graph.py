@@ -21,7 +21,7 @@ from jobs.noticed import Noticed
 from jobs.screening.corpus import Citations, Corpus, Text
 from jobs.screening.graph.relations import Graph
 from jobs.screening.inputs.citations import read_citations
-from jobs.screening.prepared import files
+from jobs.screening.prepared import columns, files
 from jobs.screening.prepared.building import build
 from jobs.screening.prepared.statistics import overview, statistics_of
 from jobs.screening.settings import Settings
@@ -100,7 +100,7 @@ def _prepare_s(corpus: Corpus) -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         path = Path(folder, "candidates.csv")
-        with files.table(path, files.CANDIDATES) as rows:
+        with files.table(path, columns.CANDIDATES) as rows:
             build(corpus, Graph(corpus), settings, rows.add)
         return time.perf_counter() - began
 

@@ -19,51 +19,6 @@ from jobs.screening.validation_set import KINDS, Record
 
 Cell: TypeAlias = str | int | float | None
 
-RECORDS = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "also_near_miss",
-    "reason",
-    "reason_code",
-    "n_links",
-    "n_shared",
-    "similarity",
-)
-CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
-STATISTICS = (
-    "review_pmid",
-    "n_references",
-    "n_included",
-    "n_related_reviews",
-    "n_related_papers",
-    "n_candidates",
-    "candidates_sha256",
-)
-DRIFT = (
-    "review_pmid",
-    "kind",
-    "n",
-    "mean",
-    "p25",
-    "median",
-    "p75",
-    "separability",
-    "mean_jaccard",
-)
-CONTAMINATION = (
-    "review_pmid",
-    "n_candidates",
-    "confirmed",
-    "pending",
-    "duplicate_suspect",
-    "unverified",
-    "share_confirmed",
-    "lower",
-    "upper",
-)
-
 
 class Table:
     """A CSV file that grows row by row; cells are data, as they are."""

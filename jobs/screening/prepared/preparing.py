@@ -14,7 +14,7 @@ from jobs.screening.difficulty.topic import macro_drift
 from jobs.screening.graph.relations import Graph
 from jobs.screening.inputs.tables import read_corpus, table_paths
 from jobs.screening.judgement import REASON_CODES
-from jobs.screening.prepared import files
+from jobs.screening.prepared import columns, files
 from jobs.screening.prepared.building import Built, build
 from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
@@ -56,7 +56,7 @@ class SetFolder:
         """Write all files of the set into an empty folder."""
         settings, corpus = self.settings, self.corpus
         graph = Graph(corpus, settings.max_paper_degree)
-        with files.table(folder / "candidates.csv", files.CANDIDATES) as candidates:
+        with files.table(folder / "candidates.csv", columns.CANDIDATES) as candidates:
             built = build(corpus, graph, settings, candidates.add)
         _write_tables(folder, built)
         files.write_jsonl(
@@ -98,14 +98,14 @@ SUBCOMMANDS: Mapping[str, Callable[[Settings], Prepared | SetFolder]] = {
 
 
 def _write_tables(folder: Path, built: Built) -> None:
-    with files.table(folder / "validation_set.csv", files.RECORDS) as rows:
+    with files.table(folder / "validation_set.csv", columns.RECORDS) as rows:
         rows.add(map(files.record_row, built.records))
-    with files.table(folder / "near_miss_stats.csv", files.STATISTICS) as rows:
+    with files.table(folder / "near_miss_stats.csv", columns.STATISTICS) as rows:
         rows.add(map(files.statistics_row, built.statistics))
-    with files.table(folder / "topic_drift.csv", files.DRIFT) as rows:
+    with files.table(folder / "topic_drift.csv", columns.DRIFT) as rows:
         for each in built.drift:
             rows.add(files.drift_rows(each))
-    with files.table(folder / "contamination.csv", files.CONTAMINATION) as rows:
+    with files.table(folder / "contamination.csv", columns.CONTAMINATION) as rows:
         rows.add(
             files.contamination_row(review, each)
             for review, each in built.contamination.items()

@@ -13,7 +13,7 @@ from jobs.screening.corpus import Criteria, Text
 from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
-from jobs.screening.prepared.files import RECORDS
+from jobs.screening.prepared.columns import RECORDS
 from jobs.screening.validation_set import (
     KINDS,
     Kind,

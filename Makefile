@@ -17,8 +17,10 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/siftlog run paper-investigation --runs-dir runs
 
-# most tests wait for processes of their own, so two of them at a time take half as long
+# most tests wait for processes of their own, so two of them at a time take half as long;
+# compiled first, for some machines keep no bytecode and each process would compile again
 test: $(READY)
+	$(BIN)/python -m compileall -q store runner jobs tui
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)

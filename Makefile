@@ -34,7 +34,7 @@ bench: $(READY)
 
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/whatif/test_rehearsed_runs.py \
+		tests/runner/limits tests/runner/whatif/test_rehearsed_runs.py \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py

@@ -147,7 +147,7 @@ def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     books.check()
     assert not books.in_flight
     assert books.unknown.total() == toll.unknown
-    end = status(wild, "r", env=environment)
+    end = status(wild, "r")
     attempts, tasks = end["attempts"], end["tasks"]
     assert attempts["unknown"] == toll.unknown
     assert attempts["answered"] == books.answered.total() + books.cached

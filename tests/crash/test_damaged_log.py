@@ -21,7 +21,7 @@ VERBS = (
     *("retry d --filter=state:completed", "resume d", "models d", "limits d"),
     *("budget d", "pause d --dry-run", "cancel d --dry-run", "estimate --from d"),
 )
-SCRATCHES = 200 if "SIFTLOG_PROVE" in os.environ else 15
+SCRATCHES = 200 if "SIFTLOG_PROVE" in os.environ else 6
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 

@@ -66,8 +66,11 @@ def test_nothing_heavy_is_imported_by_what_does_not_need_it(code: str) -> None:
     assert not _loaded(code) & set(HEAVY)
 
 
-def test_the_help_imports_neither_asyncio_clients_nor_what_jobs_need() -> None:
-    assert not _loaded(_invoke("--help")) & {"httpx", "aiohttp", "numpy", "pydantic"}
+@pytest.mark.parametrize("words", [("--help",), ("cancel", "no-such-run")])
+def test_help_and_requests_import_neither_clients_nor_what_jobs_need(
+    words: tuple[str, ...],
+) -> None:
+    assert not _loaded(_invoke(*words)) & {"httpx", "aiohttp", "numpy", "pydantic"}
 
 
 def test_the_direct_way_does_not_pay_for_litellm() -> None:

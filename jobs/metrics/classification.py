@@ -67,8 +67,10 @@ def rates(counts: Confusion, beta: float = 1.0) -> Mapping[str, float | None]:
     """Every rate of a confusion by name; None where it is undefined.
 
     Names: sensitivity, specificity, fpr, fnr, precision, npv, f1, fbeta, accuracy,
-    balanced_accuracy, prevalence, mcc, kappa, lr_plus, lr_minus, nnr. The correlation
-    of Matthews is 0.0, not undefined, where a margin is empty, as scikit-learn has it.
+    balanced_accuracy, prevalence, mcc, kappa, ac1, lr_plus, lr_minus, nnr. The
+    correlation of Matthews is 0.0, not undefined, where a margin is empty, as
+    scikit-learn has it; kappa and ac1 (Cohen, 1960; Gwet, 2008) are of decision and
+    truth as two judges.
     """
     columns = rate_columns(counts.tp, counts.fp, counts.tn, counts.fn, beta=beta)
     return {name: as_value(float(column)) for name, column in columns.items()}
@@ -93,6 +95,8 @@ def rate_columns(
     margins = np.sqrt((a + b) * (a + c)) * np.sqrt((d + b) * (d + c))
     matthews = quotient(a * d - b * c, margins)
     agreed = (a + b) * (b + d) + (a + c) * (c + d)
+    # Gwet's chance agreement 2 q (1 - q), times 2 n^2: q is the mean share of positives
+    by_chance = (2 * a + b + c) * (2 * d + b + c)
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
@@ -107,6 +111,7 @@ def rate_columns(
         "prevalence": quotient(a + c, n),
         "mcc": np.where((n > 0) & np.isnan(matthews), 0.0, matthews),
         "kappa": quotient(2 * (a * d - b * c), agreed),
+        "ac1": quotient(2 * n * (a + d) - by_chance, 2 * n * n - by_chance),
         "lr_plus": quotient(sensitivity, fpr),
         "lr_minus": quotient(fnr, specificity),
         "nnr": quotient(a + b, a),
@@ -122,10 +127,15 @@ def ppv_at_prevalence(
     """
     if sensitivity is None or specificity is None:
         return None
-    right = sensitivity * prevalence
     return as_value(
-        float(quotient(right, right + (1 - specificity) * (1 - prevalence)))
+        float(ppv_columns(np.array(sensitivity), np.array(specificity), prevalence))
     )
+
+
+def ppv_columns(sensitivity: Floats, specificity: Floats, prevalence: float) -> Floats:
+    """That precision for many rates at once; NaN where it is undefined."""
+    right = sensitivity * prevalence
+    return quotient(right, right + (1 - specificity) * (1 - prevalence))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from jobs.screening.decisions import Decisions, Sheet
 from jobs.screening.measuring.kinds import implied_contamination, kind_gaps
 from jobs.screening.measuring.limits import limits
 from jobs.screening.measuring.pairs import Pair, pairs
-from jobs.screening.measuring.rates import Stratum, stratum
 from jobs.screening.measuring.reasons import Reasons, reasons
 from jobs.screening.measuring.repeated import repeated
 from jobs.screening.measuring.strata import strata
+from jobs.screening.measuring.stratum import Stratum, stratum
 from jobs.screening.measuring.thresholds import Thresholds, thresholds
 from jobs.screening.measuring.view import View, text_rank
 from runner.scorecard import Finding, Metric

@@ -178,7 +178,7 @@ def test_pooled_metrics_are_those_known(two: Scored) -> None:
     assert {name: found[f"all.micro.{name}"]["value"] for name in MICRO} == {
         name: about(value) for name, value in MICRO.items()
     }
-    wilson = found["all.micro.sensitivity.wilson"]
+    wilson = found["all.micro.sensitivity~wilson"]
     assert (wilson["lo"], wilson["hi"]) == (
         about(0.7176458742604324),
         about(0.8410086009682145),
@@ -198,8 +198,8 @@ def test_means_over_reviews_are_those_known(two: Scored) -> None:
     }
     wss = found["all.macro.wss95"]
     assert (wss["lo"], wss["hi"]) == (0.0786536137851, 0.304133909405)
-    assert found["all.macro.wss95.std"]["value"] == about(0.14575328006151705)
-    assert found["all.macro.sensitivity.std"]["value"] == about(0.12515446135346475)
+    assert found["all.macro.wss95~std"]["value"] == about(0.14575328006151705)
+    assert found["all.macro.sensitivity~std"]["value"] == about(0.12515446135346475)
 
 
 def test_every_review_has_its_known_figures(two: Scored) -> None:

@@ -56,22 +56,16 @@ class Decisions:
     stage: Ints  #: (N,) place in stages, of the stage that decided; -1: none
     ended: Ints
     """(N,) stages that were passed: who ended early ranks below all others."""
+    latest: Ints
+    """(N,) outcome of the last stage that was due; where that came to nothing, the
+    record is alive, and the stage before it decides."""
     stages: tuple[str, ...] = ("abstract",)
     reason_code: Sequence[str] = ()  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
+    replies: int = 0  #: over all records and stages, readable or not
     skip: Mapping[str, int] = field(default_factory=dict)  #: records by reason
     counts: Mapping[str, int] = field(default_factory=dict)
     """What was noticed in replies: `bad_confidence`, `inconsistent`, ..."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What one model's answers took; from the log, and so not in the scorecard."""
-
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,8 @@ class LongFiles:
         yield Table(
             name="decisions",
             columns=DECISIONS,
-            caption="What each model said of each record.",
+            caption="What each model said of each record, by the last stage that could "
+            "be read; status is that of the last stage that was due.",
         )
         yield Table(
             name="thresholds",
@@ -120,7 +121,7 @@ class LongFiles:
                 own.reason_code[at] or None if is_read else None,
                 own.reason[at] or None,
                 own.stages[own.stage[at]] if is_read else own.stages[0],
-                "parsed" if is_read else OUTCOMES[outcome],
+                _status(int(own.latest[at]) if is_read else outcome),
             )
 
     def _missed(self, model: str, view: View) -> Iterator[tuple[Cell, ...]]:
@@ -157,6 +158,10 @@ class LongFiles:
                     (rank + 1) / n,
                     float(recall[rank]),
                 )
+
+
+def _status(outcome: int) -> str:
+    return OUTCOMES[outcome] if outcome in UNREAD else "parsed"
 
 
 def _number(value: float) -> float | None:

@@ -81,9 +81,11 @@ def _joined(model: str, columns: Sequence[Decisions], outcome: Ints) -> Decision
         p=_mean([own.p for own in columns]),
         stage=stage,
         ended=ended,
+        latest=outcome,
         stages=first.stages,
         reason_code=codes,
         reason=reasons,
+        replies=sum(own.replies for own in columns),
         skip=dict(skip),
         counts=dict(counts),
     )

@@ -110,8 +110,11 @@ def _column(view: View, sheet: Sheet, draws: Resamples) -> Column:
 
 def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
     """What was found in replies, and why records were skipped."""
-    n = int(whole.counts.records.sum())
-    for kind, counts in (("reply", own.counts), ("skip", own.skip)):
+    records = int(whole.counts.records.sum())
+    for kind, counts, n in (
+        ("reply", own.counts, own.replies),
+        ("skip", own.skip, records),
+    ):
         for word, number in sorted(counts.items()):
             yield Metric(
                 path=f"{kind}.{word}",
@@ -123,8 +126,9 @@ def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
     unread = sum(n for word, n in own.counts.items() if word.startswith("parse."))
     yield Metric(
         path="parse_failure_rate",
-        value=ratio(unread, n),
-        n=n,
+        value=ratio(unread, own.replies),
+        n=own.replies,
         subset="all",
-        definition="parse failure rate@1(replies that could not be read, by records)",
+        definition="parse failure rate@1(replies without a readable decision / "
+        "replies, all stages and replicates)",
     )

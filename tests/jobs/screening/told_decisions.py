@@ -62,6 +62,7 @@ def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> Sheet:
             p=np.array([np.nan if row[4] is None else row[4] for row in own]),
             stage=np.zeros(len(own), dtype=np.int64),
             ended=np.zeros(len(own), dtype=np.int64),
+            latest=np.array([OUTCOMES.index(row[3]) for row in own]),
             reason_code=[""] * len(own),
             reason=[""] * len(own),
         )

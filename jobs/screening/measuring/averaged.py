@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobs.metrics import Resamples, aggregate, mean_of, rate_columns
 from jobs.metrics.columns import Floats, as_value, quotient
 from jobs.screening.measuring.counting import Counts
-from jobs.screening.measuring.pooled import BETA, DEFINITIONS, READ_BOTH_WAYS
+from jobs.screening.measuring.pooled import BETA, FORMULAS, READ_BOTH_WAYS, definitions
 from jobs.screening.measuring.ranking import Values, measures
 from jobs.screening.measuring.view import View
 from jobs.screening.measuring.wording import drawn
@@ -24,7 +24,7 @@ def rates_by_review(found: Counts) -> dict[str, list[float | None]]:
         "coverage": quotient(cells.n, found.records),
         "workload_reduction": quotient(cells.tn + cells.fn, cells.n),
     }
-    by_review = {word: _listed(columns[word]) for word in DEFINITIONS}
+    by_review = {word: _listed(columns[word]) for word in FORMULAS}
     for reading, own in found.readings.items():
         read = rate_columns(own.tp, own.fp, own.tn, own.fn)
         for word in READ_BOTH_WAYS:
@@ -48,13 +48,15 @@ def averaged(
         by_review: the measures that are averaged.
         draws: of the reviews.
     """
-    ranking = {word: own.definition for word, own in measures(view.settings).items()}
+    stated = {
+        **definitions(view),
+        **{word: own.definition for word, own in measures(view.settings).items()},
+    }
     there = [at for at, n in enumerate(found.records) if n]
     intervals = draws.intervals([mean_of(values) for values in by_review.values()])
     for (word, values), ends in zip(by_review.items(), intervals, strict=True):
         described = aggregate([values[at] for at in there])
-        path = f"{name}.macro.{word}"
-        formula = ranking.get(word) or f"{word}@1(of each review)"
+        path, formula = f"{name}.macro.{word}", stated[word]
         yield drawn(
             view,
             path,

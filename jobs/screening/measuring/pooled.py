@@ -24,7 +24,7 @@ from jobs.metrics import (
 )
 from jobs.metrics.columns import Floats
 from jobs.metrics.intervals import Counts as Drawn
-from jobs.screening.measuring.counting import Cells, Counts
+from jobs.screening.measuring.counting import READINGS, Cells, Counts
 from jobs.screening.measuring.view import View
 from jobs.screening.measuring.wording import drawn, note
 from runner.scorecard import Metric
@@ -33,7 +33,7 @@ BETA = 2.0
 PROPORTIONS = ("sensitivity", "specificity", "precision", "npv")
 """Those with Wilson's interval too."""
 
-DEFINITIONS: Mapping[str, str] = {
+FORMULAS: Mapping[str, str] = {
     "coverage": "decided / records",
     "sensitivity": "tp / (tp + fn)",
     "specificity": "tn / (tn + fp)",
@@ -59,6 +59,22 @@ READ_BOTH_WAYS = ("sensitivity", "specificity", "f1")
 """Those that are also given with whatever is undecided read one way."""
 
 
+def definitions(view: View) -> Mapping[str, str]:
+    """What each rate is, whether of all records or of those of one review."""
+    decided = f"decided records, unclear={view.settings.unclear}"
+    if view.settings.threshold is not None:
+        decided += f", p_include >= {view.settings.threshold:g}"
+    found = {
+        word: f"{word}@1({formula}; {decided})" for word, formula in FORMULAS.items()
+    }
+    for reading in READINGS:
+        for word in READ_BOTH_WAYS:
+            found[f"{reading}.{word}"] = (
+                f"{word}@1({FORMULAS[word]}; all records, undecided {reading})"
+            )
+    return found
+
+
 def pooled(view: View, name: str, found: Counts, draws: Resamples) -> Iterator[Metric]:
     """The rates of the decided records, and of all records read one way or the other.
 
@@ -82,12 +98,10 @@ def _decided(
     intervals = dict(zip(sums, draws.intervals([*sums.values()]), strict=True))
     others = draws.band_of(_Matrix(cells).no_sums, len(NO_SUMS))
     intervals |= zip(NO_SUMS, others, strict=True)
-    reading = f"decided records, unclear={view.settings.unclear}"
-    if view.settings.threshold is not None:
-        reading += f", p_include >= {view.settings.threshold:g}"
+    stated = definitions(view)
     decided = int(cells.n.sum())
-    for word, formula in DEFINITIONS.items():
-        path, definition = f"{name}.micro.{word}", f"{word}@1({formula}; {reading})"
+    for word in FORMULAS:
+        path, definition = f"{name}.micro.{word}", stated[word]
         n = int(np.sum(sums[word].denominators)) if word in sums else decided
         yield drawn(
             view,
@@ -172,6 +186,7 @@ def _read_both_ways(
     view: View, name: str, found: Counts, draws: Resamples
 ) -> Iterator[Metric]:
     """Whoever is undecided as included, and as excluded, over all records."""
+    stated = definitions(view)
     for reading, cells in found.readings.items():
         tp, fp, tn, fn = cells.pooled()
         values = rates(Confusion(tp=tp, fp=fp, tn=tn, fn=fn))
@@ -182,8 +197,7 @@ def _read_both_ways(
                 f"{name}.micro.{reading}.{word}",
                 values[word],
                 n=int(np.sum(sums[word].denominators)),
-                definition=f"{word}@1({DEFINITIONS[word]}; all records, undecided "
-                f"{reading})",
+                definition=stated[f"{reading}.{word}"],
                 interval=ends,
                 draws=draws,
             )

@@ -100,7 +100,7 @@ def _column(view: View, sheet: Sheet, draws: Resamples) -> Column:
         further=(
             *kind_gaps(found, draws),
             *implied_contamination(found),
-            *chosen.metrics(),
+            *chosen.metrics(draws),
             *(() if coded is None else coded.metrics()),
             *repeated(replicates),
             *_noticed(own, found["all"]),

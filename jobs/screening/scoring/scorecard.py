@@ -87,4 +87,4 @@ def _not_available(results: Results) -> Iterator[str]:
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
     if all(column.reasons is None for column in results.columns.values()):
-        yield "reason agreement: the set has no true exclusions"
+        yield "reason agreement: no true exclusion has a coded reason"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ import pytest
 from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
-from jobs.testing import MemoryAnswers
+from jobs.testing import MemoryAnswers, tabulated
 from runner.scorecard import Row, Scorecard, Verdict
 from runner.task import Task
+from tests.jobs.screening.told_decisions import imported
 
 
 def said(task: Task) -> str | None:
@@ -123,6 +125,21 @@ def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
             is_included = own.value.startswith("include")
             assert own.correct == (is_included == bool(truth[own.key]))
     assert {own.rule for own in verdicts} == {"json", "no_decision"}
+
+
+def test_written_decisions_of_stages_and_replicates_are_imported_as_they_were(
+    sample: Dataset, card: Scorecard, answers: MemoryAnswers, tmp_path: Path
+) -> None:
+    surer = job.score(under(sample, title_exclude_below=0.5), answers)
+    for given in (card, surer):
+        again = job.score(*imported(tmp_path, tabulated(given, "decisions"), boot_b=0))
+        for name in ("decisions", "per_review", "recall_curve"):
+            assert tabulated(again, name) == tabulated(given, name)
+        assert {row["status"] for row in tabulated(given, "decisions")} == {
+            "parsed",
+            "unparsed",
+            "failed",
+        }
 
 
 def test_ensembles_and_figures_and_comparables_are_there(

@@ -61,16 +61,16 @@ READ_BOTH_WAYS = ("sensitivity", "specificity", "f1")
 
 def definitions(view: View) -> Mapping[str, str]:
     """What each rate is, whether of all records or of those of one review."""
-    decided = f"decided records, unclear={view.settings.unclear}"
-    if view.settings.threshold is not None:
-        decided += f", p_include >= {view.settings.threshold:g}"
+    tau = view.settings.threshold
+    by = "" if tau is None else f", p_include >= {tau:g}"
+    decided = f"decided records, unclear={view.settings.unclear}{by}"
     found = {
         word: f"{word}@1({formula}; {decided})" for word, formula in FORMULAS.items()
     }
     for reading in READINGS:
         for word in READ_BOTH_WAYS:
             found[f"{reading}.{word}"] = (
-                f"{word}@1({FORMULAS[word]}; all records, undecided {reading})"
+                f"{word}@1({FORMULAS[word]}; all records, undecided {reading}{by})"
             )
     return found
 

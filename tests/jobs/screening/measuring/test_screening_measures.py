@@ -146,6 +146,28 @@ def test_only_reviews_with_both_kinds_compare_them() -> None:
     assert (gap.value, gap.n) == (-1.0, 1)
 
 
+def test_what_goes_by_a_drawn_ratio_says_so_and_what_a_search_found_does_not() -> None:
+    said = rows("a", (IN, "include", 0.9), (OUT, "exclude", 0.1))
+    drawn = column(sheet(said), wss_level=(0.8,)).by_path()
+    paths = ("all.micro.precision", "all.macro.f1", "all.macro.wss80")
+    assert all("was drawn" in (drawn[path].note or "") for path in paths)
+    assert "was drawn" not in (drawn["all.macro.tnr95"].note or "")
+    found = sheet(rows("a", (IN, "include", 0.9), ("unspecified", "exclude", 0.1)))
+    searched = column(found, wss_level=(0.8,)).by_path()
+    assert not any("was drawn" in (searched[path].note or "") for path in paths)
+
+
+def test_reasons_that_nobody_knows_are_not_the_reason_other() -> None:
+    said = rows("a", (IN, "include", 0.9), *[("true-excluded", "exclude", 0.1)] * 3)
+    found = sheet(said)
+    assert column(found).reasons is None
+    coded = replace(found.records, reason_code=("", "population", "other", ""))
+    told = replace(found.decisions[0], reason_code=["population"] * 4)
+    own = column(replace(found, records=coded, decisions=(told,)))
+    paths = [f"reasons.{word}" for word in ("agreement", "other", "uncoded")]
+    assert [value(own, path) for path in paths] == [1.0, 1, 1]
+
+
 few = settings(max_examples=25)
 """Each example scores twice."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,17 @@ def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
     # titles that are sure, and what no later stage took back
     assert found["all.micro.outcome.exclude"] == ending_in(sample, "2")
     assert found["all.micro.outcome.unparsed"] == 0
-    assert found["reply.parse.no_decision"] == 2 * ending_in(sample, "3")
+    unread = 2 * ending_in(sample, "3")
+    assert found["reply.parse.no_decision"] == unread
+    drawn = sample.validation_set
+    assert drawn is not None
+    titles, ended, failed = len(drawn.records), *map(partial(ending_in, sample), "24")
+    replies = 2 * (2 * titles - ended - failed)
+    assert found["parse_failure_rate"] == unread / replies
+    assert card.units["one"] == {
+        "record": titles,
+        "correctly excluded record": found["all.micro.tn"],
+    }
     assert (card.missing, card.stale) == (0, 0)
     assert found["replicates.flip_rate"] == 0.0
 

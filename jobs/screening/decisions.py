@@ -17,6 +17,9 @@ from runner.scorecard import Finding
 INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
 """Outcomes of a record; only the first two are decisions."""
 
+READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
+"""What a reply can say; the others are none."""
+
 OUTCOMES = (
     "include",
     "exclude",
@@ -77,6 +80,5 @@ class Sheet:
     replicates: tuple[Decisions, ...] = ()  #: single ones, by model and number
     models: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

@@ -9,14 +9,7 @@ import numpy as np
 
 from jobs.metrics.screening import recall_curve
 from jobs.screening.corpus import Text
-from jobs.screening.decisions import (
-    FAILED,
-    MISSING,
-    OUTCOMES,
-    SKIPPED,
-    UNPARSED,
-    Decisions,
-)
+from jobs.screening.decisions import OUTCOMES, READABLE, Decisions
 from jobs.screening.measuring.ranking import ranked
 from jobs.screening.measuring.results import Results
 from jobs.screening.measuring.thresholds import COLUMNS
@@ -49,7 +42,6 @@ FALSE_NEGATIVES = (
     "reason",
     "stage",
 )
-UNREAD = frozenset({UNPARSED, FAILED, SKIPPED, MISSING})
 _NO_TEXT = Text()
 
 
@@ -108,7 +100,7 @@ class LongFiles:
     def _said(self, own: Decisions) -> Iterator[tuple[Cell, ...]]:
         records = self.results.sheet.records
         for at, outcome in enumerate(own.outcome.tolist()):
-            is_read = outcome not in UNREAD
+            is_read = outcome in READABLE
             yield (
                 records.reviews[records.review[at]],
                 records.papers[at],
@@ -161,7 +153,7 @@ class LongFiles:
 
 
 def _status(outcome: int) -> str:
-    return OUTCOMES[outcome] if outcome in UNREAD else "parsed"
+    return "parsed" if outcome in READABLE else OUTCOMES[outcome]
 
 
 def _number(value: float) -> float | None:

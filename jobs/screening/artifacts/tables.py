@@ -16,6 +16,7 @@ BY_KIND = (
     "micro.fpr",
     "micro.precision",
     "micro.f1",
+    "micro.as_include.f1",
     "macro.wss95",
     "macro.auroc",
 )

@@ -14,12 +14,12 @@ from jobs.screening.decisions import (
     EXCLUDE,
     INCLUDE,
     MISSING,
+    READABLE,
     UNCLEAR,
     Decisions,
 )
 
 Rule = Literal["any", "majority", "all"]
-READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
 
 
 def of_replicates(model: str, replicates: Sequence[Decisions]) -> Decisions:

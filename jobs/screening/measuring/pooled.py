@@ -30,7 +30,16 @@ from jobs.screening.measuring.wording import drawn, note
 from runner.scorecard import Metric
 
 BETA = 2.0
-PROPORTIONS = ("sensitivity", "specificity", "precision", "npv")
+PROPORTIONS = (
+    "coverage",
+    "sensitivity",
+    "specificity",
+    "fpr",
+    "precision",
+    "npv",
+    "accuracy",
+    "workload_reduction",
+)
 """Those with Wilson's interval too."""
 
 FORMULAS: Mapping[str, str] = {
@@ -101,29 +110,35 @@ def _decided(
     stated = definitions(view)
     decided = int(cells.n.sum())
     for word in FORMULAS:
-        path, definition = f"{name}.micro.{word}", stated[word]
+        path = f"{name}.micro.{word}"
         n = int(np.sum(sums[word].denominators)) if word in sums else decided
         yield drawn(
             view,
             path,
             values[word],
             n=n,
-            definition=definition,
+            definition=stated[word],
             interval=intervals[word],
             draws=draws,
         )
         if word in PROPORTIONS:
-            ends = wilson(int(np.sum(sums[word].numerators)), n, view.settings.level)
-            yield Metric(
-                path=f"{path}~wilson",
-                value=values[word],
-                n=n,
-                subset=name,
-                lo=ends.lo,
-                hi=ends.hi,
-                definition=f"{definition}; Wilson, level={view.settings.level}",
-                note=note(view, path, "takes records as independent"),
-            )
+            yield _wilson(view, path, sums[word], stated[word])
+
+
+def _wilson(view: View, path: str, share: Ratio, definition: str) -> Metric:
+    """A share of records with the interval that it has if they are independent."""
+    k, n = (int(np.sum(column)) for column in (share.numerators, share.denominators))
+    ends = wilson(k, n, view.settings.level)
+    return Metric(
+        path=f"{path}~wilson",
+        value=ratio(k, n),
+        n=n,
+        subset=path.partition(".")[0],
+        lo=ends.lo,
+        hi=ends.hi,
+        definition=f"{definition}; Wilson, level={view.settings.level}",
+        note=note(view, path, "takes records as independent"),
+    )
 
 
 def _values(found: Counts) -> Mapping[str, float | None]:
@@ -192,15 +207,18 @@ def _read_both_ways(
         values = rates(Confusion(tp=tp, fp=fp, tn=tn, fn=fn))
         sums = {word: _sums(cells)[word] for word in READ_BOTH_WAYS}
         for word, ends in zip(sums, draws.intervals([*sums.values()]), strict=True):
+            path = f"{name}.micro.{reading}.{word}"
             yield drawn(
                 view,
-                f"{name}.micro.{reading}.{word}",
+                path,
                 values[word],
                 n=int(np.sum(sums[word].denominators)),
                 definition=stated[f"{reading}.{word}"],
                 interval=ends,
                 draws=draws,
             )
+            if word in PROPORTIONS:
+                yield _wilson(view, path, sums[word], stated[f"{reading}.{word}"])
 
 
 def _foretold(

@@ -62,7 +62,6 @@ class Thresholds:
 
     model: str
     records: int
-    rows: Bools
     y: Bools
     p: Floats
     in_sample: Chosen
@@ -175,7 +174,6 @@ def thresholds(view: View) -> Thresholds:
     return Thresholds(
         model=view.decisions.model,
         records=len(view.records),
-        rows=rows,
         y=y,
         p=p,
         in_sample=Chosen(

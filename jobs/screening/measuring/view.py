@@ -28,9 +28,6 @@ from jobs.screening.settings import Outside, Settings
 
 UNDECIDED = -1
 
-READABLE = 3
-"""Include, exclude and unclear are what a reply can say; the others are none."""
-
 IMPUTED: Mapping[int, float] = {INCLUDE: 1.0, EXCLUDE: 0.0}
 """What stands for a missing p_include; 0.5 where it is neither."""
 

@@ -86,5 +86,7 @@ def _not_available(results: Results) -> Iterator[str]:
         yield "kinds compared: the records have no near misses"
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
+    if results.dataset.settings.ensemble and len(results.sheet.models) == 1:
+        yield "ensembles: there is one model only"
     if all(column.reasons is None for column in results.columns.values()):
         yield "reason agreement: no true exclusion has a coded reason"

@@ -7,9 +7,7 @@ from typing import Any
 
 from jobs.report.grid import Column, grid
 from jobs.report.markup import Element
-from jobs.report.wording import number
-
-SHOWN = ("n", "tokens_in", "tokens_out", "cost_usd")
+from jobs.report.wording import UNDEFINED, number
 
 
 def costs(course: Mapping[str, Any]) -> Iterator[Element]:
@@ -22,18 +20,18 @@ def costs(course: Mapping[str, Any]) -> Iterator[Element]:
         (
             model,
             unit,
-            *(
-                number(per[name])
-                for name in ("n", "tokens_in", "tokens_out", "cost_usd")
-            ),
+            number(per["n"]),
+            _tokens(per["tokens_in"]),
+            _tokens(per["tokens_out"]),
+            number(per["cost_usd"]),
         )
         for model, taken in course.get("models", {}).items()
         for unit, per in taken["per"].items()
     ]
     if rows:
         yield grid(
-            "What one of them took, all stages, replicates and calls in vain included; "
-            "n/a: there is none, or the price of an answer is unknown.",
+            "What each model took for what it did: all its stages, replicates and "
+            "calls in vain are in it. n/a: there is none, or a price is unknown.",
             [
                 Column(name="model"),
                 Column(name="for each"),
@@ -44,3 +42,7 @@ def costs(course: Mapping[str, Any]) -> Iterator[Element]:
             ],
             rows,
         )
+
+
+def _tokens(amount: float | None) -> str:
+    return UNDEFINED if amount is None else f"{amount:,.1f}"

@@ -193,9 +193,9 @@ def test_what_was_unfinished_changed_or_unused_is_said() -> None:
 
 
 def test_what_each_unit_cost_is_a_row_where_the_run_says_it() -> None:
-    taken = {"n": 4, "tokens_in": 25.0, "tokens_out": 3.5, "cost_usd": None}
+    taken = {"n": 4, "tokens_in": 2500.0, "tokens_out": 3.5, "cost_usd": None}
     (table,) = costs({**COURSE, "models": {"m": {"per": {"record": taken}}}})
-    assert Page(str(table)).text.endswith("m record 4 25.000 3.500 n/a")
+    assert Page(str(table)).text.endswith("m record 4 2,500.0 3.5 n/a")
     assert list(costs({**COURSE, "models": {}})) == list(costs(COURSE)) == []
 
 

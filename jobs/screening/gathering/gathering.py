@@ -178,4 +178,10 @@ class _Gathering:
             self._open += own.skip == EXCLUDED_EARLIER
             due.append(own)
             has_ended = ends(self._dataset, self._stages[own.stage], own.parsed)
+        before = due[-1]
+        is_answered = before.parsed is not None or before.error is not None
+        if is_answered and not has_ended and before.stage < len(self._stages) - 1:
+            # it has yet to be planned, or the run never had such a stage
+            self._open += 1
+            due.append(Step(stage=before.stage + 1, is_open=True))
         return due, has_ended

@@ -99,6 +99,18 @@ def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
     assert (laxer.missing, laxer.stale) == (4 * ending_in(sample, "2"), 0)
 
 
+def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    stages = ("title", "abstract", "fulltext")
+    card = job.score(under(sample, stages=stages), answers)
+    drawn = sample.validation_set
+    assert drawn is not None
+    assert card.missing == 4 * (len(drawn.records) - ending_in(sample, "2"))
+    ended = [row for row in tabulated(card, "decisions") if row["status"] == "parsed"]
+    assert {str(row["paper_pmid"])[-1] for row in ended} == {"2"}
+
+
 def test_thresholds_and_readings_are_chosen_after_the_fact(
     sample: Dataset, answers: MemoryAnswers
 ) -> None:

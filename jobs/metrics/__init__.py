@@ -60,8 +60,6 @@ from jobs.metrics.classification import (
     confusion,
     curve,
     multiclass,
-    ppv_at_prevalence,
-    ppv_columns,
     rate_columns,
     rates,
     threshold_grid,
@@ -97,6 +95,7 @@ from jobs.metrics.intervals import (
     wilson,
 )
 from jobs.metrics.multilabel import Multilabel, multilabel
+from jobs.metrics.prevalence import ppv_at_prevalence, ppv_columns
 from jobs.metrics.ranking import (
     Hits,
     Rules,

@@ -146,6 +146,8 @@ class _Gathering:
         for at, own in steps.items():
             due, has_ended = self._due(own)
             column.put(at, verdict(due, last, has_ended=has_ended))
+            if has_ended and due[-1].stage < last:
+                column.skip[EXCLUDED_EARLIER] += 1
         return Decisions(
             model=model,
             replicate=replicate,

@@ -58,7 +58,6 @@ def averaged(
         described = aggregate([values[at] for at in there])
         path, formula = f"{name}.macro.{word}", stated[word]
         yield drawn(
-            view,
             path,
             described.mean,
             n=described.n,

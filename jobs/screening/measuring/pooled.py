@@ -113,7 +113,6 @@ def _decided(
         path = f"{name}.micro.{word}"
         n = int(np.sum(sums[word].denominators)) if word in sums else decided
         yield drawn(
-            view,
             path,
             values[word],
             n=n,
@@ -137,7 +136,7 @@ def _wilson(view: View, path: str, share: Ratio, definition: str) -> Metric:
         lo=ends.lo,
         hi=ends.hi,
         definition=f"{definition}; Wilson, level={view.settings.level}",
-        note=note(view, path, "takes records as independent"),
+        note=note(path, "takes records as independent"),
     )
 
 
@@ -209,7 +208,6 @@ def _read_both_ways(
         for word, ends in zip(sums, draws.intervals([*sums.values()]), strict=True):
             path = f"{name}.micro.{reading}.{word}"
             yield drawn(
-                view,
                 path,
                 values[word],
                 n=int(np.sum(sums[word].denominators)),
@@ -231,7 +229,6 @@ def _foretold(
     )
     for prevalence, ends in zip(wanted, intervals, strict=True):
         yield drawn(
-            view,
             f"{name}.micro.ppv_at_{prevalence:g}",
             ppv_at_prevalence(values["sensitivity"], values["specificity"], prevalence),
             n=int(found.decided.n.sum()),

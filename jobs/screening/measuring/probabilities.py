@@ -40,7 +40,6 @@ def probabilities(
         (f"ece{BINS}", ece(y, p, BINS), draws.interval_of(ece_of(y, p, review, BINS))),
     ):
         yield drawn(
-            view,
             f"{name}.micro.{word}",
             value,
             n=len(p),

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jobs.metrics import Interval, Resamples
-from jobs.screening.measuring.view import View
 from runner.scorecard import Metric
 
-DRAWN_RATIO = "the ratio of negatives was drawn and is not that of a search"
+DRAWN_RATIO = "goes by this set's ratio of negatives, which need not be a search's"
 """Stands beside everything that depends on how common the included papers are."""
 
 DEPENDS_ON_RATIO = frozenset(
@@ -45,7 +44,6 @@ MEANINGS: Mapping[str, str] = {
 
 
 def drawn(
-    view: View,
     path: str,
     value: float | None,
     *,
@@ -59,7 +57,6 @@ def drawn(
     """A metric with the interval that resampled reviews give it.
 
     Args:
-        view: whose metric it is.
         path: begins with the stratum.
         value: None: undefined.
         n: items that it speaks about.
@@ -80,21 +77,19 @@ def drawn(
         lo=interval.lo,
         hi=interval.hi,
         definition=f"{definition}; {draws.definition}, B_used={interval.b_used}",
-        note=note(view, path, dropped),
+        note=note(path, dropped),
         meaning=MEANINGS.get(path, ""),
         mean=None if n_defined is None else value,
         std=std,
     )
 
 
-def note(view: View, path: str, further: str = "") -> str | None:
+def note(path: str, further: str = "") -> str | None:
     """What the metric of a path does not show; None where there is nothing to say."""
     stratum, _, measure = path.partition(".")
     word = measure.rpartition(".")[2]
-    # a set's negatives were drawn; an import without kinds is what a search found
-    is_drawn = "unspecified" not in view.records.kinds
     depends = word in DEPENDS_ON_RATIO or measure.startswith("macro.wss")
-    notes = [DRAWN_RATIO] if is_drawn and depends else []
+    notes = [DRAWN_RATIO] if depends else []
     if stratum == "near-miss" and word in {"specificity", "fpr"}:
         notes.append(UNJUDGED)
     if further:

@@ -80,6 +80,7 @@ def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
     titles, ended, failed = len(drawn.records), *map(partial(ending_in, sample), "24")
     replies = 2 * (2 * titles - ended - failed)
     assert found["parse_failure_rate"] == unread / replies
+    assert found["skip.excluded_earlier"] == 2 * ended
     assert card.units["one"] == {
         "record": titles,
         "correctly excluded record": found["all.micro.tn"],

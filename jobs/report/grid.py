@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,10 @@ from jobs.report.wording import cell, is_numeric
 
 FIRST_ROWS = 20
 """Of a long file, so many stand in the report: a million rows make no page."""
+
+
+ENDS = ("lo", "hi")
+"""The last part of a column's name that holds the ends of another column's interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ def grid(
     """A table; the first cell of a row is its head."""
     classes = ["n" if column.numeric else None for column in columns]
     head = (
-        element("th", column.name, scope="col", class_=kind)
+        element("th", _breaking(column.name), scope="col", class_=kind)
         for column, kind in zip(columns, classes, strict=True)
     )
     body = (
@@ -56,6 +61,14 @@ def grid(
     )
 
 
+def _breaking(name: str) -> Child:
+    """A name that may go on in the next line behind its dots and underscores."""
+    return [
+        part if part.isalnum() else (part, element("wbr"))
+        for part in re.findall(r"[^._]+|[._]", name)
+    ]
+
+
 def scrolling(inside: Element, name: str) -> Element:
     """What is too wide for the page scrolls by itself, by keyboard too."""
     return element(
@@ -72,33 +85,46 @@ class Sheet:
     total: int  #: rows of the whole file
 
     @classmethod
-    def of(cls, path: Path) -> Sheet:
-        """Read the beginning of a file, and count the rest."""
+    def of(cls, path: Path, most: int = FIRST_ROWS) -> Sheet:
+        """Read the beginning of a file, *most* rows of it, and count the rest."""
         with path.open(encoding="utf-8", newline="") as file, _cells_of_any_size():
             reader = csv.reader(file)
             columns = tuple(next(reader))
-            rows = tuple(map(tuple, islice(reader, FIRST_ROWS)))
+            rows = tuple(map(tuple, islice(reader, most)))
             total = len(rows) + sum(1 for _ in reader)
         return cls(columns=columns, rows=rows, total=total)
 
     def grid(self, caption: Child) -> Element:
-        """The rows as a table."""
-        numeric = [
-            any(column) and all(map(is_numeric, filter(None, column)))
-            for column in zip(*self.rows, strict=True)
-        ] or [False] * len(self.columns)
-        columns = [
-            Column(name=name, numeric=is_number)
-            for name, is_number in zip(self.columns, numeric, strict=True)
-        ]
-        rows = [
-            [
-                cell(text) if is_number else text
-                for text, is_number in zip(row, numeric, strict=True)
-            ]
-            for row in self.rows
-        ]
-        return grid(caption, columns, rows)
+        """The rows as a table: interval ends below their value, no empty column."""
+        by_name = dict(zip(self.columns, self._cells(), strict=True))
+        columns: list[Column] = []
+        shown: list[Sequence[Child]] = []
+        for name, cells in by_name.items():
+            value, _, end = name.rpartition(".")
+            is_empty = self.rows and not any(cells) and self.total == len(self.rows)
+            if is_empty or (end in ENDS and value in by_name):
+                continue
+            is_number = any(cells) and all(map(is_numeric, filter(None, cells)))
+            columns.append(Column(name=name, numeric=is_number))
+            texts = list(map(cell, cells)) if is_number else cells
+            ends = [by_name.get(f"{name}.{end}", ()) for end in ENDS]
+            shown.append(
+                [
+                    (text, _interval(lo, hi)) if lo and hi else text
+                    for text, lo, hi in zip(texts, *ends, strict=True)
+                ]
+                if all(ends)
+                else texts
+            )
+        return grid(caption, columns, list(zip(*shown, strict=True)))
+
+    def _cells(self) -> list[Sequence[str]]:
+        """The rows by column."""
+        return list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+
+
+def _interval(lo: str, hi: str) -> Element:
+    return element("span", f"[{cell(lo)}, {cell(hi)}]", class_="ends")
 
 
 @contextmanager

@@ -36,6 +36,9 @@ LIGHT = 0.55
 FAR = 0.7
 """From this share of an axis on, the text beside a point stands on its other side."""
 
+LINE: dict[str, Any] = {"linewidth": 1.6, "zorder": 2.5}
+FAINT_LINE: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.55, "zorder": 2.3}
+
 CAPS = {"capsize": 2.5, "elinewidth": 1.1, "capthick": 1.1, "fmt": "none"}
 
 
@@ -96,17 +99,17 @@ class Pen:
 
     def _line(self, mark: Line) -> None:
         drawn = look(mark.series)
+        weight = FAINT_LINE if mark.faint else LINE
         self.axes.plot(
             numbers(mark.x),
             numbers(mark.y),
             color=drawn.color,
             linestyle=drawn.line,
-            linewidth=1.6,
             marker=drawn.marker if mark.marked else "",
             markersize=4.5,
             drawstyle="steps-post" if mark.steps else "default",
             label=label(mark.label),
-            zorder=2.5,
+            **weight,
         )
 
     def _points(self, mark: Points) -> None:

@@ -56,6 +56,7 @@ def _by_kind(results: Results) -> Table:
         "as_include counts whatever is undecided as included. Precision and WSS go by "
         "the drawn ratio of negatives, not by that of a search. Near misses are "
         "unjudged.",
+        is_headline=True,
     )
 
 

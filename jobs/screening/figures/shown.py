@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ from runner.scorecard import Metric
 
 MOST_MODELS = 4
 """In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
+"""Panels beside one another, by how many models have one each."""
 
 MOST_POINTS = 400
 """Of a curve in a picture; more cannot be told apart."""

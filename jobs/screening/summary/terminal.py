@@ -105,7 +105,7 @@ def _missed(results: Results) -> Iterator[str]:
         else:
             yield f"{name}missed no included paper"
     if "near-miss" in results.sheet.records.kinds:
-        yield "near misses are unjudged: see the report, Findings"
+        yield "near misses are unjudged: see the report, Limits"
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -18,8 +18,7 @@ FIRST_ROWS = 20
 """Of a long file, so many stand in the report: a million rows make no page."""
 
 
-ENDS = ("lo", "hi")
-"""The last part of a column's name that holds the ends of another column's interval."""
+_PATH = re.compile(r"\w+([._]\w+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +61,11 @@ def grid(
 
 
 def _breaking(name: str) -> Child:
-    """A name that may go on in the next line behind its dots and underscores."""
-    return [
-        part if part.isalnum() else (part, element("wbr"))
-        for part in re.findall(r"[^._]+|[._]", name)
-    ]
+    """A metric's path may go on in the next line behind its dots and underscores."""
+    if not _PATH.fullmatch(name):
+        return name
+    first, *parts = re.split(r"(?<=[._])", name)
+    return (first, ((element("wbr"), part) for part in parts))
 
 
 def scrolling(inside: Element, name: str) -> Element:
@@ -99,23 +98,22 @@ class Sheet:
         by_name = dict(zip(self.columns, self._cells(), strict=True))
         columns: list[Column] = []
         shown: list[Sequence[Child]] = []
+        ends = {
+            name: _ends(name) for name in by_name if by_name.keys() >= {*_ends(name)}
+        }
+        behind = {end for both in ends.values() for end in both}
         for name, cells in by_name.items():
-            value, _, end = name.rpartition(".")
             is_empty = self.rows and not any(cells) and self.total == len(self.rows)
-            if is_empty or (end in ENDS and value in by_name):
+            if is_empty or name in behind:
                 continue
             is_number = any(cells) and all(map(is_numeric, filter(None, cells)))
             columns.append(Column(name=name, numeric=is_number))
             texts = list(map(cell, cells)) if is_number else cells
-            ends = [by_name.get(f"{name}.{end}", ()) for end in ENDS]
-            shown.append(
-                [
-                    (text, _interval(lo, hi)) if lo and hi else text
-                    for text, lo, hi in zip(texts, *ends, strict=True)
-                ]
-                if all(ends)
-                else texts
-            )
+            if name in ends:
+                low, high = (by_name[end] for end in ends[name])
+                shown.append(list(map(_with_interval, texts, low, high)))
+            else:
+                shown.append(texts)
         return grid(caption, columns, list(zip(*shown, strict=True)))
 
     def _cells(self) -> list[Sequence[str]]:
@@ -123,8 +121,15 @@ class Sheet:
         return list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
 
 
-def _interval(lo: str, hi: str) -> Element:
-    return element("span", f"[{cell(lo)}, {cell(hi)}]", class_="ends")
+def _ends(name: str) -> tuple[str, str]:
+    """The columns that hold the interval ends of another, if there are such."""
+    return f"{name}.lo", f"{name}.hi"
+
+
+def _with_interval(text: str, lo: str, hi: str) -> Child:
+    if not lo or not hi:
+        return text
+    return text, element("span", f"[{cell(lo)}, {cell(hi)}]", class_="ends")
 
 
 @contextmanager

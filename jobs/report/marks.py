@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from matplotlib.axes import Axes
 
 from jobs.report.lettering import label, words
-from jobs.report.style import FAINT, INK, look
+from jobs.report.style import BACKGROUND, FAINT, INK, foreground, look
 from jobs.report.wording import number
 from runner.figure import (
     Axis,
@@ -35,9 +35,6 @@ LIGHT = 0.55
 
 FAR = 0.7
 """From this share of an axis on, the text beside a point stands on its other side."""
-
-LINE: dict[str, Any] = {"linewidth": 1.6, "zorder": 2.5}
-FAINT_LINE: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.55, "zorder": 2.3}
 
 CAPS = {"capsize": 2.5, "elinewidth": 1.1, "capthick": 1.1, "fmt": "none"}
 
@@ -99,17 +96,14 @@ class Pen:
 
     def _line(self, mark: Line) -> None:
         drawn = look(mark.series)
-        weight = FAINT_LINE if mark.faint else LINE
         self.axes.plot(
             numbers(mark.x),
             numbers(mark.y),
-            color=drawn.color,
-            linestyle=drawn.line,
             marker=drawn.marker if mark.marked else "",
             markersize=4.5,
             drawstyle="steps-post" if mark.steps else "default",
             label=label(mark.label),
-            **weight,
+            **(BACKGROUND if mark.faint else foreground(drawn)),
         )
 
     def _points(self, mark: Points) -> None:

@@ -88,9 +88,9 @@ def saved(shown: Shown) -> Figure | None:
     order = sorted((value, at) for at, value in enumerate(first) if value is not None)
     if not order:
         return None
-    every = [value for _, own in by_model for value in own if value is not None]
     rows = [at for _, at in order[:MOST_ROWS]]
     left = len(order) - len(rows)
+    every = [own[at] or 0.0 for _, own in by_model for at in rows]
     which = f" Of {len(order):,} reviews, those that save least." if left else ""
     return Figure(
         name="wss95",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.counted import counted
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Metric
 
@@ -51,7 +52,7 @@ class Shown:
         reviews = len(self.results.sheet.records.reviews)
         return (
             f"{100 * settings.level:g}% percentile bootstrap by review "
-            f"({reviews:,} reviews, B {settings.boot_b:,})"
+            f"({counted(reviews, 'review')}, B {settings.boot_b:,})"
         )
 
 

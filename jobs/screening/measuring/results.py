@@ -33,10 +33,12 @@ class Column:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All of them, each under a path of its own."""
+        """All of them, each under a path of its own; single kinds come last."""
+        whole, *kinds = self.strata.values()
         return (
-            *(each for own in self.strata.values() for each in own.metrics),
+            *whole.metrics,
             *self.further,
+            *(each for own in kinds for each in own.metrics),
         )
 
     def by_path(self) -> Mapping[str, Metric]:

@@ -118,7 +118,8 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
         p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
             f"{_name(own.left)} minus {_name(own.right)}  "
-            f"sens {_signed(own.sensitivity)}  spec {_signed(own.specificity)}  kappa {_short(own.agreement.kappa)}  "
+            f"sens {_signed(own.sensitivity)}  spec {_signed(own.specificity)}  "
+            f"kappa {_short(own.agreement.kappa)}  "
             f"p (McNemar, Holm) {p}  {counted(own.n, 'record')} "
             f"({own.dropped:,} dropped)"
         )

@@ -41,6 +41,8 @@ def review_lines(run: Run, review: str) -> Iterator[str]:
         yield cut(one_line(model), WIDTH)
         yield from _of_model(run, view, run.ranked(view, review))
     yield ""
+    if "near-miss" in kinds:
+        yield "Near misses are unjudged: a model that includes one may be right."
     first = record_key(review, records.papers[mine[0]])
     yield cut(f"Name a record for its whole course, such as {one_line(first)}.", WIDTH)
 

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from jobs.metrics.columns import Ints
 from jobs.screening.corpus import Text
 from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import Records, Sheet
+from jobs.screening.decisions import Decisions, Records, Sheet
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import Screened
 from jobs.screening.measuring.ranking import Ranked, ranked
@@ -53,26 +54,24 @@ class Run:
         return self.found.records
 
     @cached_property
+    def _rank(self) -> Ints:
+        return text_rank(self.records)
+
+    @cached_property
     def _sheet(self) -> Sheet:
         return sheet_of(self.dataset, self.answers, self.found)
 
     @cached_property
     def views(self) -> Mapping[str, View]:
         """What each model, and each ensemble after them, decides."""
-        rank, settings = text_rank(self.records), self.dataset.settings
-        return {
-            own.model: View(self.records, own, settings, rank)
-            for own in self._sheet.decisions
-        }
+        return {own.model: self._view(own) for own in self._sheet.decisions}
 
     def replicates(self, model: str) -> Sequence[View]:
         """What each replicate of a model decides; none where there is but one."""
-        rank, settings = text_rank(self.records), self.dataset.settings
-        return [
-            View(self.records, own, settings, rank)
-            for own in self._sheet.replicates
-            if own.model == model
-        ]
+        return [self._view(own) for own in self._sheet.replicates if own.model == model]
+
+    def _view(self, own: Decisions) -> View:
+        return View(self.records, own, self.dataset.settings, self._rank)
 
     def ranked(self, view: View, review: str) -> Ranked:
         """A review in the order of a model."""

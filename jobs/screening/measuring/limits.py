@@ -30,7 +30,7 @@ def limits(dataset: Dataset, sheet: Sheet) -> Iterator[Finding]:
             severity="info",
             where=LIMITS,
             message="Negatives were drawn at a ratio that no search has: precision, "
-            "F1, NNR and WSS go by it; --prevalence foretells precision at another.",
+            "F1, NNR and WSS go by it. Precision at others: set prevalence.",
         )
     m = len(sheet.records.reviews)
     if m < FEW_CLUSTERS:

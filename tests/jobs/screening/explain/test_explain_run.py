@@ -129,6 +129,9 @@ def test_a_review_lists_what_was_missed_and_wrongly_included(
         "    14     0.90     3  true-excluded  title     population  Dancing",
     ):
         assert f"{line}\n" in page
+    assert (
+        "\nNear misses are unjudged: a model that includes one may be right.\n" in page
+    )
     assert "\x1b" not in page
     tables = [line for line in page.splitlines() if not line.startswith("      |")]
     assert max(map(taken, tables)) <= WIDTH

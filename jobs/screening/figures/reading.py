@@ -97,7 +97,7 @@ def saved(shown: Shown) -> Figure | None:
         title="Reading saved by review",
         caption="Work saved over sampling at 95% recall (WSS@95, "
         f"{shown.results.dataset.settings.wss}): the share of records left unread when "
-        "95% of the included papers are found, less 5%. It goes by the drawn ratio of "
+        "95% of the included papers are found, less 5%. It goes by this set's ratio of "
         "negatives. The dashed line at 0 is reading in random order. Reviews in the "
         f"order of the first model.{which}{shown.rest}",
         columns=SIDE_BY_SIDE[len(by_model)],

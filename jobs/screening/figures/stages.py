@@ -71,7 +71,7 @@ def calibration(shown: Shown) -> Figure | None:
         title="Whether p_include means what it says",
         caption="Records by their p_include in ten bins: the share that reviews "
         "include, with Wilson's 95% interval, which takes records as independent. "
-        "Below, how many. Observed shares go by the drawn ratio of negatives."
+        "Below, how many. Observed shares go by this set's ratio of negatives."
         f"{shown.rest}",
         columns=columns,
         panels=tuple(

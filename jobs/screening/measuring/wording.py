@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-DRAWN_RATIO = "the ratio of negatives was drawn and is not that of a search"
+DRAWN_RATIO = "goes by this set's ratio of negatives, which need not be a search's"
 """Stands beside everything that depends on how common the included papers are."""
 
 DEPENDS_ON_RATIO = frozenset(

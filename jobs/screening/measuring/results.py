@@ -33,7 +33,7 @@ class Column:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All of them, each under a path of its own; single kinds come last."""
+        """All of them, each under a path of its own; those of single kinds last."""
         whole, *kinds = self.strata.values()
         return (
             *whole.metrics,

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import unicodedata
+
+from jobs.rows.cells import shown
 from jobs.rows.row import Row
 
 SEPARATOR = ":"
 """Between review and paper in the key of a task; no id may hold it."""
 
-MISSING_COLUMN = "rename one, or pass --map FIELD=COLUMN"
+MISSING_COLUMN = "rename it or pass --map FIELD=COLUMN"
 """What to do where a table calls a column otherwise."""
+
+_UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Categories that no id may hold: control characters, which also part what is hashed
+for the draw and the lines of files; halves of pairs, which UTF-8 has no bytes for."""
+
+
+def id_of(text: str) -> str:
+    """An id without the blanks around it; "" where nothing is left.
+
+    Raises:
+        ValueError: it holds what no id may hold; the message says what, and the cure.
+    """
+    found = text.strip()
+    if SEPARATOR in found:
+        raise ValueError(
+            f"is {shown(found)}, and a colon parts review and paper in the keys of "
+            "tasks (rename the id)"
+        )
+    if any(unicodedata.category(character) in _UNSEEN for character in found):
+        raise ValueError(f"is {shown(found)}, with a control character (remove it)")
+    return found
 
 
 def read_id(row: Row, name: str) -> str:
     """An id that must be there.
 
     Raises:
-        DatasetError: the cell is empty or blank, or holds the separator of keys.
+        DatasetError: the cell is empty or blank, or holds what no id may hold.
     """
     found = optional_id(row, name)
     if not found:
@@ -27,12 +51,12 @@ def optional_id(row: Row, name: str) -> str:
     """An id, "" where the cell is empty or blank.
 
     Raises:
-        DatasetError: it holds the separator of keys.
+        DatasetError: it holds what no id may hold.
     """
-    found = row.optional_text(name).strip()
-    if SEPARATOR in found:
-        raise row.error(
-            f"{name} is {found!r}, and a colon parts review and paper in the keys of "
-            "tasks (rename the id)"
-        )
-    return found
+    text = row.optional_text(name)
+    if text.isalnum() and text.isascii():
+        return text  # nearly all of them, and there may be tens of millions
+    try:
+        return id_of(text)
+    except ValueError as error:
+        raise row.error(f"{name} {error}") from error

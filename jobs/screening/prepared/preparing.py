@@ -191,13 +191,7 @@ def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
 def _manifest(settings: Settings) -> dict[str, Any]:
     """What the set was made from and how; options in the order of the settings."""
     paths = {
-        **(
-            {
-                f"records.{path.name}": path
-                for path in sorted(settings.records, key=lambda path: path.name)
-            }
-            or table_paths(settings)
-        ),
+        **table_paths(settings),
         **{
             name: path
             for name in ("excluded", "criteria", "reason_map")

@@ -158,7 +158,7 @@ def test_long_rows_are_refused_even_where_short_ones_are_not(tmp_path: Path) -> 
     ("data", "said"),
     [
         (b"", "rows.csv: the file is empty (a header of columns is expected)."),
-        (b"a,c\n1,2\n", "rows.csv line 1: no column b among a, c (name it"),
+        (b"a,c\n1,2\n", "rows.csv: column 'b' is missing (found: a, c); name it"),
         (b"a,b,a\n", "rows.csv line 1: the column a occurs twice (remove or rename"),
         (b'a,b\n1,"2\n', "rows.csv line 2: not CSV, unexpected end of data (check"),
         (b'a,b\n1,"2"3\n', "rows.csv line 2: not CSV, "),
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_csv_is_refused_by_place(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b'{"a": 1, "b": 2}\n{"a": ', "rows.jsonl line 2: not JSON, "),
+        (b'{"a": 1, "b": 2}\n{"a": ', "rows.jsonl line 2: not valid JSON, "),
         (b"[1]", "rows.jsonl line 1: a list instead of an object"),
         (b'\n{"a": 1}', "rows.jsonl line 2: no key b (add it to the object)."),
         (b'{"a": "\xff", "b": 1}', "rows.jsonl line 1: byte 8 of the line is not"),
@@ -219,7 +219,7 @@ def test_one_json_value_is_read_whole(tmp_path: Path) -> None:
     path = write(tmp_path, BOM + b'{"a":\n [1, 0.1]}', "one.json")
     assert read_json(path) == {"a": [1, 0.1]}
     path = write(tmp_path, b'{"a":', "one.json")
-    assert complaint(lambda: read_json(path)).startswith("one.json: not JSON, ")
+    assert complaint(lambda: read_json(path)).startswith("one.json: not valid JSON, ")
 
 
 @pytest.mark.realdata

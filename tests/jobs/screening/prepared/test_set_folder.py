@@ -120,7 +120,7 @@ def test_a_set_is_read_as_it_was_written() -> None:
         ("validation_set.csv", "A,1,", "A,01,", "A:01 occurs a second time"),
         ("validation_set.csv", "A,1,", "A,77,", "the paper 77 has no text in papers"),
         ("reviews.jsonl", '"B"', '"b"', "the review B has no text in reviews"),
-        ("summary.json", "{", "", "summary.json: not JSON"),
+        ("summary.json", "{", "", "summary.json: not valid JSON"),
     ],
 )
 def test_a_set_that_was_tampered_with_is_refused(

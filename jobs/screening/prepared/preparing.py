@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ class SetFolder:
         )
         summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
-        files.write_json(folder / "manifest.json", _manifest(settings))
+        made = sorted(path for path in folder.iterdir())
+        files.write_json(folder / files.MANIFEST, _manifest(settings, made))
         return Made(text=summary_text(summary), json=summary)
 
 
@@ -188,8 +189,13 @@ def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
     }
 
 
-def _manifest(settings: Settings) -> dict[str, Any]:
-    """What the set was made from and how; options in the order of the settings."""
+def _manifest(settings: Settings, made: Iterable[Path]) -> dict[str, Any]:
+    """What the set was made from, how, and its own files.
+
+    Args:
+        settings: whose options stand in their order.
+        made: the files of the set.
+    """
     paths = {
         **table_paths(settings),
         **{
@@ -207,4 +213,5 @@ def _manifest(settings: Settings) -> dict[str, Any]:
             for name, path in paths.items()
         },
         "options": options,
+        "files": {path.name: files.sha256_of(path) for path in made},
     }

@@ -13,7 +13,7 @@ from jobs.screening.corpus import Criteria, Text
 from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
-from jobs.screening.prepared.files import RECORDS
+from jobs.screening.prepared.files import MANIFEST, RECORDS, sha256_of
 from jobs.screening.validation_set import (
     KINDS,
     Kind,
@@ -32,8 +32,8 @@ def read_set(folder: Path) -> ValidationSet:
     """The set in a folder that `prepare` has written.
 
     Raises:
-        DatasetError: the folder is no set, or one of its files is off; names file and
-            row.
+        DatasetError: the folder is no set, or one of its files is off, or not what
+            `prepare` wrote; names file and row.
     """
     for name in FILES:
         if not (folder / name).is_file():
@@ -56,6 +56,7 @@ def read_set(folder: Path) -> ValidationSet:
                     f"{what}s.jsonl (build the set again)."
                 )
     summary = read_json(folder / "summary.json")
+    _check(folder)
     return ValidationSet(
         reviews=tuple(reviews[name] for name in sorted(reviews)),
         records=tuple(records),
@@ -71,6 +72,23 @@ def read_set(folder: Path) -> ValidationSet:
         drift=_part(summary, "topic_drift", "macro"),
         findings=noticed.findings(),
     )
+
+
+def _check(folder: Path) -> None:
+    """Refuse files that are readable, but not those that the manifest speaks of.
+
+    A folder without a manifest is somebody's own, and taken as it stands.
+    """
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    written = _part(read_json(manifest), "files")
+    for name in FILES:
+        if written.get(name) != sha256_of(folder / name):
+            raise DatasetError(
+                f"{folder / name} is not the file that siftlog prepare screening wrote "
+                "there (build the set again)."
+            )
 
 
 def _records(path: Path, noticed: Noticed) -> list[Record]:

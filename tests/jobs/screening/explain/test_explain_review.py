@@ -54,7 +54,7 @@ def test_every_step_is_told_with_its_counts() -> None:
     )
     for line in (
         "1  Review 1",
-        "1. Included: 14 papers with an abstract; 1 without one relate nothing.",
+        "1. Included: 14 papers with an abstract; without, relating none: 1.",
         "     11  Paper 11",
         "     and 9 more",
         "2. Related: 2 reviews share a paper with it.",
@@ -62,8 +62,8 @@ def test_every_step_is_told_with_its_counts() -> None:
         "       shares 1: 11",
         "       shares 2: 11 12",
         "3. Collected: 5 papers with an abstract that they include.",
-        "4. Removed: 2 that the review includes itself; 1 have no abstract;",
-        "   1 known exclusions are left to their own kind.",
+        "4. Removed: 2 that the review includes itself; 1 without an abstract;",
+        "   known exclusions, left to their own kind: 1.",
         "5. Candidates: 3 papers, SHA-256",
         "     40     ongoing  20 21       Paper 40",
         "     51     -        21          Paper 51",

@@ -83,7 +83,9 @@ def test_what_is_short_is_counted_by_kind(tmp_path: Path) -> None:
         ("near-miss", "9"),
     ]
     assert summary["set"]["short"] == {"1": {"random": 2}}
-    assert "\nshort          1 review with fewer papers than asked for" in text
+    assert (
+        "\nshort          1 review with too few papers: 2 random missing in 1\n" in text
+    )
 
 
 def test_hubs_are_told_and_relate_nothing(tmp_path: Path) -> None:

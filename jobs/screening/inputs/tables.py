@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.screening.corpus import Citations, Corpus, Criteria, Exclusion, Text
+from jobs.screening.graph.naming import place_of
 from jobs.screening.inputs.citations import read_citations
 from jobs.screening.inputs.criteria import read_criteria
 from jobs.screening.inputs.exclusions import read_exclusions
@@ -58,7 +59,8 @@ def read_corpus(settings: Settings) -> Corpus:
     Raises:
         UsageError: nothing is named, both tables and records are, or a column is to be
             renamed that there is not.
-        DatasetError: an input is off; names file, row and column.
+        DatasetError: an input is off; names file, row and column. Or the settings name
+            a review that cites nothing; names the nearest.
     """
     noticed = Noticed()
     paths = table_paths(settings)
@@ -66,6 +68,8 @@ def read_corpus(settings: Settings) -> Corpus:
     renamed = renamed_columns(settings.map, (*paths.values(), *listed_in))
     source = _source(settings, paths, noticed, renamed)
     citations = source.citations
+    for review in settings.review:
+        place_of(review, citations.reviews)
     exclusions = {(each.review, each.paper): each for each in source.exclusions}
     further: Mapping[str, Text] = {}
     if settings.excluded is not None:

@@ -66,6 +66,12 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             f"{doubt['unverified']:,} unverified; eligible between "
             f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
         )
+        lines.append(
+            "               "
+            f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
+            f"mean of {counted(doubt['reviews'], 'review')} "
+            f"{_figure(doubt['share_confirmed_macro'])}"
+        )
     lines += [
         f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
         for found in summary["findings"]

@@ -69,6 +69,11 @@ def read_csv(
                 f"{', '.join(columns)}); {cure}."
             )
     wanted = {*needed, *optional}
+    for name in (*needed, *optional):
+        if columns.count(name) > 1:
+            raise DatasetError(
+                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
+            )
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
     kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
     width = len(columns)
@@ -145,19 +150,12 @@ def _header(
     path: Path, records: Iterator[Record], aliases: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The names in the header."""
-    line, _, header = next(records, (0, 0, None))
+    _, _, header = next(records, (0, 0, None))
     if header is None:
         raise DatasetError(
             f"{path.name}: the file is empty (a header of columns is expected)."
         )
-    columns = tuple(aliases.get(name.strip(), name.strip()) for name in header)
-    for name in columns:
-        if columns.count(name) > 1:
-            raise DatasetError(
-                f"{path.name} line {line}: the column {name} occurs twice "
-                "(remove or rename one)."
-            )
-    return columns
+    return tuple(aliases.get(name.strip(), name.strip()) for name in header)
 
 
 def _wrong_width(

@@ -13,9 +13,9 @@ SEPARATOR = ":"
 MISSING_COLUMN = "rename it or pass --map FIELD=COLUMN"
 """What to do where a table calls a column otherwise."""
 
-_UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Categories that no id may hold: control characters, which also part what is hashed
-for the draw and the lines of files; halves of pairs, which UTF-8 has no bytes for."""
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories that no id may hold: who reads two ids must see whether they are one, and
+control characters also part what is hashed for the draw, and the lines of files."""
 
 
 def id_of(text: str) -> str:
@@ -31,7 +31,7 @@ def id_of(text: str) -> str:
             "tasks (rename the id)"
         )
     if any(unicodedata.category(character) in _UNSEEN for character in found):
-        raise ValueError(f"is {shown(found)}, with a control character (remove it)")
+        raise ValueError(f"is {shown(found)}, with an invisible character (remove it)")
     return found
 
 

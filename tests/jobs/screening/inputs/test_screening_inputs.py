@@ -220,9 +220,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"edges": [("A:1", "1")]},
         "row 2: citing_pmid is 'A:1', and a colon parts review and paper",
     ),
-    "an id with a control character": (
+    "an id with an invisible character": (
         {"edges": [("A", "1\x1f2")]},
-        "row 2: ref_pmid is '1\\x1f2', with a control character (remove it)",
+        "row 2: ref_pmid is '1\\x1f2', with an invisible character (remove it)",
     ),
     "rows that are empty": (
         {"edges": [("A", "1"), (), ("A", "2"), (), ("", "1")]},
@@ -298,7 +298,7 @@ def test_a_bad_list_is_one_sentence_and_nothing_is_written(
         ("R1.csv", ("1", "", "1"), "R1.csv row 2: label_included is missing"),
         ("R1.csv", ("1", "0", "2"), "row 2: label_abstract_screening is '2' (0 or 1"),
         ("R:1.csv", ("1", "1", "1"), "the review's id, is 'R:1', and a colon parts"),
-        ("R\n1.csv", ("1", "1", "1"), "is 'R\\n1', with a control character"),
+        ("R\n1.csv", ("1", "1", "1"), "is 'R\\n1', with an invisible character"),
         (" .csv", ("1", "1", "1"), "the file's name is the review's id, and it is em"),
     ],
 )

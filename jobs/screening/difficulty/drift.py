@@ -65,28 +65,22 @@ class Vectors:
                 _words(corpus.papers[graph.papers[at]]) for at in places
             )
         )
-        self._squares = _squares(self._matrix)
-        self._places = places
         # rows by place in the graph, so that no second numbering is needed
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
         self._rows[places] = np.arange(len(places))
 
-    def similarities(self, included: Places) -> Floats:
-        """Of every paper, by its place, to the others among *included*.
-
-        NaN where there is none: no abstract, or no other paper. All papers at once,
-        since the random ones are nearly all of them.
+    def similarities(self, papers: Places, included: Places) -> Floats:
+        """Of *papers*, each to the others among *included*; NaN where there is none.
 
         Args:
-            included: places of what the review includes.
+            papers: places in the graph, with abstract.
+            included: places of what the review includes, ascending.
         """
-        own = np.zeros(len(self._places), dtype=np.bool_)
-        own[self._rows[included]] = True
-        centre = self._centre(included)
-        found = np.full(len(self.graph.papers), np.nan)
-        found[self._places] = _cosines(self._matrix, self._squares, centre, own)
+        rows, centre = self._matrix[self._rows[papers]], self._centre(included)
+        own = np.isin(papers, included, assume_unique=True)
+        found = _cosines(rows, centre, own)
         if len(included) == 1:
-            found[included] = np.nan  # of nothing, whatever rounding leaves of it
+            found[own] = np.nan  # of nothing, whatever rounding leaves of it
         return found
 
     def similarities_of(self, texts: Sequence[Text], included: Places) -> Floats:
@@ -94,8 +88,7 @@ class Vectors:
         if not texts:
             return np.empty(0)
         rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
-        own = np.zeros(len(texts), dtype=np.bool_)
-        return _cosines(rows, _squares(rows), self._centre(included), own)
+        return _cosines(rows, self._centre(included), np.zeros(len(texts), np.bool_))
 
     def _centre(self, included: Places) -> Floats:
         total = self._matrix[self._rows[included]].sum(axis=0)
@@ -107,17 +100,10 @@ def _words(text: Text) -> str:
     return f"{text.title} {text.abstract}"
 
 
-def _squares(rows: sparse.csr_array) -> Floats:
-    """The squared length of each row: 1, or as near as rounding left it; or 0."""
-    squares: Floats = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    return squares
-
-
-def _cosines(
-    rows: sparse.csr_array, squares: Floats, centre: Floats, own: Bools
-) -> Floats:
+def _cosines(rows: sparse.csr_array, centre: Floats, own: Bools) -> Floats:
     """Of each row with the centre, which leaves out those of its *own*."""
     dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
+    squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     # without itself: (c - v).v and |c - v|^2, from what is known already
     norms = float((centre * centre).sum()) - np.where(own, 2 * dots - squares, 0.0)
     dots -= np.where(own, squares, 0.0)

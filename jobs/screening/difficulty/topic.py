@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from jobs.metrics.aggregate import mean
 from jobs.metrics.columns import Floats
-from jobs.screening.corpus import Corpus, Exclusion, place_in, true_exclusions
+from jobs.screening.corpus import Corpus, Exclusion, Places, true_exclusions
 from jobs.screening.difficulty.drift import (
     TOO_EASY,
     Nearness,
@@ -64,20 +63,25 @@ class Topic:
         self._graph, self._near = graph, near
         is_free = graph.has_abstract.copy()
         is_free[np.concatenate([near.cited, near.candidates])] = False
-        self._by_place = vectors.similarities(near.included)
-        self._by_kind: dict[Kind, Floats] = {
-            "included": self._by_place[near.included],
-            "near-miss": self._by_place[near.candidates],
-            "random": self._by_place[is_free],
+        places: dict[Kind, Places] = {
+            "included": near.included,
+            "near-miss": near.candidates,
+            "random": np.flatnonzero(is_free),
         }
-        self._excluded: dict[str, float] = {}  # by paper
+        self._by_kind = {
+            kind: vectors.similarities(at, near.included) for kind, at in places.items()
+        }
+        self._by_paper: dict[str, float] = {}
         papers = true_exclusions(corpus, graph.names(near.cited), known)
         if papers:
             values = vectors.similarities_of(
                 [corpus.text(paper) for paper in papers], near.included
             )
             self._by_kind["true-excluded"] = values
-            self._excluded = dict(zip(papers, values.tolist(), strict=True))
+            self._by_paper |= _defined(papers, values)
+        for kind, at in places.items():
+            # a paper excluded by name may be a candidate too: it is the same figure
+            self._by_paper |= _defined(graph.names(at), self._by_kind[kind])
 
     def drift(self, review: str) -> Drift:
         """The kinds in figures."""
@@ -93,8 +97,12 @@ class Topic:
 
     def of(self, paper: str) -> float | None:
         """The similarity of a paper; None where it is undefined."""
-        value = self._excluded.get(paper)
-        if value is None:
-            place = place_in(self._graph.papers, paper)
-            value = math.nan if place is None else float(self._by_place[place])
-        return None if math.isnan(value) else value
+        return self._by_paper.get(paper)
+
+
+def _defined(papers: Iterable[str], values: Floats) -> dict[str, float]:
+    return {
+        paper: float(value)
+        for paper, value in zip(papers, values, strict=True)
+        if not np.isnan(value)
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 _PART = "\x1f"
 """Between the parts of what is hashed (unit separator)."""
@@ -15,8 +15,8 @@ _PART = "\x1f"
 
 def lot(seed: int, review: str, kind: str, paper: str) -> str:
     """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
-    text = _begin(seed, review, kind) + paper
-    return hashlib.sha256(text.encode()).hexdigest()
+    parts = (str(seed), review, kind, paper)
+    return hashlib.sha256(_PART.join(parts).encode()).hexdigest()
 
 
 def drawn(
@@ -26,20 +26,8 @@ def drawn(
 
     No more than *n* are ever held.
     """
-    begun = hashlib.sha256(_begin(seed, review, kind).encode())
-
-    def lots() -> Iterator[tuple[bytes, str]]:
-        # bytes order as their digits do; what all papers share is hashed once
-        for paper in papers:
-            own = begun.copy()
-            own.update(paper.encode())
-            yield own.digest(), paper
-
-    return [paper for _, paper in heapq.nsmallest(n, lots())]
-
-
-def _begin(seed: int, review: str, kind: str) -> str:
-    return _PART.join((str(seed), review, kind, ""))
+    lots = ((lot(seed, review, kind, paper), paper) for paper in papers)
+    return [paper for _, paper in heapq.nsmallest(n, lots)]
 
 
 def shuffled(reviews: Iterable[str], seed: int) -> list[str]:

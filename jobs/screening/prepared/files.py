@@ -19,9 +19,6 @@ from jobs.screening.validation_set import KINDS, Record
 
 Cell: TypeAlias = str | int | float | None
 
-MANIFEST = "manifest.json"
-"""The file by which the others are known to be whole."""
-
 RECORDS = (
     "review_pmid",
     "paper_pmid",
@@ -173,7 +170,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """What a file is pinned by."""
+    """What an input file is pinned by."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -16,6 +16,7 @@ from jobs.screening.inputs.tables import read_corpus, table_paths
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.prepared import files
 from jobs.screening.prepared.building import Built, build
+from jobs.screening.prepared.reading import MANIFEST
 from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
@@ -78,7 +79,7 @@ class SetFolder:
         summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
         made = sorted(path for path in folder.iterdir())
-        files.write_json(folder / files.MANIFEST, _manifest(settings, made))
+        files.write_json(folder / MANIFEST, _manifest(settings, made))
         return Made(text=summary_text(summary), json=summary)
 
 

@@ -13,7 +13,7 @@ from jobs.screening.corpus import Criteria, Text
 from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
-from jobs.screening.prepared.files import MANIFEST, RECORDS, sha256_of
+from jobs.screening.prepared.files import RECORDS
 from jobs.screening.validation_set import (
     KINDS,
     Kind,
@@ -22,10 +22,14 @@ from jobs.screening.validation_set import (
     ValidationSet,
 )
 from runner.errors import DatasetError
+from runner.fingerprint import input_hashes
+from runner.job import InputFile
 
 _CRITERIA = ("question", "pico", "inclusion", "exclusion", "criteria")
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
 """The files of a set that a run needs."""
+MANIFEST = "manifest.json"
+"""The file by which the others are known to be whole."""
 
 
 def read_set(folder: Path) -> ValidationSet:
@@ -83,10 +87,11 @@ def _check(folder: Path) -> None:
     if not manifest.is_file():
         return
     written = _part(read_json(manifest), "files")
-    for name in FILES:
-        if written.get(name) != sha256_of(folder / name):
+    named = [InputFile(setting=name, path=folder / name) for name in FILES]
+    for found in input_hashes(named):
+        if written.get(found.setting) != found.sha256:
             raise DatasetError(
-                f"{folder / name} is not the file that siftlog prepare screening wrote "
+                f"{found.path} is not the file that siftlog prepare screening wrote "
                 "there (build the set again)."
             )
 

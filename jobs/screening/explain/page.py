@@ -125,15 +125,15 @@ def _more(n: int) -> Iterator[str]:
 
 
 def _wrapped(label: str, papers: Iterable[str]) -> Iterator[str]:
-    """Ids behind a label, on as many lines as they take."""
+    """Ids behind a label, on as many lines as they take; one alone may be cut."""
     line = f"       {label}"
     blank = " " * len(line)
     for paper in map(one_line, papers):
         if taken(f"{line}{paper}") > WIDTH and line.strip():
-            yield line.rstrip()
+            yield cut(line.rstrip(), WIDTH)
             line = blank
         line += f"{paper} "
-    yield line.rstrip()
+    yield cut(line.rstrip(), WIDTH)
 
 
 def _ascii(line: str) -> str:

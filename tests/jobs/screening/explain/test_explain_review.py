@@ -116,6 +116,16 @@ def test_titles_from_outside_neither_break_the_boxes_nor_the_page() -> None:
     assert text.isascii()
 
 
+def test_ids_of_any_length_fit_the_page() -> None:
+    near = [f"{number}{'9' * WIDTH}" for number in range(12)]
+    edges = [("1", paper) for paper in near] + [("2", near[0]), ("2", near[-1])]
+    edges += [("2", f"8{paper}") for paper in near]
+    corpus = World(edges=tuple(edges), readable=frozenset(p for _, p in edges)).corpus()
+    text = page(account_of(corpus, Graph(corpus), Settings(), "1"))
+    assert max(map(taken, text.splitlines())) == WIDTH
+    assert "       shares 2:\n" in text
+
+
 def test_a_review_without_a_row_of_its_own_is_told(tmp_path: Path) -> None:
     tables = write_tables(
         tmp_path,

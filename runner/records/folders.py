@@ -31,6 +31,8 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
     """
     if target.name in {"", ".."}:
         raise UsageError(f"{target} is no folder of its own: name another --out.")
+    if target.is_symlink():
+        target = target.resolve()  # the link stays, and what it names is replaced
     draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
     old = target.with_name(f".{target.name}.{os.getpid()}{_OLD}")
     try:

@@ -79,6 +79,16 @@ def test_a_folder_of_the_working_folder_may_be_named_by_itself(
     assert held(tmp_path) == {"set/file": "one"}
 
 
+def test_a_link_stays_and_what_it_names_is_replaced(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "elsewhere" / "set"
+    link.symlink_to(target)
+    fill(link, "one")
+    fill(link, "two", force=True)
+    assert link.readlink() == target
+    assert held(tmp_path / "elsewhere") == {"set/file": "two"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "link"]
+
+
 @pytest.mark.parametrize("error", [ValueError("bad row"), KeyboardInterrupt()])
 def test_whatever_goes_wrong_inside_the_old_folder_stays(
     tmp_path: Path, error: BaseException

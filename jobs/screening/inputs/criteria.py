@@ -61,4 +61,7 @@ def _texts(row: Row, name: str, allowed: tuple[str, ...] = ()) -> Mapping[str, s
 
 
 def _listed(row: Row, name: str) -> Ids:
-    return tuple(text.strip() for text in row.texts(name) if text.strip())
+    cell = row.fields.get(name)
+    # a lone text is one criterion, whatever signs it holds
+    texts = (cell,) if isinstance(cell, str) else row.texts(name)
+    return tuple(text.strip() for text in texts if text.strip())

@@ -100,15 +100,26 @@ def test_reviews_that_only_a_list_knows_are_told(tmp_path: Path) -> None:
         [("X", "1"), ("X", "3"), ("a", "1"), ("A", "1")],
     )
     criteria = tmp_path / "criteria.jsonl"
-    criteria.write_text(
-        '{"review_pmid": "Y", "pico": {"population": null}}\n{"review_pmid": "C"}\n'
-    )
+    criteria.write_text('{"review_pmid": "Y"}\n{"review_pmid": "C"}\n')
     said = built(tmp_path, "--excluded", listed, "--criteria", criteria)
     assert [
         (each["where"], each["n"], each["example"])
         for each in said["findings"]
         if each["code"] == "unknown_reviews"
     ] == [("excluded.csv", 2, "X"), ("criteria.jsonl", 1, "Y")]
+
+
+def test_criteria_are_told_as_they_are_written(tmp_path: Path) -> None:
+    criteria = tmp_path / "criteria.jsonl"
+    criteria.write_text(
+        '{"review_pmid": "A", "inclusion": "adults | teens", "exclusion": ["x", " "], '
+        '"pico": {"outcome": null, "population": " p "}}\n'
+    )
+    assert found(built(tmp_path, "--criteria", criteria)) == {}
+    first = (tmp_path / "set" / "reviews.jsonl").read_text("utf-8").splitlines()[0]
+    told = json.loads(first)
+    assert (told["inclusion"], told["exclusion"]) == (["adults | teens"], ["x"])
+    assert told["pico"] == {"population": "p"}
 
 
 def test_nothing_to_analyse_divides_by_nothing(tmp_path: Path) -> None:

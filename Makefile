@@ -17,11 +17,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/siftlog run paper-investigation --runs-dir runs
 
-# most tests wait for processes of their own, so two of them at a time take half as long;
-# compiled first, for some machines keep no bytecode and each process would compile again
+# most tests wait for processes of their own, so three at a time suit two cores; compiled
+# first, for some machines keep no bytecode and each process would compile again
 test: $(READY)
 	$(BIN)/python -m compileall -q store runner jobs tui
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

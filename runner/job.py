@@ -201,7 +201,7 @@ class Importer(Protocol):
     ) -> Iterator[ImportedAnswer]:
         """The answers in the files; raise `DatasetError` where one is off.
 
-        They are read to the end once before anything is written, and then again.
+        They are read to the end, once, before anything is written.
         *files* are those typed without a flag; settings may name further ones.
         """
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from jobs.metrics.aggregate import mean
 from jobs.metrics.columns import Floats
-from jobs.screening.corpus import Corpus, Exclusion, Places, true_exclusions
+from jobs.screening.corpus import Corpus, Exclusion, true_exclusions
 from jobs.screening.difficulty.drift import (
     TOO_EASY,
     Nearness,
@@ -61,27 +62,22 @@ class Topic:
     ) -> None:
         graph = vectors.graph
         self._graph, self._near = graph, near
+        self._by_place = vectors.similarities(near.included)
         is_free = graph.has_abstract.copy()
         is_free[np.concatenate([near.cited, near.candidates])] = False
-        places: dict[Kind, Places] = {
-            "included": near.included,
-            "near-miss": near.candidates,
-            "random": np.flatnonzero(is_free),
+        self._by_kind: dict[Kind, Floats] = {
+            "included": self._by_place[near.included],
+            "near-miss": self._by_place[near.candidates],
+            "random": self._by_place[is_free],
         }
-        self._by_kind = {
-            kind: vectors.similarities(at, near.included) for kind, at in places.items()
-        }
-        self._by_paper: dict[str, float] = {}
+        self._excluded: dict[str, float] = {}
         papers = true_exclusions(corpus, graph.names(near.cited), known)
         if papers:
             values = vectors.similarities_of(
                 [corpus.text(paper) for paper in papers], near.included
             )
             self._by_kind["true-excluded"] = values
-            self._by_paper |= _defined(papers, values)
-        for kind, at in places.items():
-            # a paper excluded by name may be a candidate too: it is the same figure
-            self._by_paper |= _defined(graph.names(at), self._by_kind[kind])
+            self._excluded = dict(zip(papers, values.tolist(), strict=True))
 
     def drift(self, review: str) -> Drift:
         """The kinds in figures."""
@@ -97,12 +93,8 @@ class Topic:
 
     def of(self, paper: str) -> float | None:
         """The similarity of a paper; None where it is undefined."""
-        return self._by_paper.get(paper)
-
-
-def _defined(papers: Iterable[str], values: Floats) -> dict[str, float]:
-    return {
-        paper: float(value)
-        for paper, value in zip(papers, values, strict=True)
-        if not np.isnan(value)
-    }
+        place = self._graph.place(paper)
+        found = math.nan if place is None else float(self._by_place[place])
+        if math.isnan(found):  # known from the list of exclusions alone
+            found = self._excluded.get(paper, math.nan)
+        return None if math.isnan(found) else found

@@ -100,8 +100,17 @@ def _prepare_s(corpus: Corpus) -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         path = Path(folder, "candidates.csv")
-        with files.table(path, files.CANDIDATES) as rows:
-            build(corpus, Graph(corpus), settings, rows.add)
+        with (
+            files.table(path, files.CANDIDATES) as candidates,
+            files.table(path.with_name("set.csv"), files.RECORDS) as records,
+        ):
+            build(
+                corpus,
+                Graph(corpus),
+                settings,
+                candidates=candidates.add,
+                records=lambda drawn: records.add(map(files.record_row, drawn)),
+            )
         return time.perf_counter() - began
 
 

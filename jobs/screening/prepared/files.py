@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jobs.screening.corpus import Corpus, Criteria, Text
+from jobs.screening.corpus import Criteria, Text
 from jobs.screening.difficulty.contamination import Contamination
 from jobs.screening.difficulty.topic import Drift
 from jobs.screening.prepared.statistics import ReviewStatistics
@@ -173,9 +173,3 @@ def sha256_of(path: Path) -> str:
     """What an input file is pinned by."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def texts_of(corpus: Corpus, records: Iterable[Record]) -> dict[str, Text]:
-    """The texts that the records need, in order of the ids."""
-    papers = sorted({each.paper for each in records})
-    return {paper: corpus.text(paper) for paper in papers}

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
+from collections.abc import Iterable, Iterator
 
 _PART = "\x1f"
 """Between the parts of what is hashed (unit separator)."""
@@ -19,7 +15,8 @@ _PART = "\x1f"
 
 def lot(seed: int, review: str, kind: str, paper: str) -> str:
     """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
-    return _lot(_urn(seed, review, kind), paper).hex()
+    ((found, _),) = _lots((paper,), seed, review, kind)
+    return found.hex()
 
 
 def drawn(
@@ -29,8 +26,7 @@ def drawn(
 
     No more than *n* are ever held.
     """
-    urn = _urn(seed, review, kind)
-    lots = ((_lot(urn, paper), paper) for paper in papers)
+    lots = _lots(papers, seed, review, kind)
     return [paper for _, paper in heapq.nsmallest(n, lots)]
 
 
@@ -39,12 +35,12 @@ def shuffled(reviews: Iterable[str], seed: int) -> list[str]:
     return sorted(reviews, key=lambda review: (lot(seed, review, "review", ""), review))
 
 
-def _urn(seed: int, review: str, kind: str) -> Hash:
-    """The hash of what all lots of a pool begin with, made once for all of them."""
-    return hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
-
-
-def _lot(urn: Hash, paper: str) -> bytes:
-    own = urn.copy()
-    own.update(paper.encode())
-    return own.digest()
+def _lots(
+    papers: Iterable[str], seed: int, review: str, kind: str
+) -> Iterator[tuple[bytes, str]]:
+    """Papers with the hashes that order them, which all begin alike."""
+    begun = hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
+    for paper in papers:
+        own = begun.copy()
+        own.update(paper.encode())
+        yield own.digest(), paper

@@ -71,22 +71,28 @@ class Vectors:
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
         self._rows[places] = np.arange(len(places))
 
-    def similarities(self, included: Places) -> Floats:
-        """Of all papers, each to the others among *included*, by place in the graph.
+    def similarities(self, included: Places, papers: Places | None = None) -> Floats:
+        """Of papers, each to the others among *included*, by place in the graph.
 
-        NaN where there are no others, and of papers without an abstract. One product
-        with the whole matrix: cutting rows out of it for each kind takes longer.
+        NaN where there are no others, and of papers that were not asked for.
 
         Args:
             included: places of what the review includes, ascending.
+            papers: places, with abstract; None: all of them, by one product with the
+                whole matrix, since cutting most rows out of it takes longer.
         """
-        own = np.zeros(len(self._places), dtype=np.bool_)
-        own[self._rows[included]] = True
-        cosines = _cosines(self._matrix, self._squares, self._centre(included), own)
-        if len(included) == 1:
-            cosines[own] = np.nan  # of nothing, whatever rounding leaves of it
+        matrix, squares, places = self._matrix, self._squares, self._places
+        if papers is not None:
+            rows = self._rows[papers]
+            matrix, squares, places = matrix[rows], squares[rows], papers
+        is_own = np.zeros(len(self._rows), dtype=np.bool_)
+        is_own[included] = True
         found = np.full(len(self._rows), np.nan)
-        found[self._places] = cosines
+        found[places] = _cosines(
+            matrix, squares, self._centre(included), is_own[places]
+        )
+        if len(included) == 1:
+            found[included] = np.nan  # of nothing, whatever rounding leaves of it
         return found
 
     def similarities_of(self, texts: Sequence[Text], included: Places) -> Floats:

@@ -59,17 +59,34 @@ class Topic:
         corpus: Corpus,
         near: Neighbourhood,
         known: Mapping[str, Exclusion],
+        *,
+        has_random: bool,
     ) -> None:
+        """The kinds of the review whose neighbourhood is *near*.
+
+        Args:
+            vectors: of all papers.
+            corpus: their texts.
+            near: of the review.
+            known: what the review has excluded or not decided, by paper.
+            has_random: whether random papers are asked for: that kind alone holds
+                nearly all papers, for every review.
+        """
         graph = vectors.graph
         self._graph, self._near = graph, near
-        self._by_place = vectors.similarities(near.included)
-        is_free = graph.has_abstract.copy()
-        is_free[np.concatenate([near.cited, near.candidates])] = False
+        by_place = vectors.similarities(
+            near.included,
+            None if has_random else np.concatenate([near.included, near.candidates]),
+        )
+        self._by_place = by_place
         self._by_kind: dict[Kind, Floats] = {
-            "included": self._by_place[near.included],
-            "near-miss": self._by_place[near.candidates],
-            "random": self._by_place[is_free],
+            "included": by_place[near.included],
+            "near-miss": by_place[near.candidates],
         }
+        if has_random:
+            is_free = graph.has_abstract.copy()
+            is_free[np.concatenate([near.cited, near.candidates])] = False
+            self._by_kind["random"] = by_place[is_free]
         self._excluded: dict[str, float] = {}
         papers = true_exclusions(corpus, graph.names(near.cited), known)
         if papers:

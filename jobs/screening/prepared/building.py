@@ -60,6 +60,7 @@ def build(
     draw = Draw(corpus, graph, settings)
     vectors = vectors_of(corpus, graph) if settings.drift else None
     excluded = corpus.excluded_by()
+    has_random = "random" in settings.negatives
     study = {each.paper: each.study for each in corpus.exclusions if each.study}
     for near in graph.neighbourhoods():
         figures = statistics_of(graph, near)
@@ -77,7 +78,7 @@ def build(
         if is_analysed(near, settings):
             built.analysed.append(figures)
             if vectors is not None:
-                topic = Topic(vectors, corpus, near, known)
+                topic = Topic(vectors, corpus, near, known, has_random=has_random)
                 built.drift.append(topic.drift(figures.review))
         outcome = draw.of(near, known)
         _book(built, outcome)

@@ -220,6 +220,7 @@ def prepare(
     if what not in offers:
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
+    collector.calm()
     report = offers[what](session.with_sample(job, settings))
     is_folder = isinstance(report, PreparedFolder)
     builds = is_folder or isinstance(report, PreparedData)

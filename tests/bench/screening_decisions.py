@@ -1,6 +1,6 @@
 """Screening decisions by the million: measuring them, and recording those of others.
 
-Seconds are the processor's: nothing that is timed here waits but for the disk. A tenth
+Seconds are the processor's; only recording waits, for the disk. A tenth
 of the records are included papers, the others near misses and random papers in turn;
 confidences have two decimals, as models write them, so that there are many ties.
 """

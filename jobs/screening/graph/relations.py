@@ -4,7 +4,7 @@ A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
 abstract. Two reviews are related where F F' is not 0, and what the related ones include
 and r does not cite are the candidates of r. One hop only.
 
-Cost: the sum over papers of degree squared, plus the sum over reviews of the sizes
+Cost: the sum over shared papers of degree squared, plus the sum over reviews of the sizes
 of the related ones. One block of reviews is held at a time.
 """
 
@@ -70,7 +70,7 @@ class Graph:
             is_hub = degree > max_degree
             self.n_hubs = int(is_hub.sum())
             is_shared &= ~is_hub
-        # nine papers of ten are cited once, and relate nobody
+        # most papers are cited once, and relate nobody
         self._relating = _matrix(citations, kept & is_shared[citations.paper])
         # made once: a product turns its second factor into rows anew for every block
         self._related_by = self._relating.T.tocsr()

@@ -65,13 +65,15 @@ def _sheet(n: int) -> Sheet:
     place = np.arange(n)
     label = (place % PER_REVIEW < INCLUDED).astype(np.int64)
     p: Floats = np.clip(chance.normal(0.3 + 0.3 * label, 0.25), 0, 1).round(2)
+    outcome = np.where(p >= 0.5, INCLUDE, EXCLUDE)
     reviews = n // PER_REVIEW
     decisions = Decisions(
         model="a",
-        outcome=np.where(p >= 0.5, INCLUDE, EXCLUDE),
+        outcome=outcome,
         p=p,
         stage=np.zeros(n, dtype=np.int64),
         ended=np.zeros(n, dtype=np.int64),
+        latest=outcome,
         reason_code=["other"] * n,
         reason=[""] * n,
     )

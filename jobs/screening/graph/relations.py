@@ -4,8 +4,8 @@ A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
 abstract. Two reviews are related where F F' is not 0, and what the related ones include
 and r does not cite are the candidates of r. One hop only.
 
-Cost: the sum over shared papers of degree squared, plus the sum over reviews of the sizes
-of the related ones. One block of reviews is held at a time.
+Cost: the sum over shared papers of degree squared, plus the sum over reviews of the
+sizes of the related ones. One block of reviews is held at a time.
 """
 
 from __future__ import annotations

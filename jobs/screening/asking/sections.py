@@ -1,13 +1,15 @@
 """The sections of a review's abstract, of which only two may be shown.
 
-What a review found gives away what it included, so the text is cut wherever a heading
-begins, by all spellings known here, and only named sections are ever taken out of it.
+What a review found gives away what it included. So nothing behind the first word of
+results is looked at, only named sections are ever taken from what is left, and each
+ends where studies are counted: too short a section is better than a leak.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 
 OBJECTIVES = "Objectives"
 SELECTION = "Selection criteria"
@@ -22,35 +24,64 @@ HEADINGS = (
     SELECTION,
     "Data collection and analysis",
     "Data collection & analysis",
-    "Main results",
-    "Authors' conclusions",
-    "Reviewers' conclusions",
 )
-"""As they are written; either apostrophe will do."""
+"""Of what a review tells before its results; written so, or in capitals throughout."""
 
-# a heading begins a section: at the start, after the end of a sentence or wide blanks
+# a section begins at the start, after the end of a sentence or after wide blanks
+_START = r"(?:^|(?<=[\n.?!:;)\]])|(?<=\s\s))\s*"
 _HEADING = re.compile(
-    r"(?:^|(?<=[\n.?!:;)\]])|(?<=\s\s))\s*("
-    + "|".join(re.escape(each).replace("'", "['\u2019]") for each in HEADINGS)
+    _START
+    + "("
+    + "|".join(re.escape(form) for each in HEADINGS for form in (each, each.upper()))
     + r")\b(?:\s*:\s*|\s)",
 )
-# what tells results may stand anywhere: too short a section is better than a leak
+_BY_CAPITALS = {each.upper(): each for each in HEADINGS}
 _RESULTS = re.compile(
-    r"\b(?:main results|(?:author|reviewer)s['\u2019] conclusions)\b", re.IGNORECASE
+    # these words tell of results wherever they stand, however they are written
+    r"\b(?i:main\s+results?|(?:author|reviewer)\W?s?\W?\s+conclusions?)\b"
+    # others do where they head a section
+    rf"|{_START}(?i:results?|(?:main\s|key\s)?findings|conclusions?|summary)"
+    r"(?:\s*:|\s+(?=[A-Z\d]))"
+)
+
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+_NUMBER = (
+    r"(?:\d[\d,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+    r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:\W\w+)?|hundred)"
+)
+# not the phase or type of something, how long a study lasts, or whom it enrols
+_COUNTED = re.compile(
+    rf"(?<!phase )(?<!type )\b{_NUMBER}"
+    r"\s+(?!(?:types?|kinds?|weeks?|months?|years?|days?|participants|patients)\b)"
+    r"(?:[\w()\u2010-]+\s+){0,4}"
+    r"(?:trials|studies|RCTs|papers|articles|reports|publications|records)\b",
+    re.IGNORECASE,
+)
+_WERE_FOUND = re.compile(
+    r"\b(?:includ|identif|found|met\b|fulfil|eligible|contribut|retriev|analys|pool)",
+    re.IGNORECASE,
 )
 
 
 def sections(abstract: str) -> Mapping[str, str]:
     """The sections that may be shown, by heading; empty ones are left out."""
-    found = list(_HEADING.finditer(f"{abstract} "))
+    told = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
+    found = list(_HEADING.finditer(told))
+    ends = [*(heading.start() for heading in found[1:]), len(told)]
     shown: dict[str, str] = {}
-    for place, heading in enumerate(found):
-        name = heading[1]
-        if name not in SHOWN or name in shown:
-            continue
-        is_last = place + 1 == len(found)
-        end = len(abstract) if is_last else found[place + 1].start()
-        text = _RESULTS.split(abstract[heading.end() : end], maxsplit=1)[0]
-        if text.strip():
-            shown[name] = " ".join(text.split())
+    for heading, end in zip(found, ends, strict=False):
+        name = _BY_CAPITALS[heading[1].upper()]
+        text = _before_counts(told[heading.end() : end])
+        if text and name not in shown:
+            shown[name] = text
     return {name: shown[name] for name in SHOWN if name in shown}
+
+
+def _before_counts(text: str) -> str:
+    """The sentences up to one that says how many studies there were."""
+    sentences = takewhile(lambda each: not _counts(each), _SENTENCES.split(text))
+    return " ".join(" ".join(sentences).split())
+
+
+def _counts(sentence: str) -> bool:
+    return bool(_COUNTED.search(sentence) and _WERE_FOUND.search(sentence))

@@ -67,6 +67,11 @@ def judged(text: str) -> Judgement:
         ("I cannot include it", "no_decision"),
         ("Include or exclude?", "no_decision"),
         ("There are 1 or 0 reasons.", "no_decision"),
+        # what is missing is no verdict, though it may go with one
+        ("There is no abstract.", "no_decision"),
+        ("No abstract, but relevant.", "no_decision"),
+        ("Exclude: no control group.", "exclude by word"),
+        ("No, these are children.", "exclude by word"),
         (f"Of the excluded studies, {'many were small, ' * 20}", "no_decision"),
         ("", "empty"),
         (" \n", "empty"),
@@ -80,8 +85,11 @@ def test_how_a_reply_ended_names_its_failure() -> None:
     assert read(OBJECT, "refusal") == read("", "content_filter") == "refusal"
     assert read("", "length") == "truncated"
     assert read('{"p_include": 0.', "length") == "truncated"
-    # what was said before the cut still counts
+    # what was said before the cut still counts, but not what it may have cut short
     assert read(OBJECT, "length") == "include by json"
+    assert read("Decision: exclude\nBecause", "length") == "exclude by line"
+    for cut in ("I would include it only", "Include", '{"decision": "include", "p_'):
+        assert read(cut, "length") == "truncated"
 
 
 def test_the_last_of_objects_that_agree_counts() -> None:

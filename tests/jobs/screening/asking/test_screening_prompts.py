@@ -49,7 +49,7 @@ def test_only_two_sections_of_an_abstract_are_shown() -> None:
         "x\nObjectives To walk.\nSelection criteria Trials.\r\nSearch methods By hand.",
         "Objectives: To walk. Selection criteria: Trials. Results: 17 trials.",
         "Objectives To walk. Selection criteria Trials. CONCLUSIONS It helps.",
-        "Objectives To walk. Selection criteria Trials. Two (2) studies met them. Good.",
+        "Objectives To walk. Selection criteria Trials. Two (2) studies met. Good.",
     ],
 )
 def test_a_section_begins_and_ends_however_its_heading_is_set(abstract: str) -> None:

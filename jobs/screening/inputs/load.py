@@ -125,5 +125,6 @@ def _fulltexts(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for suffix in FULLTEXTS:
         for path in sorted(folder.glob(f"*{suffix}")):
-            found.setdefault(path.name.removesuffix(suffix), path)
+            if path.is_file():
+                found.setdefault(path.name.removesuffix(suffix), path)
     return found

@@ -1,4 +1,4 @@
-"""A whole run over two stages, by the command, and what a changed reading makes of it."""
+"""A run over two stages, by the command, and what a changed reading makes of it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
         done = command(
             *("run", "screening", "--run-id", "x", *here, "--limit", RECORDS),
             *("--stages", "title,abstract", "--criteria-source", "llm", "--boot-b", 0),
-            *("--reask", 1, "--model", "m", "--model", "n"),
+            *("--reask", 1, "--model", "m", "--model", "n", "--replicates", 2),
             *("--base-url", endpoint.url, "--allow-unknown-price"),
         )
     assert done.code == 3, done.err
@@ -85,8 +85,11 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
     titles = [
         prompt for prompt in asked if is_title_alone(dict(blocks(prompt))["paper"])
     ]
-    assert len(titles) == 2 * RECORDS
-    assert endpoint.asked.count(titles[0]) == 2
+    assert len(titles) == 4 * RECORDS
+    assert endpoint.asked.count(titles[0]) == 4
+    # criteria are stated once a model, whatever the replicates
+    stated = [prompt for prompt in endpoint.asked if prompt.count("<") == 2]
+    assert len(stated) == 2 * 2
     # the endpoint is gone: what follows is read from the log alone
     included, excluded, unread, failed = outcomes(first)
     assert min(included, excluded, unread, failed) > 0

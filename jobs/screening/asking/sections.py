@@ -8,8 +8,10 @@ ends where studies are counted: too short a section is better than a leak.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import takewhile
+from types import MappingProxyType
 
 OBJECTIVES = "Objectives"
 SELECTION = "Selection criteria"
@@ -27,20 +29,22 @@ HEADINGS = (
 )
 """Of what a review tells before its results; written so, or in capitals throughout."""
 
-# a section begins at the start, after the end of a sentence or after wide blanks
-_START = r"(?:^|(?<=[\n.?!:;)\]])|(?<=\s\s))\s*"
 _HEADING = re.compile(
-    _START
-    + "("
+    r"\b("
     + "|".join(re.escape(form) for each in HEADINGS for form in (each, each.upper()))
     + r")\b(?:\s*:\s*|\s)",
 )
 _BY_CAPITALS = {each.upper(): each for each in HEADINGS}
+_ENDS = ".?!:;)]"
+"""Marks after which a section may begin."""
+
+# these words tell of results wherever they stand and however they are written
 _RESULTS = re.compile(
-    # these words tell of results wherever they stand, however they are written
-    r"\b(?i:main\s+results?|(?:author|reviewer)\W?s?\W?\s+conclusions?)\b"
-    # others do where they head a section
-    rf"|{_START}(?i:results?|(?:main\s|key\s)?findings|conclusions?|summary)"
+    r"\b(?:main\s+results?|(?:author|reviewer)\W?s?\W?\s+conclusions?)\b", re.IGNORECASE
+)
+# others do where they head a section
+_RESULTS_HEADING = re.compile(
+    r"\b(?i:results?|(?:main\s|key\s)?findings|conclusions?|summary)"
     r"(?:\s*:|\s+(?=[A-Z\d]))"
 )
 
@@ -63,10 +67,17 @@ _WERE_FOUND = re.compile(
 )
 
 
+@lru_cache
 def sections(abstract: str) -> Mapping[str, str]:
-    """The sections that may be shown, by heading; empty ones are left out."""
+    """The sections that may be shown, by heading; empty ones are left out.
+
+    Remembered for some abstracts: each paper of a review asks for the same.
+    """
     told = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
-    found = list(_HEADING.finditer(told))
+    results = next(_beginning(_RESULTS_HEADING, told), None)
+    if results is not None:
+        told = told[: results.start()]
+    found = list(_beginning(_HEADING, told))
     ends = [*(heading.start() for heading in found[1:]), len(told)]
     shown: dict[str, str] = {}
     for heading, end in zip(found, ends, strict=False):
@@ -74,7 +85,17 @@ def sections(abstract: str) -> Mapping[str, str]:
         text = _before_counts(told[heading.end() : end])
         if text and name not in shown:
             shown[name] = text
-    return {name: shown[name] for name in SHOWN if name in shown}
+    return MappingProxyType({name: shown[name] for name in SHOWN if name in shown})
+
+
+def _beginning(heading: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The headings at the start of *text*, of a line, after a sentence or a gap."""
+    for found in heading.finditer(text):
+        before = text[: found.start()]
+        words = before.rstrip()
+        gap = before[len(words) :]
+        if not words or words[-1] in _ENDS or len(gap) > 1 or "\n" in gap:
+            yield found
 
 
 def _before_counts(text: str) -> str:

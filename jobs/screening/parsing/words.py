@@ -34,8 +34,8 @@ _MARKUP = re.compile(r"[*_`#>~]+")
 _LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
 _STATED = re.compile(
     r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)\s*"
-    # a share such as 0.8 or 1% is a number, not a decision
-    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*%)",
+    # a share such as 0.8 or 1% is a number, and "include or exclude" a question
+    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*(?:[%/|]|or\b))",
     re.IGNORECASE,
 )
 # a lone digit in prose is a number, not a decision

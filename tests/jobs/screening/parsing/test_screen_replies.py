@@ -66,6 +66,8 @@ def judged(text: str) -> Judgement:
         ("I wouldn\u2019t include it", "no_decision"),
         ("I cannot include it", "no_decision"),
         ("Include or exclude?", "no_decision"),
+        ("Decision: include/exclude/unclear", "no_decision"),
+        ("Your answer is yes or no.", "no_decision"),
         ("There are 1 or 0 reasons.", "no_decision"),
         # what is missing is no verdict, though it may go with one
         ("There is no abstract.", "no_decision"),

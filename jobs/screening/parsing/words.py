@@ -33,7 +33,7 @@ SHORT = 200
 _MARKUP = re.compile(r"[*_`#>~]+")
 _LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
 _STATED = re.compile(
-    r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)\s*"
+    r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)"
     # a share such as 0.8 or 1% is a number, and "include or exclude" a question
     rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*(?:[%/|]|or\b))",
     re.IGNORECASE,

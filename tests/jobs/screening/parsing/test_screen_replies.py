@@ -56,6 +56,7 @@ def judged(text: str) -> Judgement:
         ("answer = unsure\nDecision - no", "exclude by line"),
         ("Decision: cannot tell", "unclear by line"),
         ("Decision: 1", "include by line"),
+        ("Decision:  \t include", "include by line"),
         ("Answer: 0.85", "no_decision"),
         ("answer: 1% sure", "no_decision"),
         ("exclude", "exclude by word"),

@@ -156,7 +156,10 @@ class _Gathering:
         last = len(self._stages) - 1
         column = _Column.of(len(self._found.records), last)
         for at, own in steps.items():
-            column.put(at, verdict(self._due(own), last))
+            due = list(self._due(own))
+            column.put(at, verdict(due, last))
+            if due and due[-1].stage < last and self._ends(due[-1]):
+                column.skip[EXCLUDED_EARLIER] += 1
         return Decisions(
             model=model,
             replicate=replicate,
@@ -181,5 +184,9 @@ class _Gathering:
             # it was not asked under settings that have changed since
             self._open += own.skip == EXCLUDED_EARLIER
             yield own
-            name = self._stages[own.stage]
-            has_ended = not self._imported and ends(self._dataset, name, own.parsed)
+            has_ended = self._ends(own)
+
+    def _ends(self, step: Step) -> bool:
+        """Whether what was said keeps a record from the next stage."""
+        name = self._stages[step.stage]
+        return not self._imported and ends(self._dataset, name, step.parsed)

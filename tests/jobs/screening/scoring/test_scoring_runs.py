@@ -71,6 +71,7 @@ def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
     assert found["all.micro.outcome.exclude"] == ending_in(sample, "2")
     assert found["all.micro.outcome.unparsed"] == 0
     assert found["reply.parse.no_decision"] == 2 * ending_in(sample, "3")
+    assert found["skip.excluded_earlier"] == 2 * ending_in(sample, "2")
     assert (card.missing, card.stale) == (0, 0)
     assert found["replicates.flip_rate"] == 0.0
 

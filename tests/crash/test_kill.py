@@ -118,7 +118,7 @@ def _screening(_folder: Path) -> Case:
                 f"--fulltext={SCREENED / 'fulltext'}",
             ),
             *("--stages=title,abstract,fulltext", "--criteria-source=llm"),
-            *("--reask=1", f"--limit={0 if PROVE else 30}"),
+            *("--reask=1", f"--limit={0 if PROVE else 30}", "--boot-b=0"),
         ),
         options=(),
         models=2,

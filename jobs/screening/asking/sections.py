@@ -53,11 +53,12 @@ _NUMBER = (
     r"(?:\d[\d,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:\W\w+)?|hundred)"
 )
-# not the phase or type of something, how long a study lasts, or whom it enrols
+# not the phase or type of something, how long a study lasts, whom it enrols, or how
+# many things there are in it
 _COUNTED = re.compile(
     rf"(?<!phase )(?<!type )\b{_NUMBER}"
     r"\s+(?!(?:types?|kinds?|weeks?|months?|years?|days?|participants|patients)\b)"
-    r"(?:[\w()\u2010-]+\s+){0,4}"
+    r"(?:(?!(?:in|for|with|from|between|versus|or)\b)[\w()\u2010-]+\s+){0,4}"
     r"(?:trials|studies|RCTs|papers|articles|reports|publications|records)\b",
     re.IGNORECASE,
 )

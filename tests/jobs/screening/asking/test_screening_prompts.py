@@ -61,6 +61,7 @@ def test_what_is_asked_of_a_study_is_no_count_of_studies() -> None:
     for asked in (
         "We included phase 3 trials and 12 week trials of type 2 diabetes.",
         "We included two types of studies. Papers of 2010 or later were eligible.",
+        "We included all that compared two drugs in randomised trials.",
         "Trials that found less than 3 of 4 cases; 4) studies with 12 participants.",
     ):
         assert sections(f"Selection criteria {asked}") == {"Selection criteria": asked}

@@ -198,3 +198,8 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    units: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By model: how many there are of what its cost is told by, such as `record`.
+
+    What a model cost is no part of a scorecard; `operations.json` divides it by these.
+    """

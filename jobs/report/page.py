@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from jobs.report import sections
+from jobs.report.costs import costs
 from jobs.report.markup import Child, Element, element
 from runner.figure import Figure
 from runner.records.reporting import OPERATIONS, REPORT, Reported
@@ -47,7 +48,7 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
         "Figures": sections.figures(drawn, folder / FIGURES),
         "Findings": sections.findings(reported),
         "Tables": sections.tables(reported, folder),
-        "Coverage": sections.coverage(course),
+        "Coverage": chain(sections.coverage(course), costs(course)),
         "All metrics and definitions": sections.metrics(reported),
         "Settings": sections.settings(reported),
     }

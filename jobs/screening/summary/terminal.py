@@ -85,8 +85,8 @@ def _table(results: Results) -> Iterator[str]:
                     _short(known["micro.as_include.sensitivity"].value),
                     _with_ends(known["micro.specificity"]),
                     _short(known["micro.as_include.specificity"].value),
-                    _short(known["macro.wss95"].value),
-                    _short(known["macro.auroc"].value),
+                    _mean(known["macro.wss95"]),
+                    _mean(known["macro.auroc"]),
                 ]
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -139,9 +139,17 @@ def _with_ends(metric: Metric) -> str:
     return f"{_short(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
 
 
+def _mean(metric: Metric) -> str:
+    """A mean over reviews, and of how many where some have no value."""
+    shown = _short(metric.value)
+    if metric.n_defined == metric.n:
+        return shown
+    return f"{shown} ({metric.n_defined:,} of {metric.n:,})"
+
+
 def _short(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.2f}"
+    return UNDEFINED if value is None else f"{value:z.2f}"
 
 
 def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:+.3f}"
+    return UNDEFINED if value is None else f"{value:+z.3f}"

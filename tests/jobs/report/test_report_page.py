@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.report.costs import costs
 from jobs.report.markup import element
 from jobs.report.sections import notices
 from runner.figure import Axis, Figure, Panel, Points
@@ -189,6 +190,13 @@ def test_what_was_unfinished_changed_or_unused_is_said() -> None:
     ]
     sound = replace(REPORTED, scorecard=replace(card, stale=0))
     assert list(notices(sound, COURSE)) == []
+
+
+def test_what_each_unit_cost_is_a_row_where_the_run_says_it() -> None:
+    taken = {"n": 4, "tokens_in": 2500.0, "tokens_out": 3.5, "cost_usd": None}
+    (table,) = costs({**COURSE, "models": {"m": {"per": {"record": taken}}}})
+    assert Page(str(table)).text.endswith("m record 4 2,500.0 3.5 n/a")
+    assert list(costs({**COURSE, "models": {}})) == list(costs(COURSE)) == []
 
 
 def test_errors_come_before_remarks(page: Page) -> None:

@@ -14,6 +14,10 @@ from typing import Literal, TypeAlias
 
 from runner.figure import Figure
 
+LIMITS = "limits"
+"""Where a finding is that speaks of all numbers: what they do not show. A report has a
+section of its own for these."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
 
@@ -85,6 +89,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
+    is_headline: bool = False  #: a report begins with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,7 @@ class Finding:
 
     code: str
     severity: Literal["error", "warn", "info"]
-    where: str
+    where: str  #: a file, a model, ..., or `LIMITS`
     message: str  #: one sentence
     n: int = 1
     example: str = ""

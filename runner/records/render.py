@@ -158,10 +158,14 @@ def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
     return write
 
 
+def harmless(text: str) -> str:
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        # a quote keeps a spreadsheet from running what a model wrote
-        return f"'{cell}" if cell.startswith(FORMULA) else cell
+        return harmless(cell)
     if cell is None:
         return ""
     if isinstance(cell, bool):

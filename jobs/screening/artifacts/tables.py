@@ -54,14 +54,17 @@ def _by_kind(results: Results) -> Table:
                 row += [known[path].value, known[path].lo, known[path].hi]
                 row += [known[path].n_defined] if _is_mean(path) else []
             rows.append(tuple(row))
+    has_near_misses = "near-miss" in results.sheet.records.kinds
+    unjudged = " Near misses are unjudged." if has_near_misses else ""
     return Table(
         name="by_kind",
         columns=tuple(columns),
         rows=tuple(rows),
         caption="Each model against all negatives and against each kind of them; "
         "as_include counts whatever is undecided as included. Precision and WSS go by "
-        "the drawn ratio of negatives, not by that of a search. Near misses are "
-        "unjudged.",
+        "this set's ratio of negatives, which need not be that of a search."
+        f"{unjudged}",
+        is_headline=True,
     )
 
 

@@ -175,7 +175,7 @@ def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
 
 
 def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> None:
-    before, _ = page.text.split("Results The headline", 1)
+    before, _ = page.text.split("Results Look here first.", 1)
     assert "3 tasks that the settings ask for are not in the run" in before
     assert "1 findings are errors" in before
 
@@ -201,6 +201,29 @@ def test_what_each_unit_cost_is_a_row_where_the_run_says_it() -> None:
 
 def test_errors_come_before_remarks(page: Page) -> None:
     assert page.text.index("A leak.") < page.text.index("Some drift.")
+
+
+def test_what_the_numbers_do_not_show_has_a_section_of_its_own(page: Page) -> None:
+    limits, findings = (page.text.rindex(part) for part in ("Limits", "Findings"))
+    assert limits < page.text.index("They are but four.") < findings
+    assert page.text.count("They are but four.") == 1
+
+
+def test_a_report_begins_with_its_headline_table(text: str) -> None:
+    page = Page(text)
+    assert page.text.index("Look here first.") < page.text.index("The headline metrics")
+    assert "are in first.csv" in page.text
+    # half an interval is none, what no row has is left out, long names may be broken
+    assert "micro.<wbr>rate<" in text
+    assert "micro.<wbr>rate.<wbr>lo" in text
+    assert "x.<wbr>hi" in text
+    assert "replicate" not in page.text
+
+
+def test_an_interval_stands_below_its_value(text: str) -> None:
+    assert '0.500<span class="ends">[0.251, 0.749]</span>' in text
+    assert "rate.<wbr>hi" not in text
+    assert '<td class="n">0.400</td>' in text
 
 
 def test_settings_that_differ_stand_beside_their_default(page: Page) -> None:

@@ -15,7 +15,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers, tabulated
-from runner.scorecard import Row, Scorecard, Verdict
+from runner.scorecard import LIMITS, Row, Scorecard, Verdict
 from runner.task import Task
 from tests.jobs.screening.told_decisions import imported
 
@@ -205,3 +205,34 @@ def test_ensembles_and_figures_and_comparables_are_there(
             assert len(made.items) == len(made.clusters) == len(made.first)
             assert len(set(made.items)) == len(made.items)
     assert "missed" in found.summary
+    assert "see the report, Limits" in found.summary
+
+
+def test_a_report_has_what_a_reader_looks_for(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    name = "recorded:/a/long/way/to/the/replies/of/a/model-8b.jsonl"
+    other = replace(
+        answers,
+        held=tuple(
+            tuple(replace(own, task=replace(own.task, model=name)) for own in family)
+            for family in answers.held
+            if family[0].task.model == "one"
+        ),
+        models=(name,),
+    )
+    found = job.score(sample, other)
+    # a name stands once, before the rows of its kinds, and its end is told
+    assert found.summary.count("recorded:…/of/a/model-8b.jsonl  all") == 1
+    assert found.summary.count("recorded:/a/long") == 0
+    assert [table.name for table in found.tables if table.is_headline] == ["by_kind"]
+    limits = {own.code: own.message for own in found.findings if own.where == LIMITS}
+    assert {*limits} == {"near_misses_unjudged", "drawn_ratio"}
+    assert "may be eligible" in limits["near_misses_unjudged"]
+    paths = [metric.path for metric in found.models[name]]
+    kinds = [at for at, path in enumerate(paths) if path.startswith("random.")]
+    assert kinds[0] > max(
+        at
+        for at, path in enumerate(paths)
+        if path.startswith(("all.", "reply.", "thresholds.", "contamination."))
+    )

@@ -91,6 +91,13 @@ def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
     """Reviews of which a model learns the title alone."""
     if settings.criteria_source == "file":
         return ()  # those are skipped, and counted so
+    message = (
+        "A model states what reviews ask for from their title alone: their abstracts "
+        "have no sections that say it."
+        if settings.criteria_source == "llm"
+        else "Reviews are told by their title alone: neither criteria nor sections of "
+        "an abstract say what they ask for."
+    )
     noticed = Noticed()
     screened = {record.review for record in drawn.records}
     for review in drawn.reviews:
@@ -99,8 +106,7 @@ def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
                 "criteria_from_title",
                 "warn",
                 "reviews.jsonl",
-                "Reviews are told by their title alone: neither criteria nor sections "
-                "of an abstract say what they ask for.",
+                message,
                 example=review.id,
             )
     return noticed.findings()
@@ -119,5 +125,6 @@ def _fulltexts(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for suffix in FULLTEXTS:
         for path in sorted(folder.glob(f"*{suffix}")):
-            found.setdefault(path.name.removesuffix(suffix), path)
+            if path.is_file():
+                found.setdefault(path.name.removesuffix(suffix), path)
     return found

@@ -51,8 +51,9 @@ def _follow(text: str, tmp_path: Path) -> str:
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
     printed = _follow(README, tmp_path)
     assert "is sound" in printed
-    (verified,) = _blocks("text", (ROOT / "docs/evidence-retrieval.md").read_text())
-    assert verified in printed
+    for page in ("evidence-retrieval", "screening"):
+        (shown,) = _blocks("text", (ROOT / f"docs/{page}.md").read_text())
+        assert shown in printed, page
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
 

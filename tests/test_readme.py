@@ -121,6 +121,14 @@ def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
     assert config.first_stage == ("bm25", "embedding")
 
 
+def test_every_setting_of_screening_is_on_its_page() -> None:
+    from jobs.screening.settings import Settings  # noqa: PLC0415 - one test's
+
+    page = (ROOT / "docs/screening.md").read_text()
+    flags = re.findall(r"--([a-z][a-z-]*)", page)
+    assert Settings.model_fields.keys() <= {flag.replace("-", "_") for flag in flags}
+
+
 def test_every_verb_is_in_the_table_of_commands() -> None:
     table = README[README.index("## Commands") : README.index("`RUN` is an id")]
     named = set(re.findall(r"`(\w+)", table))

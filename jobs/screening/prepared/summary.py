@@ -41,6 +41,11 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             )
         ),
     ]
+    if not made["records"]:
+        lines.append(
+            "               no review is left: take other --negatives, "
+            "--keep-without-negatives or a lower --min-included"
+        )
     if made["dropped"]:
         left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
         lines.append(f"left out       {left}")

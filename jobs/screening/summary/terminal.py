@@ -48,9 +48,9 @@ def _candidates(results: Results) -> Iterator[str]:
     if analysed and share is not None:
         yield (
             f"{counted(analysed, 'review')} analysed, "
-            f"{known['reviews_with_candidates']:,} with near-miss candidates ({share:.1%})   candidates: mean "
-            f"{known['mean']:.1f} median {known['median']:g} min {known['min']:,} max "
-            f"{known['max']:,}"
+            f"{known['reviews_with_candidates']:,} with near-miss candidates "
+            f"({share:.1%})   candidates: mean {known['mean']:.1f} "
+            f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
         )
 
 

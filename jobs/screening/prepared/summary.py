@@ -76,6 +76,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         )
     lines += [
         f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
+        + (f", such as {found['example']}" if found["example"] else "")
         for found in summary["findings"]
     ]
     return "\n".join(lines)

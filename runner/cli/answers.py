@@ -222,15 +222,10 @@ def prepare(
     job = load_job(job_name)
     offers = getattr(job, "prepare", {})
     names, flags = choices.split_words(words, switches(job), file_lists(job))
+    known = ", ".join(sorted(filter(None, offers))) or "nothing"
     what = " ".join(names)
     if what not in offers:
-        known = ", ".join(sorted(filter(None, offers))) or "nothing"
-        raise UsageError(
-            f"prepare {job.name} takes no further word, and {what!r} is one; write a "
-            "value behind its flag, and the flag again for each."
-            if [*offers] == [""]
-            else f"{job.name} can prepare: {known}."
-        )
+        raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
     report = offers[what](session.with_sample(job, settings))
     is_folder = isinstance(report, PreparedFolder)

@@ -14,6 +14,10 @@ from typing import Literal, TypeAlias
 
 from runner.figure import Figure
 
+LIMITS = "limits"
+"""Where a finding is that speaks of all numbers: what they do not show. A report has a
+section of its own for these."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
 
@@ -85,6 +89,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
+    is_headline: bool = False  #: a report begins with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,7 @@ class Finding:
 
     code: str
     severity: Literal["error", "warn", "info"]
-    where: str
+    where: str  #: a file, a model, ..., or `LIMITS`
     message: str  #: one sentence
     n: int = 1
     example: str = ""
@@ -198,3 +203,8 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    units: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By model: how many there are of what its cost is told by, such as `record`.
+
+    What a model cost is no part of a scorecard; `operations.json` divides it by these.
+    """

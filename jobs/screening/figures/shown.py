@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.counted import counted
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Metric
 
 MOST_MODELS = 4
 """In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
+"""Panels beside one another, by how many models have one each."""
 
 MOST_POINTS = 400
 """Of a curve in a picture; more cannot be told apart."""
@@ -48,7 +52,7 @@ class Shown:
         reviews = len(self.results.sheet.records.reviews)
         return (
             f"{100 * settings.level:g}% percentile bootstrap by review "
-            f"({reviews:,} reviews, B {settings.boot_b:,})"
+            f"({counted(reviews, 'review')}, B {settings.boot_b:,})"
         )
 
 

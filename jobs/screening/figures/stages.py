@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from jobs.metrics import reliability
+from jobs.metrics.calibration import Bin
 from jobs.screening.decisions import EXCLUDE
-from jobs.screening.figures.shown import Model, Shown
+from jobs.screening.figures.shown import SIDE_BY_SIDE, Model, Shown
+from jobs.screening.measuring.view import View
 from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points, Rule
 
 
@@ -60,17 +64,41 @@ def calibration(shown: Shown) -> Figure | None:
     found = [model for model in shown.models if not model.column.view.imputed.all()]
     if not found:
         return None
-    curves: list[Line | Points] = []
-    counts = []
-    for model in found:
-        view = model.column.view
-        rows = ~view.imputed
-        bins = reliability(view.records.label[rows], view.decisions.p[rows])
-        there = [own for own in bins if own.count]
-        x = tuple(own.mean_p for own in there)
-        y = tuple(own.rate for own in there)
-        curves += [
-            Line(x=x, y=y, marked=True, label=model.name, series=model.series),
+    columns = SIDE_BY_SIDE[len(found)]
+    rows = [found[i : i + columns] for i in range(0, len(found), columns)]
+    return Figure(
+        name="reliability",
+        title="Whether p_include means what it says",
+        caption="Records by their p_include in ten bins: the share that reviews "
+        "include, with Wilson's 95% interval, which takes records as independent. "
+        "Below, how many. Observed shares go by this set's ratio of negatives."
+        f"{shown.rest}",
+        columns=columns,
+        panels=tuple(
+            panel(model, _bins(model.column.view))
+            for row in rows
+            for panel in (_observed, _counts)
+            for model in row
+        ),
+    )
+
+
+def _bins(view: View) -> Sequence[Bin]:
+    rows = ~view.imputed
+    return reliability(view.records.label[rows], view.decisions.p[rows])
+
+
+def _observed(model: Model, bins: Sequence[Bin]) -> Panel:
+    there = [own for own in bins if own.count]
+    x = tuple(own.mean_p for own in there)
+    y = tuple(own.rate for own in there)
+    return Panel(
+        title=model.name,
+        x=Axis(lo=0, hi=1),
+        y=Axis(label="share included", lo=0, hi=1),
+        marks=(
+            Rule(way="diagonal", label="as stated"),
+            Line(x=x, y=y, series=model.series),
             Points(
                 x=x,
                 y=y,
@@ -78,33 +106,20 @@ def calibration(shown: Shown) -> Figure | None:
                 hi=tuple(own.interval.hi for own in there),
                 series=model.series,
             ),
-        ]
-        counts.append(
+        ),
+    )
+
+
+def _counts(model: Model, bins: Sequence[Bin]) -> Panel:
+    return Panel(
+        x=Axis(label="p_include", lo=0, hi=1),
+        y=Axis(label="records", lo=0),
+        height=0.5,
+        marks=(
             Histogram(
                 edges=(*(own.lo for own in bins), bins[-1].hi),
                 counts=tuple(own.count for own in bins),
-                label=model.name,
                 series=model.series,
-            )
-        )
-    return Figure(
-        name="reliability",
-        title="Whether p_include means what it says",
-        caption="Records by their p_include in ten bins: the share that reviews "
-        "include, with Wilson's 95% interval, which takes records as independent. "
-        "Below, how many. Observed shares go by the drawn ratio of negatives."
-        f"{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(lo=0, hi=1),
-                y=Axis(label="share included", lo=0, hi=1),
-                marks=(Rule(way="diagonal"), *curves),
-            ),
-            Panel(
-                x=Axis(label="p_include", lo=0, hi=1),
-                y=Axis(label="records", lo=0),
-                height=0.4,
-                marks=tuple(counts),
             ),
         ),
     )

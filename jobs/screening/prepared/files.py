@@ -16,6 +16,7 @@ from jobs.screening.difficulty.contamination import Contamination
 from jobs.screening.difficulty.topic import Drift
 from jobs.screening.prepared.statistics import ReviewStatistics
 from jobs.screening.validation_set import KINDS, Record
+from runner.records.render import harmless
 
 Cell: TypeAlias = str | int | float | None
 
@@ -92,7 +93,7 @@ def record_row(each: Record) -> Sequence[Cell]:
         each.label,
         each.kind,
         int(each.also_near_miss),
-        each.reason,
+        harmless(each.reason),
         each.reason_code,
         each.n_links,
         each.n_shared,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.screening.artifacts.long import LongFiles
@@ -11,7 +11,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
-from jobs.screening.measuring.results import Results, measured
+from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
@@ -59,6 +59,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.columns.items()},
+        units={model: _units(results.columns[model]) for model in sheet.models},
     )
 
 
@@ -70,11 +71,22 @@ def _missed_first(results: Results) -> str:
     return ""
 
 
+def _units(column: Column) -> Mapping[str, int]:
+    """What a model's cost is told by: who saves reading, excludes rightly."""
+    found = column.strata["all"].counts
+    return {
+        "record": int(found.records.sum()),
+        "correctly excluded record": int(found.decided.tn.sum()),
+    }
+
+
 def _not_available(results: Results) -> Iterator[str]:
     kinds = results.sheet.records.kinds
     if "near-miss" not in kinds:
         yield "kinds compared: the records have no near misses"
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
+    if results.dataset.settings.ensemble and len(results.sheet.models) == 1:
+        yield "ensembles: there is one model only"
     if all(column.reasons is None for column in results.columns.values()):
-        yield "reason agreement: the set has no true exclusions"
+        yield "reason agreement: no true exclusion has a coded reason"

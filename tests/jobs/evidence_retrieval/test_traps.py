@@ -24,7 +24,7 @@ INDEX: Mapping[int, tuple[tuple[str, str], ...]] = {
             "test_blank_gold_is_a_negative_and_no_gold_of_the_name_nothing",
         ),
         (
-            "inputs/test_input_rows.py",
+            "../rows/test_input_rows.py",
             "test_a_blank_cell_is_an_empty_list_and_not_a_list_of_a_blank_id",
         ),
     ),

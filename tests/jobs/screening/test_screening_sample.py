@@ -122,6 +122,11 @@ def test_a_run_without_inputs_screens_the_sample(
     assert done.code == 0, done.err
     assert "using the sample that ships with screening" in done.err
     assert states(tmp_path) == {"abstract": {"completed": 12}}
+    told = command("explain", "x", "9800001", "9800001/9700", "--runs-dir", tmp_path)
+    assert told.code == 2
+    assert "no record '9800001/9700'; the nearest are 9800001:97" in told.err
+    told = command("explain", "x", "9800001", "--runs-dir", tmp_path)
+    assert (told.code, told.out.count("\n  missed     ")) == (0, 1)
 
 
 def test_stages_follow_each_other(tmp_path: Path, runs: tuple[str, ...]) -> None:

@@ -75,6 +75,10 @@ def a_set(folder: Path) -> Path:
         ({"model": "b", "replicate": 0}, "row 3: replicate is 0"),
         ({"model": "b", "stage": "guess"}, "row 3: stage is 'guess'"),
         ({"paper_pmid": "2", "reason_code": "taste"}, "row 3: reason_code is 'taste'"),
+        (
+            {"paper_pmid": "2", "stage": "fulltext", "status": "failed"},
+            "row 3: status is failed although fulltext decides",
+        ),
     ],
 )
 def test_a_row_that_is_off_is_named(
@@ -101,14 +105,38 @@ def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None
     lines = [
         dict(GOOD),
         {**GOOD, "paper_pmid": "1", "label": 0, "decision": "", "confidence": ""},
-        {**GOOD, "paper_pmid": "2", "label": 0, "status": "failed"},
-        {**GOOD, "paper_pmid": "3", "label": 0, "status": "missing"},
+        {**GOOD, "paper_pmid": "2", "label": 0, "decision": "", "status": "failed"},
+        {**GOOD, "paper_pmid": "3", "label": 0, "decision": "", "status": "missing"},
     ]
     found = gathered(*imported(tmp_path, lines))
     assert found.records.papers == ("01", "1", "2", "3")
     assert found.records.kinds == ("included", "unspecified")
     (own,) = found.decisions
     assert own.outcome.tolist() == [0, 3, 4, 6]
+
+
+def test_a_status_beside_a_decision_is_that_of_the_stage_after_it(
+    tmp_path: Path,
+) -> None:
+    lines: list[dict[str, object]] = [
+        {**GOOD, "paper_pmid": "1", "decision": "exclude", "stage": "title"},
+        *(
+            {
+                **GOOD,
+                "paper_pmid": str(at),
+                "decision": "exclude",
+                "stage": "title",
+                "status": status,
+            }
+            for at, status in enumerate(("failed", "unparsed", "missing"), start=2)
+        ),
+        {**GOOD, "paper_pmid": "5", "decision": "exclude", "stage": "abstract"},
+    ]
+    (own,) = gathered(*imported(tmp_path, lines)).decisions
+    assert own.outcome.tolist() == [1, 1, 1, 1, 1]
+    # the first ended at its title; the others are alive, or went all the way
+    assert own.ended.tolist() == [0, 1, 1, 1, 1]
+    assert own.latest.tolist() == [1, 4, 3, 6, 1]
 
 
 def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) -> None:

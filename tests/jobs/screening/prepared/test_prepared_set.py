@@ -103,7 +103,7 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
     path.write_text(
         "review_pmid,pmid,status,reason,reason_code,title,abstract\n"
         "1,099,,Wrong patients,,T,blue text\n"
-        "1,98,Excluded,Wrong patients,language,T,text\n"
+        "1,98,Excluded,=Wrong patients,language,T,text\n"
         "1,97,AWAITING ASSESSMENT,,,T,text\n"
         "1,96,excluded,,,No abstract,\n"
         "1,9,excluded,,,,\n"
@@ -118,6 +118,8 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
         ("9", "", "1"),
         ("98", "language", "0"),
     ]
+    # a spreadsheet would run it
+    assert true[2]["reason"] == "'=Wrong patients"
     papers = (tmp_path / "set" / "papers.jsonl").read_text(encoding="utf-8")
     assert '{"pmid": "099", "title": "T", "abstract": "blue text", "year": null}' in (
         papers.splitlines()

@@ -225,6 +225,10 @@ def prepare(
     known = ", ".join(sorted(filter(None, offers))) or "nothing"
     what = " ".join(names)
     if what not in offers:
+        if "" in offers:
+            raise UsageError(
+                f"prepare {job.name} takes no word {what!r}; leave it out."
+            )
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
     report = offers[what](session.with_sample(job, settings))

@@ -76,6 +76,11 @@ def load(settings: Settings) -> Dataset:
     drawn = None
     if settings.validation_set is not None:
         drawn = _limited(read_set(settings.validation_set), settings.limit)
+        if not drawn.records:
+            raise DatasetError(
+                f"{settings.validation_set} holds no record: build the set with other "
+                "--negatives, --keep-without-negatives or a lower --min-included."
+            )
     fulltexts: Mapping[str, Path] = {}
     if settings.fulltext is not None and "fulltext" in settings.stages:
         fulltexts = _fulltexts(settings.fulltext)

@@ -6,9 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from runner.errors import UsageError
+
+_OLD = ".old"
+"""End of the name that a folder has while another takes its place."""
 
 
 @contextmanager
@@ -25,15 +29,24 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
         UsageError: something is there and may not be replaced, or the place cannot be
             written.
     """
-    if target.exists() and not force:
-        raise UsageError(
-            f"{target} exists already: name another --out, or use --force."
-        )
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"{target} is no folder: name another --out.")
+    if target.name in {"", ".."}:
+        raise UsageError(f"{target} is no folder of its own: name another --out.")
+    if target.is_symlink():
+        target = target.resolve()  # the link stays, and what it names is replaced
     draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-    old = target.with_name(f".{target.name}.{os.getpid()}.old")
+    old = target.with_name(f".{target.name}.{os.getpid()}{_OLD}")
     try:
+        if _put_back(target) and not force:
+            raise UsageError(
+                f"{target} was being replaced when the process was killed, and is back "
+                "as it was: name another --out, or use --force."
+            )
+        if target.exists() and not force:
+            raise UsageError(
+                f"{target} exists already: name another --out, or use --force."
+            )
+        if target.exists() and not target.is_dir():
+            raise UsageError(f"{target} is no folder: name another --out.")
         draft.mkdir(parents=True)
         yield draft
         if target.exists():
@@ -42,8 +55,24 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
-        # stopped between the two moves, by whatever
-        if old.exists() and not target.exists():
-            old.replace(target)
+        _put_back(target)  # stopped between the two moves, by whatever
         shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+
+
+def _put_back(target: Path) -> bool:
+    """Put back what was moved away for *target* and never replaced.
+
+    A process that was killed leaves it hidden beside the target: in its place if the
+    second move was not made, and of no use if it was.
+    """
+    is_back = False
+    begin = f".{target.name}."
+    for old in sorted(target.parent.glob(f"{escape(begin)}*{_OLD}")):
+        if not old.name[len(begin) : -len(_OLD)].isdigit():
+            continue  # no process's
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.replace(target)
+            is_back = True
+    return is_back

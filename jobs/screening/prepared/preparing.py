@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from jobs.screening.inputs.tables import read_corpus, table_paths
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.prepared import files
 from jobs.screening.prepared.building import Built, build
+from jobs.screening.prepared.reading import MANIFEST
 from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
@@ -88,7 +89,8 @@ class SetFolder:
         )
         summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
-        files.write_json(folder / "manifest.json", _manifest(settings))
+        made = sorted(path for path in folder.iterdir())
+        files.write_json(folder / MANIFEST, _manifest(settings, made))
         return Made(text=summary_text(summary), json=summary)
 
 
@@ -194,16 +196,15 @@ def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
     }
 
 
-def _manifest(settings: Settings) -> dict[str, Any]:
-    """What the set was made from and how; options in the order of the settings."""
+def _manifest(settings: Settings, made: Iterable[Path]) -> dict[str, Any]:
+    """What the set was made from, how, and its own files.
+
+    Args:
+        settings: whose options stand in their order.
+        made: the files of the set.
+    """
     paths = {
-        **(
-            {
-                f"records.{path.name}": path
-                for path in sorted(settings.records, key=lambda path: path.name)
-            }
-            or table_paths(settings)
-        ),
+        **table_paths(settings),
         **{
             name: path
             for name in ("excluded", "criteria", "reason_map")
@@ -219,4 +220,5 @@ def _manifest(settings: Settings) -> dict[str, Any]:
             for name, path in paths.items()
         },
         "options": options,
+        "files": {path.name: files.sha256_of(path) for path in made},
     }

@@ -154,5 +154,5 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Name the file"):
         next(importer.read((), Settings(), model=None, form=None, replicates={}))
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
-    with pytest.raises(DatasetError, match="no column decision"):
+    with pytest.raises(DatasetError, match="column 'decision' is missing"):
         next(importer.read((short,), Settings(), model=None, form=None, replicates={}))

@@ -62,9 +62,11 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
         settings = job.Settings.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "settings"
+        name = ".".join(str(part) for part in first["loc"])
+        # a rule over several settings names none, and its sentence is the job's own
+        where = f"Setting {name}" if name else "Settings"
         raise UsageError(
-            f"Setting {name} of {job.name}: {first['msg']}; "
+            f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
             f"siftlog jobs {job.name} lists all settings."
         ) from error
     return settings.model_copy(update=_absolute(settings))

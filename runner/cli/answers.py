@@ -46,6 +46,7 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
+    Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
     No model is called. While the run is alive its finished part is scored, and nothing
     is recorded.
     """
@@ -124,8 +125,9 @@ def _remarks(made: Scoring) -> Iterator[str]:
 def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
-    A job that builds data sets explains how an ITEM gets into one; without ITEM it
-    chooses. Writes nothing.
+    A job that builds data sets explains how an ITEM gets into one, by the options of
+    prepare; without ITEM it chooses. Every setting of the job may be given by its own
+    flag; siftlog jobs JOB lists them. Writes nothing.
     """
     from runner.cli import session
     from runner.errors import UsageError
@@ -192,7 +194,7 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
     "--out",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Where the file or folder goes that SUBCOMMAND builds.",
+    help="Where the file or folder goes that is built.",
 )
 @click.option("--force", is_flag=True, help="Replace a folder that is there already.")
 @choices.as_json
@@ -204,7 +206,12 @@ def prepare(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
+    """Check or build the data of JOB.
+
+    Without SUBCOMMAND: what the job builds by default, or else which there are. Every
+    setting of the job may be given by its own flag (--posts FILE) or as --set
+    posts=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used.
+    """
     from runner.cli import session
     from runner.errors import UsageError
     from runner.job import PreparedData, PreparedFolder
@@ -224,6 +231,7 @@ def prepare(
             )
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
+    collector.calm()
     report = offers[what](session.with_sample(job, settings))
     is_folder = isinstance(report, PreparedFolder)
     builds = is_folder or isinstance(report, PreparedData)

@@ -17,6 +17,8 @@ import pytest
 from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation import job as papers
+from jobs.screening.inputs.load import SAMPLE as SCREENED
+from jobs.screening.job import job as screening
 from runner.cli.choices import job_settings
 from runner.job import Job
 from runner.settings import resolve
@@ -106,6 +108,25 @@ def _evidence(_folder: Path) -> Case:
     )
 
 
+def _screening(_folder: Path) -> Case:
+    """Criteria that a model states, then stage after stage for what is still alive."""
+    return Case(
+        job=screening,
+        words=(
+            *(
+                f"--validation-set={SCREENED / 'set'}",
+                f"--fulltext={SCREENED / 'fulltext'}",
+            ),
+            *("--stages=title,abstract,fulltext", "--criteria-source=llm"),
+            *("--reask=1", f"--limit={0 if PROVE else 30}", "--boot-b=0"),
+        ),
+        options=(),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (1, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
 JOBS = {
     "survey": "tests.crash.survey.job:job",
     "panel": "tests.crash.panel.job:job",
@@ -113,7 +134,7 @@ JOBS = {
 
 
 @pytest.mark.timeout(1800 if PROVE else 600)
-@pytest.mark.parametrize("case_in", [_survey, _panel, _papers, _evidence])
+@pytest.mark.parametrize("case_in", [_survey, _panel, _papers, _evidence, _screening])
 def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     case_in: Callable[[Path], Case], tmp_path: Path
 ) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from runner.errors import UsageError
 from runner.options import options_from, read_toml, write_toml
@@ -23,6 +23,12 @@ class Settings(BaseModel):
     kinds: tuple[str, ...] = ("x",)
     bench: Path | None = None
     cap: int | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.cap is not None and self.cap < self.items:
+            raise ValueError("cap is less than items")
+        return self
 
 
 class Job(ToyJob):
@@ -90,6 +96,11 @@ def test_a_typing_mistake_is_answered_with_the_nearest_setting() -> None:
 def test_a_value_that_does_not_fit_is_named(name: str, value: str, said: str) -> None:
     with pytest.raises(UsageError, match=f"Setting {name} of toy: .*{said}"):
         _resolve({name: [value]})
+
+
+def test_values_that_do_not_fit_together_are_told_by_the_job() -> None:
+    with pytest.raises(UsageError, match="Settings of toy: cap is less than items;"):
+        _resolve({"cap": ["1"]})
 
 
 def test_settings_as_json_do_not_depend_on_the_order_they_were_given_in() -> None:

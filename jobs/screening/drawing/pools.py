@@ -48,7 +48,6 @@ def pools(
         exclusions: what the review has excluded or not decided, by paper.
         settings: which kinds are wanted.
     """
-    names = graph.papers
     candidates = dict(
         zip(
             graph.names(near.candidates),
@@ -63,11 +62,10 @@ def pools(
         taken = near.cited, near.candidates
         is_free = graph.has_abstract.copy()
         is_free[np.concatenate(taken)] = False
-        far = tuple(
-            names[at] for at in np.flatnonzero(is_free) if names[at] not in exclusions
-        )
+        free = graph.names(np.flatnonzero(is_free))
+        far = tuple(paper for paper in free if paper not in exclusions)
     return Pools(
-        included=tuple(names[at] for at in near.included),
+        included=tuple(graph.names(near.included)),
         true_excluded=tuple(
             true_exclusions(corpus, graph.names(near.cited), exclusions)
         )

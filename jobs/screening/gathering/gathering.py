@@ -11,10 +11,11 @@ import numpy as np
 from jobs.metrics.columns import Floats, Ints
 from jobs.noticed import Noticed
 from jobs.screening.asking.plan import ends
+from jobs.screening.corpus import Criteria
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import MISSING, Decisions, Sheet
 from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.records import STAGES, Screened
+from jobs.screening.gathering.records import Screened
 from jobs.screening.gathering.staged import (
     EXCLUDED_EARLIER,
     Step,
@@ -23,6 +24,7 @@ from jobs.screening.gathering.staged import (
     read,
     verdict,
 )
+from jobs.screening.parsing.criteria import parse_criteria
 from runner.job import Answers
 from runner.task import Answer
 
@@ -113,7 +115,8 @@ class _Gathering:
         """Take in a first-stage answer with what descends from it."""
         for answer in family:
             task = answer.task
-            if task.stage not in STAGES:
+            if task.stage == "criteria":
+                self._note(answer)
                 continue
             stage = self._asked.get(task.stage)
             at = self._found.places.get(task.key)
@@ -122,6 +125,21 @@ class _Gathering:
                 self.stale += answer.reply is not None
             else:
                 own.setdefault(at, []).append(read(answer, stage))
+
+    def _note(self, answer: Answer) -> None:
+        """Flag criteria that no model stated: the review's abstract was told."""
+        reply = answer.chat
+        is_stated = reply is not None and isinstance(parse_criteria(reply), Criteria)
+        if not (is_stated or answer.is_open):
+            task = answer.task
+            self.noticed.add(
+                "criteria_not_stated",
+                "warn",
+                f"criteria of {task.model}",
+                "A model was to state what a review asks for, and did not or could not "
+                "be read: it was told the review's own abstract, or its title.",
+                example=task.key,
+            )
 
     @property
     def missing(self) -> int:

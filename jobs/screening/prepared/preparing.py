@@ -57,8 +57,17 @@ class SetFolder:
         """Write all files of the set into an empty folder."""
         settings, corpus = self.settings, self.corpus
         graph = Graph(corpus, settings.max_paper_degree)
-        with files.table(folder / "candidates.csv", columns.CANDIDATES) as candidates:
-            built = build(corpus, graph, settings, candidates.add)
+        with (
+            files.table(folder / "candidates.csv", columns.CANDIDATES) as candidates,
+            files.table(folder / "validation_set.csv", columns.RECORDS) as records,
+        ):
+            built = build(
+                corpus,
+                graph,
+                settings,
+                candidates=candidates.add,
+                records=lambda drawn: records.add(map(files.record_row, drawn)),
+            )
         _write_tables(folder, built)
         files.write_jsonl(
             folder / "reviews.jsonl",
@@ -71,10 +80,12 @@ class SetFolder:
                 for review in built.reviews
             ),
         )
-        texts = files.texts_of(corpus, built.records)
         files.write_jsonl(
             folder / "papers.jsonl",
-            (files.paper_json(paper, text) for paper, text in texts.items()),
+            (
+                files.paper_json(paper, corpus.text(paper))
+                for paper in sorted(built.papers)
+            ),
         )
         summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
@@ -100,8 +111,6 @@ SUBCOMMANDS: Mapping[str, Callable[[Settings], Prepared | SetFolder]] = {
 
 
 def _write_tables(folder: Path, built: Built) -> None:
-    with files.table(folder / "validation_set.csv", columns.RECORDS) as rows:
-        rows.add(map(files.record_row, built.records))
     with files.table(folder / "near_miss_stats.csv", columns.STATISTICS) as rows:
         rows.add(map(files.statistics_row, built.statistics))
     with files.table(folder / "topic_drift.csv", columns.DRIFT) as rows:
@@ -117,9 +126,6 @@ def _write_tables(folder: Path, built: Built) -> None:
 def _summary(corpus: Corpus, graph: Graph, built: Built) -> dict[str, Any]:
     analysed = {each.review for each in built.analysed if each.n_candidates}
     drift = [each for each in built.drift if each.review in analysed]
-    kinds: dict[str, int] = {}
-    for record in built.records:
-        kinds[record.kind] = kinds.get(record.kind, 0) + 1
     known = [
         built.contamination[r] for r in sorted(analysed & set(built.contamination))
     ]
@@ -135,8 +141,8 @@ def _summary(corpus: Corpus, graph: Graph, built: Built) -> dict[str, Any]:
         "near_misses": _overview_json(overview(built.analysed), built),
         "set": {
             "reviews": len(built.reviews),
-            "records": len(built.records),
-            "kinds": kinds,
+            "records": built.kinds.total(),
+            "kinds": dict(built.kinds),
             "pools": dict(built.pools),
             "dropped": dict(sorted(built.dropped.items())),
             "short": {review: dict(lack) for review, lack in built.short.items()},

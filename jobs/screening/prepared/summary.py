@@ -41,6 +41,11 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             )
         ),
     ]
+    if not made["records"]:
+        lines.append(
+            "               no review is left: take other --negatives, "
+            "--keep-without-negatives or a lower --min-included"
+        )
     if made["dropped"]:
         left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
         lines.append(f"left out       {left}")
@@ -74,6 +79,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         )
     lines += [
         f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
+        + (f", such as {found['example']}" if found["example"] else "")
         for found in summary["findings"]
     ]
     return "\n".join(lines)

@@ -51,10 +51,10 @@ def _candidates(results: Results) -> Iterator[str]:
     analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
     if analysed and share is not None:
         yield (
-            f"{analysed:,} reviews analysed, {known['reviews_with_candidates']:,} with "
-            f"near-miss candidates ({share:.1%})   candidates: mean "
-            f"{known['mean']:.1f} median {known['median']:g} min {known['min']:,} max "
-            f"{known['max']:,}"
+            f"{counted(int(analysed), 'review')} analysed, "
+            f"{known['reviews_with_candidates']:,} with near-miss candidates "
+            f"({share:.1%})   candidates: mean {known['mean']:.1f} "
+            f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
         )
 
 

@@ -100,6 +100,23 @@ def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
     assert (laxer.missing, laxer.stale) == (4 * ending_in(sample, "2"), 0)
 
 
+def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once() -> None:
+    given = Settings(criteria_source="llm", limit=12, boot_b=0)
+    dataset = job.load(job.with_sample(given))
+    answers = MemoryAnswers.of_run(
+        job,
+        dataset,
+        lambda task: said(task) if ":" in task.key else '{"question": "Who?"}',
+        replicates=2,
+    )
+    ((stated, *records),) = answers.families()
+    assert (stated.task.stage, stated.task.replicate) == ("criteria", 1)
+    assert [own.task.replicate for own in records] == [1, 2] * 12
+    card = job.score(dataset, answers)
+    assert (card.missing, card.stale) == (0, 0)
+    assert "criteria_not_stated" not in {found.code for found in card.findings}
+
+
 def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
     sample: Dataset, answers: MemoryAnswers
 ) -> None:

@@ -69,7 +69,9 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
             f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
             f"siftlog jobs {job.name} lists all settings."
         ) from error
-    return settings.model_copy(update=_absolute(settings))
+    return settings.model_copy(
+        update={name: _absolute(value) for name, value in settings}
+    )
 
 
 def switches(job: Job) -> frozenset[str]:
@@ -95,11 +97,13 @@ def as_json(settings: BaseModel) -> str:
     )
 
 
-def _absolute(settings: BaseModel) -> dict[str, Path]:
+def _absolute(value: Any) -> Any:  # noqa: ANN401 - of a field of any job
     """Paths as they can be found from any folder: a resume may start elsewhere."""
-    return {
-        name: value.resolve() for name, value in settings if isinstance(value, Path)
-    }
+    if isinstance(value, Path):
+        return value.resolve()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_absolute, value))
+    return value
 
 
 def _name(job: Job, key: str) -> str:

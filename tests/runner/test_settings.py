@@ -22,6 +22,7 @@ class Settings(BaseModel):
     mode: Literal["fast", "slow"] = "slow"
     kinds: tuple[str, ...] = ("x",)
     bench: Path | None = None
+    files: tuple[Path, ...] = ()
     cap: int | None = None
 
     @model_validator(mode="after")
@@ -80,8 +81,9 @@ def test_a_path_in_a_file_begins_where_the_file_lies(tmp_path: Path) -> None:
 
 
 def test_paths_become_absolute_so_that_a_resume_may_start_anywhere() -> None:
-    bench = _resolve({"bench": ["data/bench.jsonl"]}).bench
-    assert bench == Path.cwd() / "data/bench.jsonl"
+    given = _resolve({"bench": ["data/bench.jsonl"], "files": ["a.csv,b/../c.csv"]})
+    assert given.bench == Path.cwd() / "data/bench.jsonl"
+    assert given.files == (Path.cwd() / "a.csv", Path.cwd() / "c.csv")
 
 
 def test_a_typing_mistake_is_answered_with_the_nearest_setting() -> None:

@@ -14,6 +14,9 @@ from runner.errors import UsageError
 _OLD = ".old"
 """End of the name that a folder has while another takes its place."""
 
+_DRAFT = ".draft"
+"""End of the name of a folder that is being written."""
+
 
 @contextmanager
 def replaced(target: Path, *, force: bool) -> Iterator[Path]:
@@ -33,9 +36,10 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{target} is no folder of its own: name another --out.")
     if target.is_symlink():
         target = target.resolve()  # the link stays, and what it names is replaced
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+    draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
     old = target.with_name(f".{target.name}.{os.getpid()}{_OLD}")
     try:
+        _clear_drafts(target)
         if _put_back(target) and not force:
             raise UsageError(
                 f"{target} was being replaced when the process was killed, and is back "
@@ -66,13 +70,37 @@ def _put_back(target: Path) -> bool:
     second move was not made, and of no use if it was.
     """
     is_back = False
-    begin = f".{target.name}."
-    for old in sorted(target.parent.glob(f"{escape(begin)}*{_OLD}")):
-        if not old.name[len(begin) : -len(_OLD)].isdigit():
-            continue  # no process's
+    for _, old in _of_processes(target, _OLD):
         if target.exists():
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.replace(target)
             is_back = True
     return is_back
+
+
+def _clear_drafts(target: Path) -> None:
+    """Remove what processes that were killed had begun to write for *target*."""
+    for process, draft in _of_processes(target, _DRAFT):
+        # one of this process's number is of an earlier process that had the number
+        if process == os.getpid() or not _is_running(process):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
+    """The hidden folders beside *target* with that end, each with its process."""
+    begin = f".{target.name}."
+    found = sorted(target.parent.glob(f"{escape(begin)}*{end}"))
+    names = ((path.name[len(begin) : -len(end)], path) for path in found)
+    return [(int(name), path) for name, path in names if name.isdecimal()]
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is a process of that number, whoever's it is."""
+    try:
+        os.kill(process, 0)  # signal 0 is none
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

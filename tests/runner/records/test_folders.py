@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -132,9 +133,15 @@ def test_a_process_killed_in_the_middle_leaves_the_old_folder(tmp_path: Path) ->
     fill(target, "one")
     killed(target, "inside")
     assert held(target) == {"file": "one"}
-    # what it had begun lies hidden beside it, and is in nobody's way
+    # what it had begun lies hidden beside it, and goes; what others write stays
+    others = tmp_path / f".set.{os.getppid()}.draft"
+    others.mkdir()
+    (others / "file").write_text("three")
+    earlier = tmp_path / f".set.{os.getpid()}.draft"
+    earlier.mkdir()
+    assert sum(path.suffix == ".draft" for path in tmp_path.iterdir()) == 3
     fill(target, "two", force=True)
-    assert held(target) == {"file": "two"}
+    assert held(tmp_path) == {"set/file": "two", f"{others.name}/file": "three"}
 
 
 def test_what_a_process_killed_between_the_moves_took_away_is_put_back(

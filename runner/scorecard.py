@@ -170,6 +170,7 @@ class ItemValues:
     first: Sequence[float | None]
     second: Sequence[float | None] | None = None
     definition: str  #: name@version; two that differ are not compared
+    lower_is_better: bool = False
 
 
 Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]

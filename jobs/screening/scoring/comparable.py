@@ -16,6 +16,9 @@ from runner.scorecard import Comparable, ItemValues
 RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
 """Means over reviews."""
 
+LOSSES = frozenset({"atd", "loss"})
+"""Those of them that are the better the lower they are."""
+
 DRAWN = "; percentile bootstrap"
 """Where the part of a definition begins that is about its interval."""
 
@@ -83,4 +86,5 @@ def _of_reviews(column: Column, word: str, definition: str) -> ItemValues:
         cluster="review",
         first=column.strata["all"].by_review[word],
         definition=definition,
+        lower_is_better=word in LOSSES,
     )

@@ -10,14 +10,13 @@ sizes of the related ones. One block of reviews is held at a time.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from jobs.screening.corpus import Citations, Corpus, Places
+from jobs.screening.corpus import Citations, Corpus, Places, place_in
 
 BLOCK_PAPERS = 4_000_000
 """Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
@@ -81,8 +80,7 @@ class Graph:
 
     def place(self, paper: str) -> int | None:
         """Where a paper stands; None: no review cites it."""
-        at = bisect_left(self.papers, paper)
-        return at if self.papers[at : at + 1] == (paper,) else None
+        return place_in(self.papers, paper)
 
     def cited_by(self, review: int) -> Places:
         """All papers that a review cites."""

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import ValidationSet
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
-from runner.scorecard import Finding
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 
@@ -88,33 +85,8 @@ def load(settings: Settings) -> Dataset:
         settings=settings,
         validation_set=drawn,
         fulltexts=fulltexts,
-        findings=() if drawn is None else (*drawn.findings, *_told(settings, drawn)),
+        findings=() if drawn is None else drawn.findings,
     )
-
-
-def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
-    """Reviews of which a model learns the title alone."""
-    if settings.criteria_source == "file":
-        return ()  # those are skipped, and counted so
-    message = (
-        "A model states what reviews ask for from their title alone: their abstracts "
-        "have no sections that say it."
-        if settings.criteria_source == "llm"
-        else "Reviews are told by their title alone: neither criteria nor sections of "
-        "an abstract say what they ask for."
-    )
-    noticed = Noticed()
-    screened = {record.review for record in drawn.records}
-    for review in drawn.reviews:
-        if review.id in screened and told(settings, review).source == "title":
-            noticed.add(
-                "criteria_from_title",
-                "warn",
-                "reviews.jsonl",
-                message,
-                example=review.id,
-            )
-    return noticed.findings()
 
 
 def _limited(drawn: ValidationSet, limit: int) -> ValidationSet:

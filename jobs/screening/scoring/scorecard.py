@@ -13,6 +13,7 @@ from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable
+from jobs.screening.scoring.told import told_by_title
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
 from jobs.screening.summary.terminal import run_text
@@ -42,6 +43,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     files = LongFiles(results)
     findings = (
         *dataset.findings,
+        *(() if answers.imported else told_by_title(dataset)),
         *sheet.findings,
         *results.findings,
     )

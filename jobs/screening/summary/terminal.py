@@ -102,13 +102,16 @@ def _table(results: Results) -> Iterator[str]:
 
 def _missed(results: Results) -> Iterator[str]:
     for model, column in results.columns.items():
-        lost = int(column.strata["all"].counts.decided.fn.sum())
+        decided = column.strata["all"].counts.decided
+        lost, found = int(decided.fn.sum()), int(decided.tp.sum())
         name = f"{_name(model)}: " if len(results.columns) > 1 else ""
         if lost:
             papers = counted(lost, "included paper")
             yield f"{name}missed {papers}, listed in false_negatives.csv"
+        elif found:
+            yield f"{name}missed no included paper ({found:,} decided)"
         else:
-            yield f"{name}missed no included paper"
+            yield f"{name}decided on no included paper, so that none can be missed"
     if "near-miss" in results.sheet.records.kinds:
         yield "near misses are unjudged: see the report, Limits"
 

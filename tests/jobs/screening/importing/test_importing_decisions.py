@@ -12,6 +12,9 @@ from jobs.screening.decisions import Sheet
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
+from jobs.screening.inputs.load import load
+from jobs.screening.scoring import score
+from jobs.screening.scoring.told import told_by_title
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
@@ -99,6 +102,11 @@ def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
             imported(tmp_path, [{**GOOD, **row}], validation_set=known)
     _, answers = imported(tmp_path, [{**GOOD, "label": ""}], validation_set=known)
     assert len(answers.held) == 1
+    # whoever decided elsewhere was told by nobody here
+    dataset = load(Settings(validation_set=known, boot_b=0))
+    assert [own.code for own in told_by_title(dataset)] == ["criteria_from_title"]
+    codes = {own.code for own in score(dataset, answers).findings}
+    assert "criteria_from_title" not in codes
 
 
 def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None:

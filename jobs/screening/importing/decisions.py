@@ -16,7 +16,7 @@ import msgspec
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
-from jobs.screening.gathering.records import STAGES, Told, text_of
+from jobs.screening.gathering.records import STAGES, Truth, text_of
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.parsing.words import decision_of
@@ -72,7 +72,7 @@ class _Reading:
     model: str
     known: Mapping[str, Record] | None  #: of the set; None: the file says what is true
     seen: set[tuple[str, str, int, str]] = field(default_factory=set)
-    told: dict[str, Told] = field(default_factory=dict)
+    stated: dict[str, Truth] = field(default_factory=dict)
 
     def answers(self, row: Row) -> Iterator[ImportedAnswer]:
         """A row as an answer, and what its status says of the stage after it.
@@ -127,7 +127,7 @@ class _Reading:
             )
         return later[0]
 
-    def _truth(self, row: Row, key: str) -> Told | None:
+    def _truth(self, row: Row, key: str) -> Truth | None:
         """What is true of a record; None where the set says it."""
         if self.known is None:
             return self._stated(row, key)
@@ -141,15 +141,15 @@ class _Reading:
             )
         return None
 
-    def _stated(self, row: Row, key: str) -> Told:
+    def _stated(self, row: Row, key: str) -> Truth:
         if not row.has("label"):
             raise row.error("label is missing (fill it in or name a --validation-set)")
         label = row.label("label")
         kind = row.one_of("kind", KINDS) if row.has("kind") else ""
         if kind and (kind == "included") != bool(label):
             raise row.error(f"label {label} contradicts the kind {kind} (correct one)")
-        truth = Told(label=label, kind=kind or ("included" if label else "unspecified"))
-        before = self.told.setdefault(key, truth)
+        truth = Truth(label=label, kind=kind or ("included" if label else "unspecified"))
+        before = self.stated.setdefault(key, truth)
         if before != truth:
             raise row.error(
                 f"label or kind of {key} contradicts an earlier row (correct one)"

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from jobs.metrics import ratio
 from jobs.screening.measuring.view import View
+from jobs.screening.reasons import OTHER
 from runner.scorecard import Metric
-
-OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from jobs.figures.curves import thinned
+from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.classification import curve
-from jobs.screening.figures.shown import SIDE_BY_SIDE, Model, Shown, ends, thinned
+from jobs.screening.figures.shown import Model, Shown, ends
 from jobs.screening.measuring.strata import ALL, strata
 from runner.figure import Axis, Bars, Figure, Line, Panel, Rule
 

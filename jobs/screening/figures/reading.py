@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from jobs.counted import counted
+from jobs.figures.curves import thinned
+from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.columns import Floats
 from jobs.metrics.screening import recall_curve
-from jobs.screening.figures.shown import SIDE_BY_SIDE, Model, Shown, thinned
+from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.ranking import ranked
 from runner.figure import Axis, Figure, Line, Panel, Points, Rule
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures.reliability import Stated, Words, panels
 from jobs.metrics import reliability
 from jobs.metrics.calibration import Bin
 from jobs.screening.decisions import EXCLUDE
-from jobs.screening.figures.shown import SIDE_BY_SIDE, Model, Shown
+from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.view import View
-from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points, Rule
+from runner.figure import Axis, Bars, Figure, Panel
 
 
 def funnel(shown: Shown) -> Figure | None:
@@ -64,8 +66,6 @@ def calibration(shown: Shown) -> Figure | None:
     found = [model for model in shown.models if not model.column.view.imputed.all()]
     if not found:
         return None
-    columns = SIDE_BY_SIDE[len(found)]
-    rows = [found[i : i + columns] for i in range(0, len(found), columns)]
     return Figure(
         name="reliability",
         title="Whether p_include means what it says",
@@ -73,12 +73,17 @@ def calibration(shown: Shown) -> Figure | None:
         "include, with Wilson's 95% interval, which takes records as independent. "
         "Below, how many. Observed shares go by this set's ratio of negatives."
         f"{shown.rest}",
-        columns=columns,
-        panels=tuple(
-            panel(model, _bins(model.column.view))
-            for row in rows
-            for panel in (_observed, _counts)
-            for model in row
+        columns=SIDE_BY_SIDE[len(found)],
+        panels=panels(
+            [
+                Stated(
+                    name=model.name,
+                    series=model.series,
+                    bins=_bins(model.column.view),
+                )
+                for model in found
+            ],
+            Words(share="share included", probability="p_include", counted="records"),
         ),
     )
 
@@ -86,40 +91,3 @@ def calibration(shown: Shown) -> Figure | None:
 def _bins(view: View) -> Sequence[Bin]:
     rows = ~view.imputed
     return reliability(view.records.label[rows], view.decisions.p[rows])
-
-
-def _observed(model: Model, bins: Sequence[Bin]) -> Panel:
-    there = [own for own in bins if own.count]
-    x = tuple(own.mean_p for own in there)
-    y = tuple(own.rate for own in there)
-    return Panel(
-        title=model.name,
-        x=Axis(lo=0, hi=1),
-        y=Axis(label="share included", lo=0, hi=1),
-        marks=(
-            Rule(way="diagonal", label="as stated"),
-            Line(x=x, y=y, series=model.series),
-            Points(
-                x=x,
-                y=y,
-                lo=tuple(own.interval.lo for own in there),
-                hi=tuple(own.interval.hi for own in there),
-                series=model.series,
-            ),
-        ),
-    )
-
-
-def _counts(model: Model, bins: Sequence[Bin]) -> Panel:
-    return Panel(
-        x=Axis(label="p_include", lo=0, hi=1),
-        y=Axis(label="records", lo=0),
-        height=0.5,
-        marks=(
-            Histogram(
-                edges=(*(own.lo for own in bins), bins[-1].hi),
-                counts=tuple(own.count for own in bins),
-                series=model.series,
-            ),
-        ),
-    )

@@ -148,7 +148,9 @@ class _Reading:
         kind = row.one_of("kind", KINDS) if row.has("kind") else ""
         if kind and (kind == "included") != bool(label):
             raise row.error(f"label {label} contradicts the kind {kind} (correct one)")
-        truth = Truth(label=label, kind=kind or ("included" if label else "unspecified"))
+        truth = Truth(
+            label=label, kind=kind or ("included" if label else "unspecified")
+        )
         before = self.stated.setdefault(key, truth)
         if before != truth:
             raise row.error(

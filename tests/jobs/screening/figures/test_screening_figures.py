@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pytest
 
+from jobs.figures.models import MOST_MODELS
 from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.figures.reading import MOST_CURVES, MOST_ROWS
-from jobs.screening.figures.shown import MOST_MODELS
 from jobs.screening.measuring.results import Results, measured
 from jobs.screening.settings import Settings
 from runner.figure import Bars, Figure, Histogram, Line, Mark, Panel, Points

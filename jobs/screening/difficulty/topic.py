@@ -18,6 +18,7 @@ from jobs.screening.difficulty.drift import (
     mean_jaccard,
     nearness,
 )
+from jobs.screening.drawing.pools import far_from
 from jobs.screening.graph.relations import Neighbourhood
 from jobs.screening.validation_set import Kind
 
@@ -84,9 +85,7 @@ class Topic:
             "near-miss": by_place[near.candidates],
         }
         if has_random:
-            is_free = graph.has_abstract.copy()
-            is_free[np.concatenate([near.cited, near.candidates])] = False
-            self._by_kind["random"] = by_place[is_free]
+            self._by_kind["random"] = by_place[far_from(graph, near, known)]
         self._excluded: dict[str, float] = {}
         papers = true_exclusions(corpus, graph.names(near.cited), known)
         if papers:

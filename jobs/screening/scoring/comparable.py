@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -42,7 +42,7 @@ def comparable(column: Column) -> Comparable:
     return {path: make for path, make in made.items() if path in known}
 
 
-def _by_kind(view: View) -> Mapping[str, Bools] | list[tuple[str, Bools]]:
+def _by_kind(view: View) -> list[tuple[str, Bools]]:
     records = view.records
     return [
         (f"{kind}.micro.specificity", records.kind == place)

@@ -103,6 +103,13 @@ class Finding:
     n: int = 1
     example: str = ""
 
+    @property
+    def line(self) -> str:
+        """It as a line of a terminal: how often, and where for instance."""
+        example = f", such as {self.example}" if self.example else ""
+        found = f" ({self.n:,}{example})" if self.n > 1 or example else ""
+        return f"{self.where}: {self.message}{found}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:

@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.marks import blocks
 from jobs.screening.asking.sections import OBJECTIVES, SELECTION
+from jobs.screening.inputs.criteria import PICO
 from runner.request import ChatRequest
 
 INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
@@ -54,9 +55,7 @@ def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
     told = dict(review)
     return {
         "question": told.get(OBJECTIVES, told.get("Title", "")),
-        "pico": dict.fromkeys(
-            ("population", "intervention", "comparison", "outcome"), ""
-        ),
+        "pico": dict.fromkeys(PICO, ""),
         "inclusion": [told[SELECTION]] if SELECTION in told else [],
         "exclusion": [],
     }

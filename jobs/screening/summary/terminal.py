@@ -27,7 +27,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         *_missed(results),
         *_pairs(results.pairs),
         *_implied(results),
-        *(_finding(own) for own in findings if own.severity != "info"),
+        *(own.line for own in findings if own.severity != "info"),
     ]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
@@ -141,12 +141,6 @@ def _implied(results: Results) -> Iterator[str]:
 def _name(model: str) -> str:
     """A model's name, which may be the path of a file."""
     return shortened(one_line(model), NAME_CELLS)
-
-
-def _finding(finding: Finding) -> str:
-    example = f", such as {finding.example}" if finding.example else ""
-    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{found}"
 
 
 def _with_ends(metric: Metric) -> str:

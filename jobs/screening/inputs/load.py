@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from jobs.noticed import Noticed
+from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import ValidationSet
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
+from runner.scorecard import Finding
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 
 NAMED = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""
+
+_TITLE_ALONE = {
+    "auto": "Reviews are told by their title alone: neither criteria nor sections of "
+    "an abstract say what they ask for (build the set with --criteria).",
+    "llm": "A model states what reviews ask for from their title alone: their "
+    "abstracts have no sections that say it (build the set with --criteria, and set "
+    "criteria_source to auto).",
+}
+"""By the source of criteria; with `file` such reviews are skipped, and counted so."""
 
 FULLTEXTS = (".txt", ".md")
 """Ends of the names of full texts; the first one counts where a paper has both."""
@@ -85,8 +97,27 @@ def load(settings: Settings) -> Dataset:
         settings=settings,
         validation_set=drawn,
         fulltexts=fulltexts,
-        findings=() if drawn is None else drawn.findings,
+        findings=() if drawn is None else (*drawn.findings, *_told(settings, drawn)),
     )
+
+
+def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
+    """Reviews of which a model learns the title alone."""
+    message = _TITLE_ALONE.get(settings.criteria_source)
+    if message is None:
+        return ()
+    noticed = Noticed()
+    screened = {record.review for record in drawn.records}
+    for review in drawn.reviews:
+        if review.id in screened and told(settings, review).source == "title":
+            noticed.add(
+                "criteria_from_title",
+                "warn",
+                "reviews.jsonl",
+                message,
+                example=review.id,
+            )
+    return noticed.findings()
 
 
 def _limited(drawn: ValidationSet, limit: int) -> ValidationSet:

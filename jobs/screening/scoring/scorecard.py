@@ -13,12 +13,11 @@ from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable
-from jobs.screening.scoring.told import told_by_title
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
 from jobs.screening.summary.terminal import run_text
 from runner.job import Answers
-from runner.scorecard import Detail, Scorecard, Verdict
+from runner.scorecard import Detail, Finding, Scorecard, Verdict
 
 HEADLINE = "all.micro.sensitivity"
 
@@ -42,8 +41,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     results = measured(dataset, sheet)
     files = LongFiles(results)
     findings = (
-        *dataset.findings,
-        *(() if answers.imported else told_by_title(dataset)),
+        *_of_inputs(dataset, answers),
         *sheet.findings,
         *results.findings,
     )
@@ -63,6 +61,14 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         comparable={model: comparable(own) for model, own in results.columns.items()},
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
+
+
+def _of_inputs(dataset: Dataset, answers: Answers) -> tuple[Finding, ...]:
+    """What the inputs brought to light; who decided elsewhere was told nothing here."""
+    if not answers.imported:
+        return dataset.findings
+    drawn = dataset.validation_set
+    return () if drawn is None else drawn.findings
 
 
 def _missed_first(results: Results) -> str:

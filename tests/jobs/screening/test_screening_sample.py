@@ -12,7 +12,6 @@ from jobs.screening.asking.told import told
 from jobs.screening.inputs.load import SAMPLE, load
 from jobs.screening.judgement import REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen
-from jobs.screening.scoring.told import told_by_title
 from jobs.screening.settings import Settings
 from runner.reply import ParseFailure, Reply
 from tests.jobs.screening.commanded import command, rows
@@ -76,7 +75,7 @@ def test_a_review_that_only_its_title_tells_of_is_flagged() -> None:
         told(settings, dataset.review(review)).source for review in dataset.screened
     )
     assert sources == {"file": 9, "sections": 1, "title": 1}
-    (found,) = told_by_title(dataset)
+    (found,) = dataset.findings
     assert (found.code, found.n, found.example) == ("criteria_from_title", 1, "9800011")
 
 

@@ -14,7 +14,6 @@ from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
 from jobs.screening.inputs.load import load
 from jobs.screening.scoring import score
-from jobs.screening.scoring.told import told_by_title
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
@@ -104,7 +103,7 @@ def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
     assert len(answers.held) == 1
     # whoever decided elsewhere was told by nobody here
     dataset = load(Settings(validation_set=known, boot_b=0))
-    assert [own.code for own in told_by_title(dataset)] == ["criteria_from_title"]
+    assert [own.code for own in dataset.findings] == ["criteria_from_title"]
     codes = {own.code for own in score(dataset, answers).findings}
     assert "criteria_from_title" not in codes
 

@@ -23,10 +23,10 @@ NAMED = ("tables", "reviews", "references", "papers", "records")
 
 _TITLE_ALONE = {
     "auto": "Reviews are told by their title alone: neither criteria nor sections of "
-    "an abstract say what they ask for (build the set with --criteria).",
+    "an abstract say what they ask for (build the set with --criteria that name them).",
     "llm": "A model states what reviews ask for from their title alone: their "
-    "abstracts have no sections that say it (build the set with --criteria, and set "
-    "criteria_source to auto).",
+    "abstracts have no sections that say it (build the set with --criteria that name "
+    "them, and run it with --criteria-source auto).",
 }
 """By the source of criteria; with `file` such reviews are skipped, and counted so."""
 

@@ -44,7 +44,7 @@ def test_a_job_says_which_of_its_settings_name_files(tmp_path: Path) -> None:
     _, flags = split_words(["--records", "a.csv", "b.csv"], (), file_lists(job))
     typed = job_settings(flags, ())
     made = resolve(job, typed=typed, environment={}, file={})
-    assert made.model_dump()["records"] == (Path("a.csv"), Path("b.csv"))
+    assert made.model_dump()["records"] == (Path.cwd() / "a.csv", Path.cwd() / "b.csv")
     # those of a configuration file begin beside it
     file = {"records": ["a.csv"], "review": ["a.csv"]}
     made = resolve(job, typed={}, environment={}, file=file, folder=tmp_path)

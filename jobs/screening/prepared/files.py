@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -128,9 +127,3 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """One object, indented, its keys in the order given."""
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     path.write_text(f"{text}\n", encoding="utf-8", newline="")
-
-
-def sha256_of(path: Path) -> str:
-    """What an input file is pinned by."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,8 @@ from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
 from jobs.screening.validation_set import KINDS
-from runner.job import Prepared
+from runner.fingerprint import input_hashes
+from runner.job import InputFile, Prepared
 
 SAMPLER = 1
 """Version of the draw; raised when the same inputs come to another set."""
@@ -213,12 +214,19 @@ def _manifest(settings: Settings, made: Iterable[Path]) -> dict[str, Any]:
     }
     left_out = {*INPUTS, "records", *_SCORING, *_ASKING}
     options = settings.model_dump(mode="json", exclude=left_out)
+    hashes = _hashes(paths)
     return {
         "sampler_version": SAMPLER,
         "inputs": {
-            name: {"file": path.name, "sha256": files.sha256_of(path)}
+            name: {"file": path.name, "sha256": hashes[name]}
             for name, path in paths.items()
         },
         "options": options,
-        "files": {path.name: files.sha256_of(path) for path in made},
+        "files": _hashes({path.name: path for path in made}),
     }
+
+
+def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
+    """The SHA-256 of each file, by its name here."""
+    named = (InputFile(setting=name, path=path) for name, path in paths.items())
+    return {found.setting: found.sha256 for found in input_hashes(named)}

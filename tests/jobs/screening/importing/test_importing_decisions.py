@@ -13,6 +13,7 @@ from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
 from jobs.screening.inputs.load import load
+from jobs.screening.prepared.columns import RECORDS
 from jobs.screening.scoring import score
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
@@ -27,18 +28,6 @@ GOOD: Mapping[str, object] = {
     "decision": "include",
     "confidence": 0.5,
 }
-SET = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "also_near_miss",
-    "reason",
-    "reason_code",
-    "n_links",
-    "n_shared",
-    "similarity",
-)
 
 
 def gathered(dataset: Dataset, answers: MemoryAnswers) -> Sheet:
@@ -49,7 +38,7 @@ def a_set(folder: Path) -> Path:
     """A folder as prepare writes it: one review, two papers."""
     write_csv(
         folder / "validation_set.csv",
-        SET,
+        RECORDS,
         [
             ("7", "01", 1, "included", 0, "", "", 0, 0, ""),
             ("7", "1", 0, "random", 0, "", "", 0, 0, ""),

@@ -18,11 +18,11 @@ from jobs.screening.gathering.joining import of_models, of_replicates
 from jobs.screening.gathering.records import Screened
 from jobs.screening.gathering.staged import (
     EXCLUDED_EARLIER,
+    Course,
     Step,
-    Verdict,
+    course,
     is_exclusion,
     read,
-    verdict,
 )
 from jobs.screening.parsing.criteria import parse_criteria
 from runner.job import Answers
@@ -81,16 +81,16 @@ class _Column:
             reason=[""] * n,
         )
 
-    def put(self, at: int, said: Verdict) -> None:
-        self.outcome[at] = said.outcome
-        self.p[at] = np.nan if said.p is None else said.p
-        self.stage[at], self.ended[at] = said.stage, said.ended
-        self.latest[at] = said.latest
-        self.reason_code[at], self.reason[at] = said.reason_code, said.reason
-        if said.skip:
-            self.skip[said.skip] += 1
-        self.replies += said.replies
-        self.counts.update(said.noticed)
+    def put(self, at: int, own: Course) -> None:
+        self.outcome[at] = own.outcome
+        self.p[at] = np.nan if own.p is None else own.p
+        self.stage[at], self.ended[at] = own.stage, own.ended
+        self.latest[at] = own.latest
+        self.reason_code[at], self.reason[at] = own.reason_code, own.reason
+        if own.skip:
+            self.skip[own.skip] += 1
+        self.replies += own.replies
+        self.counts.update(own.noticed)
 
 
 class _Gathering:
@@ -163,7 +163,7 @@ class _Gathering:
         column = _Column.of(len(self._found.records), last)
         for at, own in steps.items():
             due, has_ended = self._due(own)
-            column.put(at, verdict(due, last, has_ended=has_ended))
+            column.put(at, course(due, last, has_ended=has_ended))
             if has_ended and due[-1].stage < last:
                 column.skip[EXCLUDED_EARLIER] += 1
         return Decisions(

@@ -46,8 +46,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What one model, once asked, says of one record."""
+class Course:
+    """What the stages of one record come to, with one model once asked."""
 
     outcome: int
     p: float | None = None
@@ -73,7 +73,7 @@ def read(answer: Answer, stage: int) -> Step:
     )
 
 
-def verdict(steps: Iterable[Step], last: int, *, has_ended: bool) -> Verdict:
+def course(steps: Iterable[Step], last: int, *, has_ended: bool) -> Course:
     """What the steps of a record come to.
 
     Args:
@@ -92,7 +92,7 @@ def verdict(steps: Iterable[Step], last: int, *, has_ended: bool) -> Verdict:
     replies = sum(own.parsed is not None for own in reached)
     latest = _outcome(due[-1]) if due else MISSING
     if not readable:
-        return Verdict(
+        return Course(
             outcome=_without_decision(reached),
             ended=last,
             latest=latest,
@@ -101,7 +101,7 @@ def verdict(steps: Iterable[Step], last: int, *, has_ended: bool) -> Verdict:
             noticed=noticed,
         )
     deciding, said = readable[-1]
-    return Verdict(
+    return Course(
         outcome=OUTCOME_OF[said.decision],
         p=said.p_include,
         stage=deciding.stage,

@@ -15,7 +15,7 @@ from jobs.screening.decisions import (
     UNPARSED,
 )
 from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.staged import Step, verdict
+from jobs.screening.gathering.staged import Step, course
 from jobs.screening.judgement import Decision, Judgement
 from runner.reply import ParseFailure
 from tests.jobs.screening.told_decisions import Said, sheet
@@ -56,12 +56,12 @@ def test_the_last_readable_stage_decides_and_nothing_else_excludes(
     steps: list[Step], outcome: int, p: float | None, ended: int
 ) -> None:
     for order in (steps, steps[::-1]):
-        found = verdict(order, LAST, has_ended=False)
+        found = course(order, LAST, has_ended=False)
         assert (found.outcome, found.p, found.ended) == (outcome, p, ended)
 
 
 def test_only_an_end_ranks_below_those_that_went_on() -> None:
-    found = verdict([said(0, "exclude", 0.05)], LAST, has_ended=True)
+    found = course([said(0, "exclude", 0.05)], LAST, has_ended=True)
     assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 0, EXCLUDE)
     waiting = [said(0, "exclude", 0.3), Step(stage=1, is_open=True)]
     for steps, latest in (
@@ -70,7 +70,7 @@ def test_only_an_end_ranks_below_those_that_went_on() -> None:
         ([said(0, "exclude", 0.3), UNREAD], UNPARSED),
         ([said(0, "exclude", 0.3), Step(stage=1, skip="too_long")], SKIPPED),
     ):
-        found = verdict(steps, LAST, has_ended=False)
+        found = course(steps, LAST, has_ended=False)
         assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 1, latest)
 
 

@@ -59,8 +59,8 @@ def test_a_set_needs_a_place_and_replaces_another_only_by_force(
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
-from runner.cli.main import _exit_code
-sys.exit(_exit_code(sys.argv[1:]))
+from runner.cli.main import exit_code
+sys.exit(exit_code(sys.argv[1:]))
 """
 
 

@@ -35,8 +35,8 @@ def _loaded(code: str) -> set[str]:
 
 def _invoke(*words: str) -> str:
     return (
-        "from runner.cli.main import _exit_code\n"
-        f"assert _exit_code({list(words)!r}) in (0, 2)"
+        "from runner.cli.main import exit_code\n"
+        f"assert exit_code({list(words)!r}) in (0, 2)"
     )
 
 

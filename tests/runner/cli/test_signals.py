@@ -66,7 +66,9 @@ def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
         assert "8 calls in flight were given up" in (tmp_path / "err.txt").read_text()
         assert siftlog("verify", "r", cwd=tmp_path).returncode == 0
         resumed = start("resume", "r", cwd=tmp_path)
-        until(tmp_path, "r", lambda s: s["attempts"]["unknown"] == 8)
+        # what is unknown is told before signals are listened to; calls come after
+        until(tmp_path, "r", lambda s: s["attempts"]["started"] == 16)
+        assert status(tmp_path, "r")["attempts"]["unknown"] == 8
         for _ in range(2):
             resumed.send_signal(number)
             time.sleep(0.3)

@@ -17,9 +17,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/siftlog run paper-investigation --runs-dir runs
 
-# most tests wait for processes of their own, so two of them at a time take half as long
+# most tests wait for processes of their own, so three at a time suit two cores; compiled
+# first, for some machines keep no bytecode and each process would compile again
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m compileall -q store runner jobs tui
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -32,7 +34,7 @@ bench: $(READY)
 
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/whatif/test_rehearsed_runs.py \
+		tests/runner/limits tests/runner/whatif/test_rehearsed_runs.py \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py

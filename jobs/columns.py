@@ -69,9 +69,25 @@ def cut(text: str, width: int) -> str:
     """The beginning of a printable text that takes at most *width* cells."""
     if taken(text) <= width:
         return text
+    return _begun(text, width - len(_CUT)) + _CUT
+
+
+def shortened(text: str, width: int) -> str:
+    """A printable text of at most *width* cells, cut in its middle.
+
+    For names of models, which differ at their ends more often than at their beginnings.
+    """
+    if taken(text) <= width:
+        return text
     room = width - len(_CUT)
+    head = _begun(text, room // 3)
+    return head + _CUT + _begun(text[::-1], room - taken(head))[::-1]
+
+
+def _begun(text: str, room: int) -> str:
+    """As much of the beginning of a text as fits into *room* cells."""
     ends = takewhile(lambda end: end <= room, accumulate(map(_cells, text)))
-    return text[: sum(1 for _ in ends)] + _CUT
+    return text[: sum(1 for _ in ends)]
 
 
 def taken(text: str) -> int:

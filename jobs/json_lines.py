@@ -29,7 +29,7 @@ def object_of(text: str, where: str) -> dict[str, Any]:
         value = _DECODER.decode(text)
     except msgspec.DecodeError as error:
         raise DatasetError(
-            f"{where}: not JSON, {error} (each line must hold one object)."
+            f"{where}: not valid JSON, {error} (each line must hold one object)."
         ) from error
     if not isinstance(value, dict):
         raise DatasetError(

@@ -45,12 +45,18 @@ class MemoryAnswers:
         It gives a reply's text, a whole reply, or None where a task finally fails.
         *models* are the subjects; any other role has one model, such as "the-judge".
         """
-        run = _Run(job=job, dataset=dataset, answer=answer, models=models)
+        run = _Run(
+            job=job,
+            dataset=dataset,
+            answer=answer,
+            models=models,
+            replicates=replicates,
+        )
         held = tuple(
             tuple(run.family(spec, model, replicate))
             for spec in job.plan(dataset)
             for model in run.asked(spec)
-            for replicate in range(1, replicates + 1)
+            for replicate in run.times(spec)
         )
         return cls(held=held, models=models, replicates=replicates)
 
@@ -83,12 +89,17 @@ class _Run:
     dataset: Dataset
     answer: Callable[[Task], str | AnyReply | None]
     models: tuple[str, ...]
+    replicates: int
     tasks: int = 0
 
     def asked(self, spec: TaskSpec) -> tuple[str, ...]:
         """The models of the stage's role."""
         role = self._stage(spec).role
         return self.models if role == "subject" else (f"the-{role}",)
+
+    def times(self, spec: TaskSpec) -> range:
+        """The replicates in which a spec of the plan is asked."""
+        return range(1, (1 if self._stage(spec).once else self.replicates) + 1)
 
     def family(self, spec: TaskSpec, model: str, replicate: int) -> Iterator[Answer]:
         """An answer and all that descend from it."""
@@ -99,8 +110,10 @@ class _Run:
             return
         for later in self.job.follow_up(self.dataset, (answer,)):
             stays = self._stage(later).role == stage.role
+            numbers = range(1, self.replicates + 1) if stage.once else (replicate,)
             for own in (model,) if stays else self.asked(later):
-                yield from self.family(later, own, replicate)
+                for number in numbers:
+                    yield from self.family(later, own, number)
 
     def _answered(self, spec: TaskSpec, model: str, replicate: int) -> Answer:
         self.tasks += 1

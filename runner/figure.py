@@ -55,6 +55,7 @@ class Line:
     series: int = 0
     steps: bool = False  #: each value holds until the next x
     marked: bool = False  #: a marker on each point
+    faint: bool = False  #: one of many, which together are the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

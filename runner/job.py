@@ -43,6 +43,9 @@ class Stage:
     role: Role = "subject"
     gathers: bool = False  #: answers are followed up by group instead of one by one
     follows: bool = True  #: False: no answer of this stage ever has a follow-up
+    once: bool = False
+    """Whether an item of the plan is asked once a model, and not once a replicate; what
+    follows from it is asked in every replicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +241,7 @@ class Importer(Protocol):
     ) -> Iterator[ImportedAnswer]:
         """The answers in the files; raise `DatasetError` where one is off.
 
-        They are read to the end once before anything is written, and then again.
+        They are read to the end, once, before anything is written.
         *files* are those typed without a flag; settings may name further ones.
         """
         ...

@@ -2,7 +2,8 @@
 
 Pure. First-stage specs are crossed with the models of their stage's role and the
 replicates; follow-ups inherit the replicate from the group they follow, and the model
-where it is of their role. The same data and answers always give the same plan, so
+where it is of their role. What is asked once is of the first replicate, and what
+follows from it is of all. The same data and answers always give the same plan, so
 resuming is skipping what was consumed and adding what is missing.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from typing import TypeAlias
 
 from runner.job import Dataset, Job, Stage
@@ -20,6 +21,9 @@ from store.task import TaskRow
 
 BLOCK = 1000
 """Tasks in one event: 7 times faster and 3 times smaller than an event a task."""
+
+FIRST = (1,)
+"""The replicate of what is asked once."""
 
 
 Identity: TypeAlias = tuple[str, str, str, int]
@@ -45,6 +49,11 @@ class Roles:
     def of(self, stage: Stage) -> tuple[str, ...]:
         """The models of a stage."""
         return self.models[stage.role]
+
+    @property
+    def numbers(self) -> range:
+        """The replicates."""
+        return range(1, self.replicates + 1)
 
     def stages_of(self, job: Job, model: str) -> list[str]:
         """The stages that a model serves, in whatever roles, in the job's order."""
@@ -92,10 +101,11 @@ def first_stage(
     next(islice(specs, consumed, consumed), None)
     rows: list[PlannedTask] = []
     for spec in specs:
+        stage = stage_of(job, spec.stage)
         crossed = [
             _planned(spec, model, replicate, root=0)
-            for model in roles.of(stage_of(job, spec.stage))
-            for replicate in range(1, roles.replicates + 1)
+            for model in roles.of(stage)
+            for replicate in (FIRST if stage.once else roles.numbers)
         ]
         if rows and len(rows) + len(crossed) > BLOCK:
             yield Block(tasks=tuple(rows), consumed=consumed, exhausted=False)
@@ -128,10 +138,13 @@ def follow_ups(
     ancestors = [(leader.stage, leader.model)]
     if root in family:
         ancestors.append((family[root].stage, family[root].model))
+    is_shared = stage_of(job, leader.stage).once
+    replicates = roles.numbers if is_shared else (leader.replicate,)
     planned: list[PlannedTask] = []
     for spec in specs:
-        for model in followers(job, spec.stage, ancestors, roles):
-            task = _planned(spec, model, leader.replicate, root=root)
+        asked = followers(job, spec.stage, ancestors, roles)
+        for model, replicate in product(asked, replicates):
+            task = _planned(spec, model, replicate, root=root)
             if identity(task) not in there:
                 there.add(identity(task))
                 planned.append(task)

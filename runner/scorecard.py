@@ -14,6 +14,10 @@ from typing import Literal, TypeAlias
 
 from runner.figure import Figure
 
+LIMITS = "limits"
+"""Where a finding is that speaks of all numbers: what they do not show. A report has a
+section of its own for these."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
 
@@ -85,6 +89,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
+    is_headline: bool = False  #: a report begins with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +98,17 @@ class Finding:
 
     code: str
     severity: Literal["error", "warn", "info"]
-    where: str
+    where: str  #: a file, a model, ..., or `LIMITS`
     message: str  #: one sentence
     n: int = 1
     example: str = ""
+
+    @property
+    def line(self) -> str:
+        """It as a line of a terminal: how often, and where for instance."""
+        example = f", such as {self.example}" if self.example else ""
+        found = f" ({self.n:,}{example})" if self.n > 1 or example else ""
+        return f"{self.where}: {self.message}{found}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +177,7 @@ class ItemValues:
     first: Sequence[float | None]
     second: Sequence[float | None] | None = None
     definition: str  #: name@version; two that differ are not compared
+    lower_is_better: bool = False
 
 
 Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
@@ -198,3 +211,8 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    units: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By model: how many there are of what its cost is told by, such as `record`.
+
+    What a model cost is no part of a scorecard; `operations.json` divides it by these.
+    """

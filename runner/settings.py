@@ -62,12 +62,16 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
         settings = job.Settings.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "settings"
+        name = ".".join(str(part) for part in first["loc"])
+        # a rule over several settings names none, and its sentence is the job's own
+        where = f"Setting {name}" if name else "Settings"
         raise UsageError(
-            f"Setting {name} of {job.name}: {first['msg']}; "
+            f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
             f"siftlog jobs {job.name} lists all settings."
         ) from error
-    return settings.model_copy(update=_absolute(settings))
+    return settings.model_copy(
+        update={name: _absolute(value) for name, value in settings}
+    )
 
 
 def switches(job: Job) -> frozenset[str]:
@@ -93,11 +97,13 @@ def as_json(settings: BaseModel) -> str:
     )
 
 
-def _absolute(settings: BaseModel) -> dict[str, Path]:
+def _absolute(value: Any) -> Any:  # noqa: ANN401 - of a field of any job
     """Paths as they can be found from any folder: a resume may start elsewhere."""
-    return {
-        name: value.resolve() for name, value in settings if isinstance(value, Path)
-    }
+    if isinstance(value, Path):
+        return value.resolve()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_absolute, value))
+    return value
 
 
 def _name(job: Job, key: str) -> str:

@@ -11,8 +11,9 @@ from runner.reply import AnyReply, ParseFailure, Reply
 class TaskSpec:
     """What a job plans: which item of which stage, and nothing of its prompt.
 
-    The engine crosses first-stage specs with the models of the stage's role and the
-    replicates; a follow-up inherits both from the group it follows. The request is
+    The engine crosses first-stage specs with the models of the stage's role and, but
+    for a stage that is asked once, the replicates; a follow-up inherits both from the
+    group it follows. The request is
     built by `Job.request` when the task is sent, so a million specs stay small.
     """
 

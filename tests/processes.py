@@ -6,11 +6,22 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli.stand import status_json
+from store.clock import SystemClock
+from store.errors import StoreError
+from store.runs import RunFolder
+from store.views import open_reader, present
 
 SIFTLOG = Path(sys.executable).with_name("siftlog")
+CLOCK = SystemClock()
 
 
 def siftlog(
@@ -70,11 +81,29 @@ def simulated(
         server.stdout.close()
 
 
-def status(
-    cwd: Path, run: str, *, env: dict[str, str] | None = None
-) -> dict[str, object]:
-    """`siftlog status --json`."""
-    return json.loads(siftlog("status", run, "--json", cwd=cwd, env=env).stdout)
+def status(cwd: Path, run: str) -> dict[str, Any]:
+    """What `siftlog status --json` prints, without a process for every look."""
+    folder = RunFolder(cwd / "runs" / run)
+    # asked before reading: what a dying writer committed last is not missed
+    is_held = folder.is_alive()
+    with open_reader(folder.log) as reader:
+        seen = present(reader, CLOCK.now_us(), is_held=is_held)
+    return json.loads(json.dumps(status_json(seen)))
+
+
+def until(
+    cwd: Path, run: str, holds: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """How a run stands once it stands so, which another process sees to."""
+    for _ in range(1000):
+        try:
+            stands = status(cwd, run)
+        except (OSError, StoreError):
+            stands = None  # its log is being made
+        if stands is not None and holds(stands):
+            return stands
+        time.sleep(0.05)
+    pytest.fail(f"the run does not get there: {stands}")
 
 
 _ELSEWHERE = {"OPENAI_API_KEY", "CI", "NO_COLOR", "SSH_CONNECTION", "TEXTUAL_THEME"}

@@ -16,13 +16,16 @@ from pathlib import Path
 from tests.processes import SIFTLOG, environment
 
 LEAD = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
 os.setsid()
+for number in (signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv("/bin/bash", ["bash", "-c", sys.argv[1]])
 """
 """Makes the terminal its own before it becomes the shell; a fork of this process, with
-whatever threads it has, is what `pty.fork` would be."""
+whatever threads it has, is what `pty.fork` would be. Signals mean what they mean on a
+new terminal, also where the suite was started by nohup."""
 
 WATCH = "import sys, tui.cli.watch as w; sys.exit(w.watch.main(standalone_mode=0))"
 """The verb watch alone, for `python -c`: it starts sooner than the command."""

@@ -51,8 +51,9 @@ def _follow(text: str, tmp_path: Path) -> str:
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
     printed = _follow(README, tmp_path)
     assert "is sound" in printed
-    (verified,) = _blocks("text", (ROOT / "docs/evidence-retrieval.md").read_text())
-    assert verified in printed
+    for page in ("evidence-retrieval", "screening"):
+        (shown,) = _blocks("text", (ROOT / f"docs/{page}.md").read_text())
+        assert shown in printed, page
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
 
@@ -118,6 +119,14 @@ def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
     path.write_text(block)
     (config,) = read_configs(Settings(pipeline=path))
     assert config.first_stage == ("bm25", "embedding")
+
+
+def test_every_setting_of_screening_is_on_its_page() -> None:
+    from jobs.screening.settings import Settings  # noqa: PLC0415 - one test's
+
+    page = (ROOT / "docs/screening.md").read_text()
+    flags = re.findall(r"--([a-z][a-z-]*)", page)
+    assert Settings.model_fields.keys() <= {flag.replace("-", "_") for flag in flags}
 
 
 def test_every_verb_is_in_the_table_of_commands() -> None:

@@ -69,9 +69,9 @@ def compare(words: tuple[str, ...], csv_file: Path | None, **given: Any) -> int:
     """
     from jobs.comparison import matching, rendering, replaying
     from jobs.comparison.sides import Named
-    from runner.cli.session import CLOCK
     from runner.errors import UsageError
     from runner.records.render import csv_lines
+    from store.clock import SystemClock
     from store.runs import resolve
 
     plain, flags = choices.split_words(words)
@@ -81,7 +81,7 @@ def compare(words: tuple[str, ...], csv_file: Path | None, **given: Any) -> int:
     folders = [resolve(given["runs_dir"], each.run) for each in named]
     typed = choices.job_settings(flags, given["sets"])
     collector.calm()
-    runs = replaying.replayed(folders, typed, CLOCK)
+    runs = replaying.replayed(folders, typed, SystemClock())
     drawing = matching.Drawing(b=given["b"], seed=given["seed"], level=given["level"])
     made = matching.matches(replaying.pairs(named, runs), given["metrics"], drawing)
     items = given["items"]

@@ -84,6 +84,7 @@ class Compared:
     path: str
     definition: str
     cluster: str  #: what intervals are drawn by, such as "paper"
+    lower_is_better: bool
     overlap: Overlap
     gap: Gap
     standing: Standing | None  #: None: no item has a value by itself

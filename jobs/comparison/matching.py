@@ -119,6 +119,7 @@ def _match(
                 path=path,
                 definition=paired.values.definition,
                 cluster=paired.values.cluster,
+                lower_is_better=paired.values.lower_is_better,
                 overlap=paired.overlap,
                 gap=gap(paired, draw(paired.drawn)),
                 standing=paired.standing() if paired.has_item_values else None,

@@ -80,6 +80,7 @@ def _metric(each: Compared) -> dict[str, Any]:
         "b_used": gap.interval.b_used,
         "flagged": gap.interval.flagged,
         "verdict": gap.verdict,
+        "lower_is_better": each.lower_is_better,
         "few": each.is_from_few,
         "test": None if own is None else {**asdict(own), "p_holm": each.p_holm},
         "beside": None if beside is None else asdict(beside),
@@ -151,11 +152,14 @@ def _match(match: Match, level: float) -> Iterator[str]:
 
 
 def _verdict(each: Compared) -> str:
-    """Which side is higher, with a warning where few clusters say so."""
+    """Which side is higher; whether that is worse, and how few clusters say so."""
     verdict = each.gap.verdict
-    if each.is_from_few and verdict in {"A higher", "B higher"}:
-        return f"{verdict} ({each.overlap.clusters} {each.cluster}s only)"
-    return verdict
+    if verdict not in {"A higher", "B higher"}:
+        return verdict
+    notes = ["lower is better"] if each.lower_is_better else []
+    if each.is_from_few:
+        notes.append(f"{each.overlap.clusters} {each.cluster}s only")
+    return f"{verdict} ({'; '.join(notes)})" if notes else verdict
 
 
 def _numbers(each: Compared) -> tuple[str, ...]:

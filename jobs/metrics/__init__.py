@@ -60,7 +60,6 @@ from jobs.metrics.classification import (
     confusion,
     curve,
     multiclass,
-    ppv_at_prevalence,
     rate_columns,
     rates,
     threshold_grid,
@@ -96,6 +95,7 @@ from jobs.metrics.intervals import (
     wilson,
 )
 from jobs.metrics.multilabel import Multilabel, multilabel
+from jobs.metrics.prevalence import ppv_at_prevalence, ppv_columns
 from jobs.metrics.ranking import (
     Hits,
     Rules,
@@ -224,6 +224,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "ppv_at_prevalence",
+    "ppv_columns",
     "prf",
     "qrels_lines",
     "quantiles",

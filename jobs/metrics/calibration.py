@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from jobs.metrics.columns import (
     Bools,
@@ -250,6 +249,9 @@ def fit_isotonic(score: Column, y: Column, weight: Column | None = None) -> Isot
     Raises:
         ValueError: where only one class is there, or nothing.
     """
+    # most of what the metrics would take to load, for the one of them that optimizes
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - see above
+
     x, truth = scores("score", score), labels("y", y)
     of_one_length(score=x, y=truth)
     _refuse_one_class(truth)

@@ -67,8 +67,10 @@ def rates(counts: Confusion, beta: float = 1.0) -> Mapping[str, float | None]:
     """Every rate of a confusion by name; None where it is undefined.
 
     Names: sensitivity, specificity, fpr, fnr, precision, npv, f1, fbeta, accuracy,
-    balanced_accuracy, prevalence, mcc, kappa, lr_plus, lr_minus, nnr. The correlation
-    of Matthews is 0.0, not undefined, where a margin is empty, as scikit-learn has it.
+    balanced_accuracy, prevalence, mcc, kappa, ac1, lr_plus, lr_minus, nnr. The
+    correlation of Matthews is 0.0, not undefined, where a margin is empty, as
+    scikit-learn has it; kappa and ac1 (Cohen, 1960; Gwet, 2008) are of decision and
+    truth as two judges.
     """
     columns = rate_columns(counts.tp, counts.fp, counts.tn, counts.fn, beta=beta)
     return {name: as_value(float(column)) for name, column in columns.items()}
@@ -93,6 +95,8 @@ def rate_columns(
     margins = np.sqrt((a + b) * (a + c)) * np.sqrt((d + b) * (d + c))
     matthews = quotient(a * d - b * c, margins)
     agreed = (a + b) * (b + d) + (a + c) * (c + d)
+    # Gwet's chance agreement 2 q (1 - q), times 2 n^2: q is the mean share of positives
+    by_chance = (2 * a + b + c) * (2 * d + b + c)
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
@@ -107,25 +111,11 @@ def rate_columns(
         "prevalence": quotient(a + c, n),
         "mcc": np.where((n > 0) & np.isnan(matthews), 0.0, matthews),
         "kappa": quotient(2 * (a * d - b * c), agreed),
+        "ac1": quotient(2 * n * (a + d) - by_chance, 2 * n * n - by_chance),
         "lr_plus": quotient(sensitivity, fpr),
         "lr_minus": quotient(fnr, specificity),
         "nnr": quotient(a + b, a),
     }
-
-
-def ppv_at_prevalence(
-    sensitivity: float | None, specificity: float | None, prevalence: float
-) -> float | None:
-    """The precision that these rates would have where positives are that common.
-
-    Bayes' rule; a set that was drawn has a precision of its own making.
-    """
-    if sensitivity is None or specificity is None:
-        return None
-    right = sensitivity * prevalence
-    return as_value(
-        float(quotient(right, right + (1 - specificity) * (1 - prevalence)))
-    )
 
 
 @dataclass(frozen=True, slots=True)

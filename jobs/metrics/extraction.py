@@ -8,8 +8,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 from rapidfuzz.distance import Indel
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,6 +32,10 @@ def match_values(
     partners = [[j for j, b in enumerate(gold) if equal(a, b)] for a in predicted]
     if method == "greedy":
         return _greedy(partners)
+    # not for those who match nothing, which is most jobs
+    from scipy.sparse import csr_array  # noqa: PLC0415 - see above
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
     ends = np.cumsum([0, *map(len, partners)])
     columns = np.array([j for own in partners for j in own], dtype=np.int64)
     graph = csr_array(

@@ -111,11 +111,7 @@ def _concerns(result: Check) -> Iterator[str]:
     ):
         yield f"{label:<9}  {len(keys):,} {_MEANING[label]}{_examples(keys)}"
     for finding in result.findings:
-        example = f", such as {finding.example}" if finding.example else ""
-        yield (
-            f"{finding.severity:<9}  {finding.where}: {finding.message} "
-            f"({finding.n:,}{example})"
-        )
+        yield f"{finding.severity:<9}  {finding.line}"
 
 
 _MEANING = {

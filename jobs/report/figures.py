@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from jobs.report.lettering import NAME, words
+from jobs.report.lettering import NAME, title, words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
 from runner.figure import Axis, Bars, Figure, Histogram, Panel, Points
@@ -74,7 +74,8 @@ def drawn(figure: Figure) -> Canvas:
         figure.panels[begin : begin + columns]
         for begin in range(0, len(figure.panels), columns)
     ]
-    heights = [max(map(_height, row)) for row in rows]
+    room = WIDTH_IN / columns
+    heights = [max(_height(panel, room) for panel in row) for row in rows]
     is_narrow = columns == 1 and all(panel.square for panel in figure.panels)
     width = SQUARE_IN if is_narrow else WIDTH_IN
     canvas = Canvas(figsize=(width, sum(heights) + 0.35), layout="constrained")
@@ -82,15 +83,15 @@ def drawn(figure: Figure) -> Canvas:
     grid = canvas.add_gridspec(len(rows), columns, height_ratios=heights)
     for y, row in enumerate(rows):
         for x, panel in enumerate(row):
-            _panel(canvas.add_subplot(grid[y, x]), panel, WIDTH_IN / columns)
+            _panel(canvas.add_subplot(grid[y, x]), panel, room)
     _legend(canvas, int(ROOM * width / WIDTH_IN))
     return canvas
 
 
-def _height(panel: Panel) -> float:
+def _height(panel: Panel, width: float) -> float:
     """Of a panel in inches: as it says, or what its lying bars need."""
     if not panel.y.names:
-        return panel.height * (SQUARE_IN if panel.square else ROW_IN)
+        return panel.height * (min(SQUARE_IN, width) if panel.square else ROW_IN)
     bars = sum(isinstance(mark, Bars) for mark in panel.marks)
     points = sum(isinstance(mark, Points) for mark in panel.marks)
     side_by_side = max(1.0, bars, points / 2)  # a point is half as high as a bar
@@ -100,15 +101,23 @@ def _height(panel: Panel) -> float:
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
     Pen(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(words(panel.title, int(TITLE * width / WIDTH_IN)))
+        axes.set_title(title(panel.title, int(TITLE * width / WIDTH_IN)))
     axes.set_xlabel(words(panel.x.label))
     axes.set_ylabel(words(panel.y.label))
-    if any(isinstance(mark, Histogram) for mark in panel.marks):
+    if _counts(panel):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _x_axis(axes, panel.x, width)
     _y_axis(axes, panel.y)
     if panel.square:
         axes.set_aspect("equal", adjustable="box")
+
+
+def _counts(panel: Panel) -> bool:
+    """Whether y counts something, so that no number between two is of use."""
+    bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
+    if panel.y.names or not bars:
+        return any(isinstance(mark, Histogram) for mark in panel.marks)
+    return all(isinstance(value, int) for mark in bars for value in mark.values)
 
 
 def _x_axis(axes: Axes, axis: Axis, width: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from jobs.report.wording import cell, is_numeric
 
 FIRST_ROWS = 20
 """Of a long file, so many stand in the report: a million rows make no page."""
+
+
+_PATH = re.compile(r"\w+([._]\w+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ def grid(
     """A table; the first cell of a row is its head."""
     classes = ["n" if column.numeric else None for column in columns]
     head = (
-        element("th", column.name, scope="col", class_=kind)
+        element("th", _breaking(column.name), scope="col", class_=kind)
         for column, kind in zip(columns, classes, strict=True)
     )
     body = (
@@ -56,6 +60,14 @@ def grid(
     )
 
 
+def _breaking(name: str) -> Child:
+    """A metric's path may go on in the next line behind its dots and underscores."""
+    if not _PATH.fullmatch(name):
+        return name
+    first, *parts = re.split(r"(?<=[._])", name)
+    return (first, ((element("wbr"), part) for part in parts))
+
+
 def scrolling(inside: Element, name: str) -> Element:
     """What is too wide for the page scrolls by itself, by keyboard too."""
     return element(
@@ -72,33 +84,52 @@ class Sheet:
     total: int  #: rows of the whole file
 
     @classmethod
-    def of(cls, path: Path) -> Sheet:
-        """Read the beginning of a file, and count the rest."""
+    def of(cls, path: Path, most: int = FIRST_ROWS) -> Sheet:
+        """Read the beginning of a file, *most* rows of it, and count the rest."""
         with path.open(encoding="utf-8", newline="") as file, _cells_of_any_size():
             reader = csv.reader(file)
             columns = tuple(next(reader))
-            rows = tuple(map(tuple, islice(reader, FIRST_ROWS)))
+            rows = tuple(map(tuple, islice(reader, most)))
             total = len(rows) + sum(1 for _ in reader)
         return cls(columns=columns, rows=rows, total=total)
 
     def grid(self, caption: Child) -> Element:
-        """The rows as a table."""
-        numeric = [
-            any(column) and all(map(is_numeric, filter(None, column)))
-            for column in zip(*self.rows, strict=True)
-        ] or [False] * len(self.columns)
-        columns = [
-            Column(name=name, numeric=is_number)
-            for name, is_number in zip(self.columns, numeric, strict=True)
-        ]
-        rows = [
-            [
-                cell(text) if is_number else text
-                for text, is_number in zip(row, numeric, strict=True)
-            ]
-            for row in self.rows
-        ]
-        return grid(caption, columns, rows)
+        """The rows as a table: interval ends below their value, no empty column."""
+        by_name = dict(zip(self.columns, self._cells(), strict=True))
+        columns: list[Column] = []
+        shown: list[Sequence[Child]] = []
+        ends = {
+            name: _ends(name) for name in by_name if by_name.keys() >= {*_ends(name)}
+        }
+        behind = {end for both in ends.values() for end in both}
+        for name, cells in by_name.items():
+            is_empty = self.rows and not any(cells) and self.total == len(self.rows)
+            if is_empty or name in behind:
+                continue
+            is_number = any(cells) and all(map(is_numeric, filter(None, cells)))
+            columns.append(Column(name=name, numeric=is_number))
+            texts = list(map(cell, cells)) if is_number else cells
+            if name in ends:
+                low, high = (by_name[end] for end in ends[name])
+                shown.append(list(map(_with_interval, texts, low, high)))
+            else:
+                shown.append(texts)
+        return grid(caption, columns, list(zip(*shown, strict=True)))
+
+    def _cells(self) -> list[Sequence[str]]:
+        """The rows by column."""
+        return list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+
+
+def _ends(name: str) -> tuple[str, str]:
+    """The columns that hold the interval ends of another, if there are such."""
+    return f"{name}.lo", f"{name}.hi"
+
+
+def _with_interval(text: str, lo: str, hi: str) -> Child:
+    if not lo or not hi:
+        return text
+    return text, element("span", f"[{cell(lo)}, {cell(hi)}]", class_="ends")
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.ft2font import FT2Font
 
+from jobs.columns import shortened
+from store.printable import LINE as READABLE
 from store.printable import printable
 
 LINE = 60
@@ -35,7 +37,15 @@ def words(text: str, most: int = LINE) -> str:
 def label(text: str) -> str | None:
     """The name of a series for a legend; None without one."""
     # matplotlib keeps what begins with an underscore out of its legends
-    return words(text.replace("\n", " ").lstrip("_"), LABEL) or None
+    return title(text.lstrip("_"), LABEL) or None
+
+
+def title(text: str, most: int) -> str:
+    """*text* on one line of *most* characters, cut in its middle.
+
+    Two models whose names begin alike stay apart.
+    """
+    return shortened(words(text.replace("\n", " "), READABLE), most)
 
 
 @cache

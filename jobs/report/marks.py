@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from matplotlib.axes import Axes
 
 from jobs.report.lettering import label, words
-from jobs.report.style import FAINT, INK, look
+from jobs.report.style import BACKGROUND, FAINT, INK, foreground, look
 from jobs.report.wording import number
 from runner.figure import (
     Axis,
@@ -99,14 +99,11 @@ class Pen:
         self.axes.plot(
             numbers(mark.x),
             numbers(mark.y),
-            color=drawn.color,
-            linestyle=drawn.line,
-            linewidth=1.6,
             marker=drawn.marker if mark.marked else "",
             markersize=4.5,
             drawstyle="steps-post" if mark.steps else "default",
             label=label(mark.label),
-            zorder=2.5,
+            **(BACKGROUND if mark.faint else foreground(drawn)),
         )
 
     def _points(self, mark: Points) -> None:

@@ -15,7 +15,7 @@ from store.printable import printable
 SHOWN = 400
 """Characters of one text that a page shows; the files hold the rest."""
 
-_VOID = frozenset({"img", "meta"})
+_VOID = frozenset({"img", "meta", "wbr"})
 
 
 class Element(str):

@@ -15,7 +15,8 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
-from jobs.report import sections
+from jobs.report import sections, tables
+from jobs.report.costs import costs
 from jobs.report.markup import Child, Element, element
 from runner.figure import Figure
 from runner.records.reporting import OPERATIONS, REPORT, Reported
@@ -42,12 +43,15 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
         "Results": chain(
-            sections.headlines(reported), sections.not_available(reported)
+            tables.first(reported, folder),
+            sections.headlines(reported),
+            sections.not_available(reported),
         ),
+        "Limits": sections.limits(reported),
         "Figures": sections.figures(drawn, folder / FIGURES),
         "Findings": sections.findings(reported),
-        "Tables": sections.tables(reported, folder),
-        "Coverage": sections.coverage(course),
+        "Tables": tables.others(reported, folder),
+        "Coverage": chain(sections.coverage(course), costs(course)),
         "All metrics and definitions": sections.metrics(reported),
         "Settings": sections.settings(reported),
     }

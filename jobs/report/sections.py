@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jobs.report.grid import FIRST_ROWS, Column, Sheet, grid, scrolling
+from jobs.report.grid import Column, grid, scrolling
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import counted, interval, number, spread, target
 from runner.figure import Figure
 from runner.records.reporting import Reported
-from runner.scorecard import Finding, Metric
+from runner.scorecard import LIMITS, Finding, Metric
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""
@@ -165,10 +165,18 @@ def figures(drawn: Iterable[Figure], folder: Path) -> Iterator[Element]:
         )
 
 
+def limits(reported: Reported) -> Iterator[Element]:
+    """What the numbers do not show, a paragraph each."""
+    for finding in reported.scorecard.findings:
+        if finding.where == LIMITS:
+            yield element("p", finding.message)
+
+
 def findings(reported: Reported) -> Iterator[Element]:
     """The gravest first, otherwise in the order in which they were made."""
     found = sorted(
-        reported.scorecard.findings, key=lambda f: SEVERITIES.index(f.severity)
+        (own for own in reported.scorecard.findings if own.where != LIMITS),
+        key=lambda own: SEVERITIES.index(own.severity),
     )
     if not found:
         yield element("p", "None.")
@@ -194,29 +202,6 @@ def _finding(finding: Finding) -> list[Child]:
         f"{finding.n:,}",
         finding.example,
     ]
-
-
-def tables(reported: Reported, folder: Path) -> Iterator[Element]:
-    """The short tables in full, the beginning of the long ones behind a click."""
-    for table in reported.scorecard.tables:
-        file = f"{table.name}.csv"
-        sheet = Sheet.of(folder / file)
-        left = sheet.total - len(sheet.rows)
-        where = f"All {sheet.total:,} rows" if left else "The same rows"
-        caption = (table.caption, f" {where} are in ", element("code", file), ".")
-        if not sheet.total:
-            yield element("h3", table.name)
-            yield element("p", table.caption, " It has no rows.")
-        elif table.rows:
-            yield element("h3", table.name)
-            yield sheet.grid(caption)
-        else:
-            size = f"first {FIRST_ROWS} of {sheet.total:,}" if left else sheet.total
-            yield element(
-                "details",
-                element("summary", f"{table.name} ({size} rows)"),
-                sheet.grid(caption),
-            )
 
 
 def coverage(course: Course) -> Iterator[Element]:

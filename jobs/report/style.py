@@ -40,6 +40,15 @@ LOOKS = (
     Look("#5B5B5B", (0, (2, 2)), "X", "--"),
 )
 
+BACKGROUND: dict[str, Any] = {
+    "color": FAINT,
+    "alpha": 0.45,
+    "linestyle": "-",
+    "linewidth": 0.7,
+    "zorder": 2.3,
+}
+"""Of faint lines: a hundred of them still let the line before them be seen."""
+
 RC: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
@@ -84,3 +93,13 @@ RC: dict[Any, Any] = {
 def look(series: int) -> Look:
     """How a series is drawn; after the last look they begin again."""
     return LOOKS[series % len(LOOKS)]
+
+
+def foreground(drawn: Look) -> dict[str, Any]:
+    """How a line is drawn that says something of its own."""
+    return {
+        "color": drawn.color,
+        "linestyle": drawn.line,
+        "linewidth": 1.6,
+        "zorder": 2.5,
+    }

@@ -13,6 +13,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
@@ -24,8 +25,8 @@ from jobs.noticed import Noticed
 from jobs.rows.row import Row
 from runner.errors import DatasetError
 
-Record: TypeAlias = tuple[int, list[str]]
-"""The line that it begins on, and its fields."""
+Record: TypeAlias = tuple[int, int, list[str]]
+"""The line that it begins on, its row as a spreadsheet numbers it, and its fields."""
 
 FIELD_CHARS = 1 << 24
 """Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
@@ -41,7 +42,7 @@ def read_csv(
     optional: Sequence[str] = (),
     *,
     noticed: Noticed,
-    allow_ragged: bool = False,
+    allow_ragged: bool | None = None,
     aliases: Mapping[str, str] | None = None,
     unit: Literal["line", "row"] = "line",
     cure: str = "name it in the header; commas part columns",
@@ -53,31 +54,39 @@ def read_csv(
         needed: columns that must be there.
         optional: columns that may be there.
         noticed: learns of other columns and of short rows.
-        allow_ragged: read missing trailing fields as missing cells.
+        allow_ragged: read missing trailing fields as missing cells; None: likewise
+            not, where the job has no such setting to name.
         aliases: other spellings of columns, each with the name used here.
         unit: what complaints count: lines of the file, or rows as a spreadsheet
-            numbers them, where the header is row 1.
+            numbers them, where an empty line is a row too.
         cure: what to do about a column that is missing.
 
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
     """
     found = records(path)
-    header, columns = header_of(path, found, aliases or {})
+    columns = header_of(path, found, aliases or {})
     for name in needed:
         if name not in columns:
             raise DatasetError(
-                f"{path.name} line {header}: no column {name} among "
-                f"{', '.join(columns)} ({cure})."
+                f"{path.name}: column {name!r} is missing (found: "
+                f"{', '.join(columns)}); {cure}."
             )
     wanted = {*needed, *optional}
+    for name in (*needed, *optional):
+        if columns.count(name) > 1:
+            raise DatasetError(
+                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
+            )
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
     kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
     width = len(columns)
-    for number, (line, cells) in enumerate(found, start=2):
+    for line, number, cells in found:
         at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
-            raise _wrong_width(f"{path.name} {unit} {at}", len(cells), width)
+            may_choose = allow_ragged is not None
+            where = f"{path.name} {unit} {at}"
+            raise _wrong_width(where, len(cells), width, may_choose=may_choose)
         if len(cells) < width:
             cells.extend([""] * (width - len(cells)))
             noticed.add(
@@ -97,7 +106,7 @@ def csv_columns(path: Path) -> tuple[str, ...]:
     Raises:
         DatasetError: the file is not to be read, or has no header.
     """
-    return header_of(path, records(path), {})[1]
+    return header_of(path, records(path), {})
 
 
 def read_jsonl(
@@ -136,7 +145,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         return msgspec.json.decode(read_text(path))
     except (msgspec.DecodeError, RecursionError) as error:
         raise DatasetError(
-            f"{path.name}: not JSON, {error} (correct the file)."
+            f"{path.name}: not valid JSON, {error} (correct the file)."
         ) from error
 
 
@@ -147,35 +156,32 @@ def read_text(path: Path) -> str:
 
 def header_of(
     path: Path, found: Iterator[Record], aliases: Mapping[str, str]
-) -> tuple[int, tuple[str, ...]]:
-    """The header's line and its names, taken from the front of a file's records.
+) -> tuple[str, ...]:
+    """The names in the header, taken from the front of a file's records.
 
     Raises:
-        DatasetError: there is none, or a column occurs twice.
+        DatasetError: there is none.
     """
-    line, header = next(found, (0, None))
+    _, _, header = next(found, (0, 0, None))
     if header is None:
         raise DatasetError(
             f"{path.name}: the file is empty (a header of columns is expected)."
         )
-    columns = tuple(aliases.get(name.strip(), name.strip()) for name in header)
-    for name in columns:
-        if columns.count(name) > 1:
-            raise DatasetError(
-                f"{path.name} line {line}: the column {name} occurs twice "
-                "(remove or rename one)."
-            )
-    return line, columns
+    return tuple(aliases.get(name.strip(), name.strip()) for name in header)
 
 
-def _wrong_width(where: str, given: int, width: int) -> DatasetError:
+def _wrong_width(
+    where: str, given: int, width: int, *, may_choose: bool
+) -> DatasetError:
     if given > width:
         cure = "quote a field that holds a comma, or remove the surplus"
-    else:
+    elif may_choose:
         cure = (
             "complete the row, or use --allow-ragged to read what is missing at its "
             "end as blank"
         )
+    else:
+        cure = "complete the row"
     return DatasetError(
         f"{where}: {counted(given, 'field')} where the header has {width} ({cure})."
     )
@@ -193,7 +199,7 @@ def _note_unknown(path: Path, names: Sequence[str], noticed: Noticed) -> None:
 
 
 def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
-    """Records with the line that each begins on; empty lines are no records.
+    """Records with where each begins; empty lines are rows, but no records.
 
     Raises:
         DatasetError: the file is not to be read, or its quotes are off.
@@ -201,19 +207,21 @@ def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
     csv.field_size_limit(FIELD_CHARS)
     parts = (text for _, text in lines(path))
     reader = csv.reader(parts, delimiter=delimiter, strict=True)
-    while True:
+    for number in count(1):
         line = reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
+            is_lone = "new-line" in str(error)  # the module's own advice is on Python
+            why = "a carriage return stands alone" if is_lone else error
             raise DatasetError(
-                f"{path.name} line {line}: not CSV, {error} "
+                f"{path.name} line {line}: not CSV, {why} "
                 "(check the quotes and line ends of this row)."
             ) from error
         if cells:
-            yield line, cells
+            yield line, number, cells
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:

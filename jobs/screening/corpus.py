@@ -5,6 +5,7 @@ Ids are text everywhere: leading zeros count, and order is that of text.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -17,6 +18,12 @@ from runner.scorecard import Finding
 Ids: TypeAlias = tuple[str, ...]
 Places: TypeAlias = npt.NDArray[np.int64]
 Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
+
+
+def place_in(ids: Ids, wanted: str) -> int | None:
+    """The place of an id among ascending ones; None where it is not among them."""
+    place = bisect_left(ids, wanted)
+    return place if ids[place : place + 1] == (wanted,) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,16 @@ class Citations:
     review: Places  #: (E,) place in reviews, ascending
     paper: Places  #: (E,) place in papers, ascending within a review
     rows: int  #: rows with both ids, duplicates counted
+
+    def has(self, review: str, paper: str) -> bool:
+        """Whether a review cites a paper."""
+        row, column = place_in(self.reviews, review), place_in(self.papers, paper)
+        if row is None or column is None:
+            return False
+        begin, end = np.searchsorted(self.review, (row, row + 1))
+        own = self.paper[begin:end]
+        at = int(np.searchsorted(own, column))
+        return at < len(own) and int(own[at]) == column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ from runner.scorecard import Finding
 INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
 """Outcomes of a record; only the first two are decisions."""
 
+READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
+"""What a reply can say; the others are none."""
+
 OUTCOMES = (
     "include",
     "exclude",
@@ -56,22 +59,16 @@ class Decisions:
     stage: Ints  #: (N,) place in stages, of the stage that decided; -1: none
     ended: Ints
     """(N,) stages that were passed: who ended early ranks below all others."""
+    latest: Ints
+    """(N,) outcome of the last stage that was due; where that came to nothing, the
+    record is alive, and the stage before it decides."""
     stages: tuple[str, ...] = ("abstract",)
     reason_code: Sequence[str] = ()  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
+    replies: int = 0  #: over all records and stages, readable or not
     skip: Mapping[str, int] = field(default_factory=dict)  #: records by reason
     counts: Mapping[str, int] = field(default_factory=dict)
     """What was noticed in replies: `bad_confidence`, `inconsistent`, ..."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What one model's answers took; from the log, and so not in the scorecard."""
-
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +80,5 @@ class Sheet:
     replicates: tuple[Decisions, ...] = ()  #: single ones, by model and number
     models: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

@@ -82,6 +82,14 @@ class Screening(Job):
 
         return explain_inputs(settings, items)
 
+    def explain(
+        self, dataset: Dataset, answers: Answers, items: tuple[str, ...]
+    ) -> str:
+        """The whole course of a record through a run; what went wrong in a review."""
+        from jobs.screening.explain import explain  # noqa: PLC0415 - see above
+
+        return explain(dataset, answers, items)
+
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
         return lexical.baseline(request)

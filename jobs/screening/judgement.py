@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Decision: TypeAlias = Literal["include", "exclude", "unclear"]
-DECISIONS: tuple[Decision, ...] = ("include", "exclude", "unclear")
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
-REASON_CODES = (
+ReasonCode: TypeAlias = Literal[
     "meets_criteria",
     "population",
     "intervention",
@@ -21,7 +21,8 @@ REASON_CODES = (
     "date",
     "insufficient_information",
     "other",
-)
+]
+REASON_CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

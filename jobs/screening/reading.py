@@ -33,7 +33,7 @@ def read_screen(dataset: Dataset, task: Task, reply: Reply) -> Judgement | Parse
 
 
 STAGES = (
-    Stage(name="criteria", parse=read_criteria, gathers=True),
+    Stage(name="criteria", parse=read_criteria, gathers=True, once=True),
     Stage(name="title", parse=read_screen, gathers=True),
     Stage(name="abstract", parse=read_screen, gathers=True),
     Stage(name="fulltext", parse=read_screen, follows=False),

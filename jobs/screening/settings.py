@@ -52,7 +52,9 @@ class Settings(BaseModel):
     criteria: Path | None = Field(
         None, description="JSONL of each review's question and criteria"
     )
-    fulltext: Path | None = Field(None, description="folder of <pmid>.txt or .md")
+    fulltext: Path | None = Field(
+        None, description="folder of <pmid>.txt or .md, for stage fulltext"
+    )
     reason_map: Path | None = Field(
         None, description="CSV reason, reason_code: codes of written reasons"
     )
@@ -70,9 +72,12 @@ class Settings(BaseModel):
     min_included_basis: Literal["with_abstract", "all_references"] = Field(
         "with_abstract", description="which papers count for that"
     )
-    max_included: int | None = Field(None, ge=1, description="most positives a review")
+    max_included: int | None = Field(
+        None, ge=1, description="most positives a review; none: all"
+    )
     negatives: tuple[Negatives, ...] = Field(
-        ("near-miss", "random"), description="kinds of negatives to draw"
+        ("near-miss", "random"),
+        description="kinds to draw: near-miss, random, true-excluded",
     )
     ratio: float = Field(
         1.0, gt=0.0, le=1000.0, description="negatives of each kind per positive"
@@ -88,9 +93,9 @@ class Settings(BaseModel):
         default=False, description="keep reviews without any near-miss candidate"
     )
     max_paper_degree: int | None = Field(
-        None, ge=1, description="papers cited by more reviews relate none"
+        None, ge=1, description="papers that more reviews cite relate none"
     )
-    seed: int = Field(42, ge=0, description="of the draw")
+    seed: int = Field(42, ge=0, description="seed of the draw")
     drift: bool = Field(
         default=True, description="measure topic drift; false: leave it out"
     )
@@ -99,18 +104,23 @@ class Settings(BaseModel):
     )
 
     stages: tuple[StageName, ...] = Field(
-        ("abstract",), description="what is read, in this order"
+        ("abstract",), description="what is read: any of title, abstract, fulltext"
     )
     title_exclude_below: float = Field(
-        0.10, ge=0.0, le=1.0, description="p_include up to which a title excludes"
+        0.10,
+        ge=0.0,
+        le=1.0,
+        description="p_include up to which a title alone excludes",
     )
     criteria_source: Literal["auto", "file", "llm"] = Field(
-        "auto", description="auto: file, sections of the abstract, title"
+        "auto", description="auto: the first there is of file, abstract, title"
     )
     show_ids: bool = Field(default=False, description="show papers' ids to the model")
     show_year: bool = Field(default=True, description="show papers' years")
-    max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(512, ge=1, description="longest reply")
+    max_prompt_tokens: int = Field(
+        24000, ge=1, description="longest prompt, by estimate; others are skipped"
+    )
+    max_output_tokens: int = Field(512, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"
@@ -118,13 +128,16 @@ class Settings(BaseModel):
     reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
 
     unclear: Outside = Field(
-        "outside", description="what unclear and unparsed count as"
+        "outside", description="what unclear, unparsed and failed count as"
     )
     threshold: float | None = Field(
-        None, ge=0.0, le=1.0, description="include from this p_include; none: decision"
+        None,
+        ge=0.0,
+        le=1.0,
+        description="include from this p_include; none: as decided",
     )
     ensemble: tuple[Literal["any", "majority", "all"], ...] = Field(
-        (), description="further columns: decisions of all models joined"
+        (), description="models joined, as further columns: any, majority, all"
     )
     wss: Literal["cohen", "no_offset", "asreview"] = Field(
         "cohen", description="form of work saved over sampling"
@@ -133,15 +146,15 @@ class Settings(BaseModel):
         (), description="further recall levels, beside 0.95 and 1"
     )
     recall_share: Literal["floor", "ceil"] = Field(
-        "floor", description="how a tenth of the records is rounded"
+        "floor", description="how a tenth of the records is rounded, for recall there"
     )
     prevalence: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = Field(
-        (), description="prevalences at which precision is foretold"
+        (), description="shares of eligible papers, to foretell precision"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
-    limit: int = Field(0, ge=0, description="first records of the set; 0: all")
+    limit: int = Field(0, ge=0, description="first records of the set alone; 0: all")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

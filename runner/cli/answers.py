@@ -45,6 +45,7 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
+    Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
     No model is called. While the run is alive its finished part is scored, and nothing
     is recorded.
     """
@@ -128,8 +129,9 @@ def _remarks(made: Scoring) -> Iterator[str]:
 def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
-    A job that builds data sets explains how an ITEM gets into one; without ITEM it
-    chooses. Writes nothing.
+    A job that builds data sets explains how an ITEM gets into one, by the options of
+    prepare; without ITEM it chooses. Every setting of the job may be given by its own
+    flag; siftlog jobs JOB lists them. Writes nothing.
     """
     from runner.cli import session
     from runner.errors import UsageError

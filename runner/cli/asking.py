@@ -8,16 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.cli.session import CLOCK
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.cli.stand import state_of
 from runner.errors import RunnerError, UsageError
 from store.asked import answers
+from store.clock import SystemClock
 from store.commands import Command, Payload, write
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.runs import RunFolder, resolve
 from store.stakes import Stakes, sentence
 from store.views import last_seq, open_reader, status
+
+CLOCK = SystemClock()
 
 PATIENCE_S = 5.0
 LOOK_S = 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from runner.cli.speech import tell
 
 if TYPE_CHECKING:
     from runner.cli.detaching import Leave
-    from runner.job import ImportedAnswer
 
 ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -222,6 +220,7 @@ def import_(
     from runner.errors import UsageError
     from runner.launching.creation import create
     from runner.records import importing
+    from runner.records.spool import Spool
     from runner.registry import load_job
     from runner.settings import file_lists, switches
     from runner.work import load_work
@@ -236,26 +235,24 @@ def import_(
     settings = session.typed_settings(job, flags, given, file)
     work = load_work(job, settings)
 
-    def read() -> Iterator[ImportedAnswer]:
-        found: Iterator[ImportedAnswer] = importer.read(
+    collector.calm()
+    with Spool() as spool:
+        answers = importer.read(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
-        return found
+        found = importing.census(job, spool.fill(answers))
+        options = session.engine_options(
+            {}, {}, model=found.models, replicates=found.replicates
+        )
+        folder = session.new_folder(given, job)
+        shell = session.shell(given, folder, work)
 
-    found = importing.census(job, read())
-    options = session.engine_options(
-        {}, {}, model=found.models, replicates=found.replicates
-    )
-    folder = session.new_folder(given, job)
-    shell = session.shell(given, folder, work)
+        async def write() -> None:
+            async with create(folder, work, options, shell.clock, imported=True) as log:
+                shell.launched()
+                await importing.write_answers(log, work, spool)
 
-    async def write() -> None:
-        async with create(folder, work, options, shell.clock, imported=True) as log:
-            shell.launched()
-            answers = read() if found.held is None else found.held
-            await importing.write_answers(log, work, answers)
-
-    asyncio.run(write())
+        asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
     ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

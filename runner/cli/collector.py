@@ -1,4 +1,4 @@
-"""Python's garbage collector, set for a process that makes or scores many calls."""
+"""Python's garbage collector, set for a process that makes or reads a great deal."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     paid for. What is there can be scored; siftlog retry RUN --reason cancelled brings
     the tasks back.
     """
-    from runner.cli.asking import ask, manner, show_dry
-    from runner.cli.session import CLOCK
+    from runner.cli.asking import CLOCK, ask, manner, show_dry
     from runner.cli.stand import state_of
     from runner.errors import UsageError
     from store.stakes import of_open, sentence

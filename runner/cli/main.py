@@ -133,10 +133,10 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command `siftlog`."""
-    sys.exit(_exit_code(sys.argv[1:]))
+    sys.exit(exit_code(sys.argv[1:]))
 
 
-def _exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
+def exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
     """Run a verb; what it cannot do becomes one sentence and the right exit code."""
     try:
         result: Any = cli.main(arguments, standalone_mode=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from runner.cli import choices
+from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
@@ -24,7 +24,7 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
     "--out",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Where the file or folder goes that SUBCOMMAND builds.",
+    help="Where the file or folder goes that is built.",
 )
 @click.option("--force", is_flag=True, help="Replace a folder that is there already.")
 @click.option(
@@ -44,7 +44,12 @@ def prepare(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
+    """Check or build the data of JOB.
+
+    Without SUBCOMMAND: what the job builds by default, or else which there are. Every
+    setting of the job may be given by its own flag (--posts FILE) or as --set
+    posts=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used.
+    """
     from runner.cli import session
     from runner.errors import UsageError
     from runner.job import PreparedCheck
@@ -56,9 +61,14 @@ def prepare(
     names, flags = choices.split_words(words, switches(job), file_lists(job))
     what, *files = names or [""]
     if what not in offers:
+        if "" in offers:
+            raise UsageError(
+                f"prepare {job.name} takes no word {what!r}; leave it out."
+            )
         known = ", ".join(sorted(filter(None, offers))) or "nothing"
         raise UsageError(f"{job.name} can prepare: {known}.")
     settings = session.typed_settings(job, flags, given, session.configuration(given))
+    collector.calm()
     offered = offers[what](settings if files else session.with_sample(job, settings))
     named = f"{job.name} {what}".rstrip()
     if least is not None and not isinstance(offered, PreparedCheck):

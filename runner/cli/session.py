@@ -149,11 +149,7 @@ def say_findings(work: Work) -> None:
     """What loading noticed about the inputs, on stderr."""
     for finding in getattr(work.dataset, "findings", ()):
         if finding.severity != "info":
-            example = f", such as {finding.example}" if finding.example else ""
-            tell(
-                f"{finding.severity}: {finding.where}: {finding.message} "
-                f"({finding.n}{example})"
-            )
+            tell(f"{finding.severity}: {finding.line}")
 
 
 def end(

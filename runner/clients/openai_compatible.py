@@ -58,7 +58,9 @@ class OpenAICompatibleClient:
     def __init__(self, model: str, options: ClientOptions) -> None:
         self._model = model
         self._options = options
-        self._endpoint = endpoint_url(options.base_url or OPENAI_URL)
+        # an empty address, as of an unset variable, must not mean OpenAI
+        base_url = OPENAI_URL if options.base_url is None else options.base_url
+        self._endpoint = endpoint_url(base_url)
         self._limit: Final = (
             "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
         )

@@ -121,6 +121,7 @@ class Plan:
     """What is known of a run before it begins."""
 
     replicates: int
+    once: frozenset[str] = frozenset()  #: stages that are asked in one replicate
     limits: Mapping[str, Limits]  #: by model
     prices: Mapping[str, Price | None]  #: by model
     usual_out: Mapping[tuple[str, str], float]
@@ -158,7 +159,7 @@ def _places(tried: Iterable[Grown]) -> list[Place]:
 
 
 def _figures(plan: Plan, sample: Sample, place: Place) -> Figures:
-    times = plan.replicates
+    times = 1 if place.stage in plan.once else plan.replicates
     found = ALL if place.is_first else FOLLOWED
 
     def sums(amount: Callable[[Use], float]) -> Span:

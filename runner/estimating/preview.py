@@ -92,6 +92,7 @@ def _plan(work: Work, options: RunOptions, runs_dir: Path) -> Plan:
     models = roles.all_models
     return Plan(
         replicates=roles.replicates,
+        once=frozenset(stage.name for stage in work.job.stages if stage.once),
         limits={model: options.limits_of(model) for model in models},
         prices={model: price_of(model, options) for model in models},
         usual_out=usual_replies(runs_dir, work.job.name),

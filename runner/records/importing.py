@@ -29,47 +29,26 @@ from store.events import (
 from store.log import Log
 from store.manifest import manifest_bytes
 
-MOST_HELD = 64_000_000
-"""Characters of answers that the first pass keeps: a full-size file of predictions has
-15 million. Beyond, the files are read a second time, so that memory has a bound."""
-
-BESIDES = 1_000
-"""What an answer takes beside its text, in characters."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """Who answered, found in a first pass over the files."""
+    """Who answered, found before anything is written."""
 
     models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
     answers: int
-    held: tuple[ImportedAnswer, ...] | None  #: None: too large, to be read again
 
 
-def census(
-    job: Job, answers: Iterable[ImportedAnswer], *, most: int = MOST_HELD
-) -> Census:
+def census(job: Job, answers: Iterable[ImportedAnswer]) -> Census:
     """Count models and replicates before anything is written."""
     models: dict[str, None] = {}
-    replicates = count = size = 0
-    held: list[ImportedAnswer] = []
+    replicates = count = 0
     for answer in answers:
         if stage_of(job, answer.spec.stage).role == "subject":
             models[answer.model] = None
         replicates = max(replicates, answer.replicate)
         count += 1
-        size += len(answer.text or "") + BESIDES
-        if size <= most:
-            held.append(answer)
-        else:
-            held.clear()
-    return Census(
-        models=tuple(models),
-        replicates=replicates,
-        answers=count,
-        held=tuple(held) if size <= most else None,
-    )
+    return Census(models=tuple(models), replicates=replicates, answers=count)
 
 
 async def write_answers(

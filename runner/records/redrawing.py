@@ -19,7 +19,7 @@ from runner.registry import load_job
 from runner.settings import validated
 from store.events import ScoringRecorded
 from store.runs import RunFolder
-from store.views import open_reader, run_started, status
+from store.views import open_reader, run_started, status, usage_counts
 
 
 def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
@@ -53,7 +53,9 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
         # the run may have gone on since: how it stood then, the folder knows
         course = target / OPERATIONS
         operations = (
-            course.read_bytes() if course.exists() else operations_json(status(reader))
+            course.read_bytes()
+            if course.exists()
+            else operations_json(status(reader), usage_counts(reader), made.scorecard)
         )
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:

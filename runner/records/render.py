@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from runner.job import Job
 from runner.scorecard import Cell, Metric, Scorecard
-from store.views import Status
+from store.views import Status, UsageCount
 
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
 """First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
@@ -72,7 +72,9 @@ def scorecard_json(job: Job, card: Scorecard) -> bytes:
     return text.encode() + b"\n"
 
 
-def operations_json(state: Status) -> bytes:
+def operations_json(
+    state: Status, usage: Sequence[UsageCount], card: Scorecard
+) -> bytes:
     """`operations.json`: what depends on the run's course, outside the digest."""
     content = {
         "run": state.run_id,
@@ -96,8 +98,42 @@ def operations_json(state: Status) -> bytes:
         "cost_usd": state.cost_usd,
         "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
+        # what was made elsewhere took nobody knows what
+        "models": {}
+        if state.imported
+        else {
+            model: _taken(model, state, usage, units)
+            for model, units in card.units.items()
+        },
     }
     return json.dumps(content, indent=1).encode() + b"\n"
+
+
+def _taken(
+    model: str, state: Status, usage: Sequence[UsageCount], units: Mapping[str, int]
+) -> dict[str, Any]:
+    """What a model took in all its stages and replicates, and for each unit."""
+    own = [each for each in usage if each.model == model]
+    whole = {
+        "tokens_in": sum(each.tokens_in for each in own),
+        "tokens_out": sum(each.tokens_out for each in own),
+        # while the price of an answer is unknown, what is known may be a part of it
+        "cost_usd": None
+        if state.cost_usd is None
+        else state.model_cost_usd.get(model, 0.0),
+    }
+    return {
+        "replies": sum(each.replies for each in own),
+        **whole,
+        "per": {
+            unit: {"n": n, **{name: _share(x, n) for name, x in whole.items()}}
+            for unit, n in units.items()
+        },
+    }
+
+
+def _share(amount: float | None, n: int) -> float | None:
+    return None if amount is None or not n else amount / n
 
 
 def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
@@ -122,10 +158,14 @@ def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
     return write
 
 
+def harmless(text: str) -> str:
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        # a quote keeps a spreadsheet from running what a model wrote
-        return f"'{cell}" if cell.startswith(FORMULA) else cell
+        return harmless(cell)
     if cell is None:
         return ""
     if isinstance(cell, bool):

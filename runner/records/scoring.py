@@ -40,6 +40,7 @@ from store.views import (
     run_started,
     scorings,
     status,
+    usage_counts,
 )
 
 
@@ -134,7 +135,9 @@ async def score(
         result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
-        operations = operations_json(status(reader))
+        operations = operations_json(
+            status(reader), usage_counts(reader), result.scorecard
+        )
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"

@@ -48,9 +48,9 @@ def _search(cwd: Path, done: subprocess.CompletedProcess[str]) -> list[bytes]:
 
 
 def _run(
-    cwd: Path, *words: str, **environment: str
+    cwd: Path, *words: str, papers: int = 1, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    corpus = write_corpus(cwd / "corpus", 4)
+    corpus = write_corpus(cwd / "corpus", papers)
     done = siftlog(
         *("run", JOB, *corpus, "--run-id=r", "--deadline-s=1", "--json", *words),
         cwd=cwd,
@@ -68,14 +68,30 @@ def _run(
 def test_no_file_event_or_message_holds_the_key(
     words: tuple[str, ...], statuses: tuple[int, ...], tmp_path: Path
 ) -> None:
+    _goes_wrong(words, statuses, tmp_path)
+
+
+def test_an_endpoint_that_never_answered_is_told_without_the_key(
+    tmp_path: Path,
+) -> None:
+    # so many failures in a row that it is only probed from then on
+    done = _goes_wrong(DIRECT, (200,), tmp_path, papers=4)
+    assert "never answered" in done.stderr
+
+
+def _goes_wrong(
+    words: tuple[str, ...], statuses: tuple[int, ...], tmp_path: Path, papers: int = 1
+) -> subprocess.CompletedProcess[str]:
     with serve(*statuses) as url:
         (tmp_path / ".env").write_text(
             f"MY_KEY={CANARY}\nNVIDIA_NIM_API_KEY={CANARY}\nNVIDIA_NIM_API_BASE={url}\n"
         )
-        done = _run(tmp_path, *(word.format(url=url) for word in words))
+        told = (word.format(url=url) for word in words)
+        done = _run(tmp_path, *told, papers=papers)
     bodies = _search(tmp_path, done)
     # what the endpoint echoed is there, with the key blotted out
     assert [body for body in bodies if b"Bearer ***" in body]
+    return done
 
 
 def test_what_a_detached_run_writes_down_holds_no_key(tmp_path: Path) -> None:

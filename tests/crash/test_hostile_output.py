@@ -74,7 +74,7 @@ def _raw(text: str) -> list[str]:
 
 
 def test_every_reply_is_an_answer_and_none_ends_the_run(ran: Ran) -> None:
-    end = status(ran.cwd, "r", env=ran.env)
+    end = status(ran.cwd, "r")
     assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
     assert end["attempts"]["answered"] == end["attempts"]["started"]
     assert "sound" in ran.says("verify", "r")
@@ -96,7 +96,7 @@ def test_nothing_reaches_a_reader_raw(words: str, ran: Ran) -> None:
 
 def test_a_key_of_two_lines_stays_one_line_of_a_list(ran: Ran) -> None:
     _, *rows = ran.says("tasks", "r").splitlines()
-    assert len(rows) == status(ran.cwd, "r", env=ran.env)["tasks"]["planned"]
+    assert len(rows) == status(ran.cwd, "r")["tasks"]["planned"]
     assert all(re.match(r" *\d+ +(read|ask|sum) ", row) for row in rows)
     listed = ran.says("events", "r").splitlines()
     assert all(re.match(r" *\d+ \d{4}-", line) for line in listed)

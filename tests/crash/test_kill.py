@@ -18,6 +18,8 @@ from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation import job as papers
 from jobs.review_benchmark.job import job as reviews
+from jobs.screening.inputs.load import SAMPLE as SCREENED
+from jobs.screening.job import job as screening
 from runner.cli.choices import job_settings
 from runner.job import Job
 from runner.settings import resolve
@@ -121,6 +123,25 @@ def _reviews(folder: Path) -> Case:
     )
 
 
+def _screening(_folder: Path) -> Case:
+    """Criteria that a model states, then stage after stage for what is still alive."""
+    return Case(
+        job=screening,
+        words=(
+            *(
+                f"--validation-set={SCREENED / 'set'}",
+                f"--fulltext={SCREENED / 'fulltext'}",
+            ),
+            *("--stages=title,abstract,fulltext", "--criteria-source=llm"),
+            *("--reask=1", f"--limit={0 if PROVE else 30}", "--boot-b=0"),
+        ),
+        options=(),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (1, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
 JOBS = {
     "survey": "tests.crash.survey.job:job",
     "panel": "tests.crash.panel.job:job",
@@ -128,7 +149,9 @@ JOBS = {
 
 
 @pytest.mark.timeout(1800 if PROVE else 600)
-@pytest.mark.parametrize("case_in", [_survey, _panel, _papers, _evidence, _reviews])
+@pytest.mark.parametrize(
+    "case_in", [_survey, _panel, _papers, _evidence, _screening, _reviews]
+)
 def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     case_in: Callable[[Path], Case], tmp_path: Path
 ) -> None:
@@ -162,7 +185,7 @@ def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     books.check()
     assert not books.in_flight
     assert books.unknown.total() == toll.unknown
-    end = status(wild, "r", env=environment)
+    end = status(wild, "r")
     attempts, tasks = end["attempts"], end["tasks"]
     assert attempts["unknown"] == toll.unknown
     assert attempts["answered"] == books.answered.total() + books.cached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 from hypothesis import given
@@ -24,6 +25,15 @@ class Endless(ToyJob):
         while True:
             Endless.taken += 1
             yield TaskSpec(stage="read", key=str(Endless.taken))
+
+
+class OnceJob(ToyJob):
+    """What is read is read once, whatever the replicates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        read, *others = self.stages
+        self.stages = (replace(read, once=True), *others)
 
 
 def _roles(models: int, replicates: int) -> Roles:
@@ -85,6 +95,13 @@ def test_follow_ups_inherit_model_and_replicate_and_are_planned_once() -> None:
     assert [(t.key, t.model, t.replicate, t.root) for t in first] == [
         ("i5/a", "m1", 2, 5),
         ("i5/b", "m1", 2, 5),
+    ]
+    # what is asked once is shared by all replicates
+    shared = follow_ups(OnceJob(), specs[:1], (leader,), roles, root=5, existing=[])
+    assert [(t.model, t.replicate) for t in shared] == [("m1", 1), ("m1", 2)]
+    plan = first_stage(OnceJob(), ToySettings(items=2), roles, consumed=0)
+    assert [(t.key, t.model, t.replicate) for block in plan for t in block.tasks] == [
+        (key, model, 1) for key in ("i0", "i1") for model in ("m0", "m1")
     ]
     there = [task_row(9, first[0])]
     second = follow_ups(ToyJob(), specs, (leader,), roles, root=5, existing=there)

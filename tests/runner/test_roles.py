@@ -171,20 +171,5 @@ def test_a_judge_that_answered_elsewhere_is_no_subject() -> None:
         for stage, model in (("answer", "b"), ("judge", "j"), ("answer", "a"))
     ]
     assert census(PanelJob(), answers) == Census(
-        models=("b", "a"), replicates=1, answers=3, held=tuple(answers)
+        models=("b", "a"), replicates=1, answers=3
     )
-
-
-def test_answers_beyond_a_bound_are_read_again_instead_of_held() -> None:
-    answers = [
-        ImportedAnswer(
-            spec=TaskSpec(stage="answer", key=f"i{i}"),
-            model="a",
-            replicate=1,
-            text="x" * 500,
-        )
-        for i in range(3)
-    ]
-    assert census(PanelJob(), answers, most=4500).held == tuple(answers)
-    found = census(PanelJob(), answers, most=4499)
-    assert (found.answers, found.held) == (3, None)

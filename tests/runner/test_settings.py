@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from runner.errors import UsageError
 from runner.options import options_from, read_toml, write_toml
@@ -22,7 +22,14 @@ class Settings(BaseModel):
     mode: Literal["fast", "slow"] = "slow"
     kinds: tuple[str, ...] = ("x",)
     bench: Path | None = None
+    files: tuple[Path, ...] = ()
     cap: int | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.cap is not None and self.cap < self.items:
+            raise ValueError("cap is less than items")
+        return self
 
 
 class Job(ToyJob):
@@ -74,8 +81,9 @@ def test_a_path_in_a_file_begins_where_the_file_lies(tmp_path: Path) -> None:
 
 
 def test_paths_become_absolute_so_that_a_resume_may_start_anywhere() -> None:
-    bench = _resolve({"bench": ["data/bench.jsonl"]}).bench
-    assert bench == Path.cwd() / "data/bench.jsonl"
+    given = _resolve({"bench": ["data/bench.jsonl"], "files": ["a.csv,b/../c.csv"]})
+    assert given.bench == Path.cwd() / "data/bench.jsonl"
+    assert given.files == (Path.cwd() / "a.csv", Path.cwd() / "c.csv")
 
 
 def test_a_typing_mistake_is_answered_with_the_nearest_setting() -> None:
@@ -90,6 +98,11 @@ def test_a_typing_mistake_is_answered_with_the_nearest_setting() -> None:
 def test_a_value_that_does_not_fit_is_named(name: str, value: str, said: str) -> None:
     with pytest.raises(UsageError, match=f"Setting {name} of toy: .*{said}"):
         _resolve({name: [value]})
+
+
+def test_values_that_do_not_fit_together_are_told_by_the_job() -> None:
+    with pytest.raises(UsageError, match="Settings of toy: cap is less than items;"):
+        _resolve({"cap": ["1"]})
 
 
 def test_settings_as_json_do_not_depend_on_the_order_they_were_given_in() -> None:

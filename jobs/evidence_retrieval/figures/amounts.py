@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jobs.evidence_retrieval.figures.shown import SIDE_BY_SIDE, Model, Shown
+from jobs.evidence_retrieval.figures.shown import Model, Shown
 from jobs.evidence_retrieval.measuring.curves import k_by_state as counted
 from jobs.evidence_retrieval.measuring.curves import states_by_fold
+from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.gate import STATES
 from runner.figure import Axis, Figure, Histogram, Line, Panel, Points, Stack
 from runner.scorecard import Metric

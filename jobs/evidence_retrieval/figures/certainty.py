@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from jobs.evidence_retrieval.figures.shown import (
-    SIDE_BY_SIDE,
-    Model,
-    Shown,
-    numbers,
-)
-from jobs.evidence_retrieval.measuring.curves import bins, risk, thinned
-from jobs.metrics.calibration import Bin
-from runner.figure import Axis, Figure, Histogram, Line, Panel, Points, Rule
+from jobs.evidence_retrieval.figures.shown import Shown, numbers
+from jobs.evidence_retrieval.measuring.curves import bins, risk
+from jobs.figures.curves import thinned
+from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures.reliability import Stated, Words, panels
+from runner.figure import Axis, Figure, Line, Panel
 
 
 def reliability(shown: Shown) -> Figure | None:
@@ -20,8 +15,6 @@ def reliability(shown: Shown) -> Figure | None:
     found = [(m, own) for m in shown.models if (own := bins(m.results.block))]
     if not found:
         return None
-    columns = SIDE_BY_SIDE[len(found)]
-    rows = [found[i : i + columns] for i in range(0, len(found), columns)]
     level = 100 * shown.results.settings.level
     return Figure(
         name="reliability",
@@ -30,48 +23,13 @@ def reliability(shown: Shown) -> Figure | None:
         f"bin; on the diagonal probabilities mean what they say. Bars: {level:g}% "
         "Wilson intervals, which take queries as independent. Below: how many queries "
         f"are in each bin.{shown.rest}",
-        columns=columns,
-        panels=tuple(
-            panel(model, own)
-            for row in rows
-            for panel in (_observed, _counts)
-            for model, own in row
-        ),
-    )
-
-
-def _observed(model: Model, own: Sequence[Bin]) -> Panel:
-    filled = [each for each in own if each.count]
-    x = tuple(each.mean_p for each in filled)
-    y = tuple(each.rate for each in filled)
-    return Panel(
-        title=model.name,
-        x=Axis(lo=0, hi=1),
-        y=Axis(label="share with evidence", lo=0, hi=1),
-        marks=(
-            Rule(way="diagonal", label="as stated"),
-            Line(x=x, y=y, series=model.series),
-            Points(
-                x=x,
-                y=y,
-                lo=tuple(each.interval.lo for each in filled),
-                hi=tuple(each.interval.hi for each in filled),
-                series=model.series,
-            ),
-        ),
-    )
-
-
-def _counts(model: Model, own: Sequence[Bin]) -> Panel:
-    return Panel(
-        x=Axis(label="probability of evidence", lo=0, hi=1),
-        y=Axis(label="queries", lo=0),
-        height=0.5,
-        marks=(
-            Histogram(
-                edges=(*(each.lo for each in own), own[-1].hi),
-                counts=tuple(each.count for each in own),
-                series=model.series,
+        columns=SIDE_BY_SIDE[len(found)],
+        panels=panels(
+            [Stated(name=m.name, series=m.series, bins=own) for m, own in found],
+            Words(
+                share="share with evidence",
+                probability="probability of evidence",
+                counted="queries",
             ),
         ),
     )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
+from jobs.figures.models import MOST_MODELS, left_out
 from jobs.metrics.columns import Floats
 from runner.figure import Numbers, Points
 from runner.scorecard import Metric
-
-MOST_MODELS = 4
-"""In one figure; more lines or panels cannot be told apart. The tables hold all."""
-
-SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
-"""Panels beside one another, by how many models have one each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +33,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        every = len(self.results.models)
-        if len(self.models) == every:
-            return ""
-        return f" The first {len(self.models)} of {every} models; the tables hold all."
+        return left_out(len(self.models), len(self.results.models))
 
     @property
     def drawn(self) -> str:

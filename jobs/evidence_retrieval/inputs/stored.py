@@ -24,7 +24,8 @@ def read_stored(path: Path) -> Mapping[str, Any]:
         raise DatasetError(f"{path.name}: not UTF-8 text (save it as such).") from error
     except json.JSONDecodeError as error:
         raise DatasetError(
-            f"{path.name} line {error.lineno}: not JSON: {error.msg} (correct it)."
+            f"{path.name} line {error.lineno}: not valid JSON: {error.msg} "
+            "(correct it)."
         ) from error
     if not isinstance(content, dict):
         raise DatasetError(

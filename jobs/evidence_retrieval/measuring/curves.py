@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.measuring.drawing import Draws
 from jobs.evidence_retrieval.measuring.gate import closed_edge
 from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
+from jobs.figures.curves import thinned
 from jobs.metrics.calibration import Bin, reliability
 from jobs.metrics.classification import at_threshold, confusion, curve, rates
 from jobs.metrics.columns import Bools, Floats, Ints
@@ -22,8 +23,6 @@ from jobs.metrics.gate import NEG, POS, STATES
 from jobs.metrics.resampled import tpr_of
 from jobs.metrics.selective import RiskCoverage, risk_coverage
 
-MOST_POINTS = 400
-"""Of a curve in a picture; more cannot be told apart."""
 BAND_POINTS = 101
 
 
@@ -76,12 +75,6 @@ def separation(block: Block, draws: Draws) -> Separation | None:
         prevalence=points.positives / (points.positives + points.negatives),
         operating=tuple(_operating(block)),
     )
-
-
-def thinned(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """At most `MOST_POINTS` places of *n*, the first and the last among them."""
-    places = np.linspace(0, n - 1, min(n, MOST_POINTS)).round()
-    return places.astype(np.intp)
 
 
 def _roc_band(gated: Gated, draws: Draws) -> Band:

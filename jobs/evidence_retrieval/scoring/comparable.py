@@ -17,8 +17,9 @@ from jobs.metrics.columns import Ints
 from runner.scorecard import Comparable, ItemValues
 
 CURVES = ("auroc", "auprc")
+BRIER = "brier"
 SUMS = (
-    "brier",
+    BRIER,
     "evidence_recall@K",
     "evidence_precision@K",
     "screening_sensitivity",
@@ -80,6 +81,7 @@ def _sums(block: Block, path: str, definition: str) -> ItemValues:
         if is_mean
         else [None if np.isnan(x) else x for x in below[rows].tolist()],
         definition=definition,
+        lower_is_better=path == BRIER,
     )
 
 

@@ -12,7 +12,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lu_factor, lu_solve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["ppr", "label_propagation"]
@@ -92,6 +91,9 @@ def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
     """Solves (I - d flow) x = v."""
     n = len(flow)
     if n <= DENSE_NODES:
+        # the job is loaded by who never walks a graph
+        from scipy.linalg import lu_factor, lu_solve  # noqa: PLC0415 - see above
+
         factors = lu_factor(np.eye(n) - damping * flow)
 
         def solve(shares: Floats) -> Floats:

@@ -51,14 +51,8 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         lines += [*_model(results, model, own), ""]
     lines += _gaps(results)
     lines.append(_counts(results, findings))
-    lines += [_finding(each) for each in findings if each.severity != "info"]
+    lines += [each.line for each in findings if each.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
-
-
-def _finding(finding: Finding) -> str:
-    example = f", such as {finding.example}" if finding.example else ""
-    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{found}"
 
 
 def _model(results: Results, model: str, own: ModelResults) -> Iterator[str]:

@@ -92,7 +92,6 @@ class Counted:
                         Rule(way="diagonal", label="ceiling"),
                         _scattered(self.survey.tallies[model].papers, series),
                     ),
-                    height=0.7,
                     square=True,
                 )
                 for series, model in enumerate(self.models)

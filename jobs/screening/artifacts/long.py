@@ -9,14 +9,7 @@ import numpy as np
 
 from jobs.metrics.screening import recall_curve
 from jobs.screening.corpus import Text
-from jobs.screening.decisions import (
-    FAILED,
-    MISSING,
-    OUTCOMES,
-    SKIPPED,
-    UNPARSED,
-    Decisions,
-)
+from jobs.screening.decisions import OUTCOMES, READABLE, Decisions
 from jobs.screening.measuring.ranking import ranked
 from jobs.screening.measuring.results import Results
 from jobs.screening.measuring.thresholds import COLUMNS
@@ -49,7 +42,6 @@ FALSE_NEGATIVES = (
     "reason",
     "stage",
 )
-UNREAD = frozenset({UNPARSED, FAILED, SKIPPED, MISSING})
 _NO_TEXT = Text()
 
 
@@ -69,7 +61,8 @@ class LongFiles:
         yield Table(
             name="decisions",
             columns=DECISIONS,
-            caption="What each model said of each record.",
+            caption="What each model said of each record, by the last stage that could "
+            "be read; status is that of the last stage that was due.",
         )
         yield Table(
             name="thresholds",
@@ -107,7 +100,7 @@ class LongFiles:
     def _said(self, own: Decisions) -> Iterator[tuple[Cell, ...]]:
         records = self.results.sheet.records
         for at, outcome in enumerate(own.outcome.tolist()):
-            is_read = outcome not in UNREAD
+            is_read = outcome in READABLE
             yield (
                 records.reviews[records.review[at]],
                 records.papers[at],
@@ -120,7 +113,7 @@ class LongFiles:
                 own.reason_code[at] or None if is_read else None,
                 own.reason[at] or None,
                 own.stages[own.stage[at]] if is_read else own.stages[0],
-                "parsed" if is_read else OUTCOMES[outcome],
+                _status(int(own.latest[at]) if is_read else outcome),
             )
 
     def _missed(self, model: str, view: View) -> Iterator[tuple[Cell, ...]]:
@@ -157,6 +150,10 @@ class LongFiles:
                     (rank + 1) / n,
                     float(recall[rank]),
                 )
+
+
+def _status(outcome: int) -> str:
+    return "parsed" if outcome in READABLE else OUTCOMES[outcome]
 
 
 def _number(value: float) -> float | None:

@@ -16,10 +16,14 @@ BY_KIND = (
     "micro.fpr",
     "micro.precision",
     "micro.f1",
+    "micro.as_include.f1",
     "macro.wss95",
     "macro.auroc",
 )
-"""Metrics of `by_kind.csv`; those with an interval have its ends beside them."""
+"""Metrics of `by_kind.csv`, with the ends of their intervals beside them.
+
+Beside a mean over reviews stands how many of them have a value.
+"""
 
 
 def short_tables(results: Results) -> Iterator[Table]:
@@ -34,6 +38,7 @@ def _by_kind(results: Results) -> Table:
     columns = ["model", "replicate", "kind", "n", "positives"]
     for path in BY_KIND:
         columns += [path, f"{path}.lo", f"{path}.hi"]
+        columns += [f"{path}.n_defined"] if _is_mean(path) else []
     rows: list[tuple[Cell, ...]] = []
     for column in (*results.columns.values(), *results.replicates):
         for name, own in column.strata.items():
@@ -47,16 +52,24 @@ def _by_kind(results: Results) -> Table:
             known = own.by_path
             for path in BY_KIND:
                 row += [known[path].value, known[path].lo, known[path].hi]
+                row += [known[path].n_defined] if _is_mean(path) else []
             rows.append(tuple(row))
+    has_near_misses = "near-miss" in results.sheet.records.kinds
+    unjudged = " Near misses are unjudged." if has_near_misses else ""
     return Table(
         name="by_kind",
         columns=tuple(columns),
         rows=tuple(rows),
         caption="Each model against all negatives and against each kind of them; "
         "as_include counts whatever is undecided as included. Precision and WSS go by "
-        "the drawn ratio of negatives, not by that of a search. Near misses are "
-        "unjudged.",
+        "this set's ratio of negatives, which need not be that of a search."
+        f"{unjudged}",
+        is_headline=True,
     )
+
+
+def _is_mean(path: str) -> bool:
+    return path.startswith("macro.")
 
 
 def _per_review(results: Results) -> Table:
@@ -74,6 +87,7 @@ def _per_review(results: Results) -> Table:
             "stratum",
             "n",
             "positives",
+            "decided",
             "tp",
             "fp",
             "tn",
@@ -99,6 +113,7 @@ def _reviews_of(
                 name,
                 int(found.records[at]),
                 int(found.positives[at]),
+                int(cells.n[at]),
                 int(cells.tp[at]),
                 int(cells.fp[at]),
                 int(cells.tn[at]),

@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.marks import blocks
 from jobs.screening.asking.sections import OBJECTIVES, SELECTION
+from jobs.screening.inputs.criteria import PICO
 from jobs.words import content_words
 from runner.request import ChatRequest
 
@@ -40,9 +41,7 @@ def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
     told = dict(review)
     return {
         "question": told.get(OBJECTIVES, told.get("Title", "")),
-        "pico": dict.fromkeys(
-            ("population", "intervention", "comparison", "outcome"), ""
-        ),
+        "pico": dict.fromkeys(PICO, ""),
         "inclusion": [told[SELECTION]] if SELECTION in told else [],
         "exclusion": [],
     }

@@ -47,6 +47,9 @@ def plan(dataset: Dataset) -> Iterator[TaskSpec]:
                 group=review,
                 skip="too_long" if is_long else None,
             )
+            if is_long:
+                # nothing follows a skip: its records are planned, and told the same
+                yield from _screened(dataset, review, None)
         return
     for review in dataset.screened:
         yield from _screened(dataset, review, None)

@@ -92,4 +92,4 @@ def messages(system: str, *parts: Part) -> tuple[Message, ...]:
 
 def _listed(lines: Lines | list[tuple[str, str]]) -> str:
     """A field a line: a line break in a file must not add a criterion."""
-    return "\n".join(f"{label}: {' '.join(text.split())}" for label, text in lines)
+    return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from jobs.screening.judgement import Decision, ReasonCode
 from runner.structured import schema_of
 
 
@@ -23,25 +24,12 @@ class Met(BaseModel):
 class Screened(BaseModel):
     """Whether the paper meets all criteria; the reason has up to 300 characters."""
 
-    decision: Literal["include", "exclude", "unclear"]
+    decision: Decision
     p_include: Annotated[
         float,
         Field(ge=0, le=1, description="probability that the paper meets all criteria"),
     ]
-    reason_code: Literal[
-        "meets_criteria",
-        "population",
-        "intervention",
-        "comparator",
-        "outcome",
-        "study_design",
-        "duplicate",
-        "ongoing",
-        "language",
-        "date",
-        "insufficient_information",
-        "other",
-    ]
+    reason_code: ReasonCode
     reason: str
     criteria: list[Met] | None
 

@@ -65,22 +65,34 @@ class Vectors:
                 _words(corpus.papers[graph.papers[at]]) for at in places
             )
         )
+        self._squares = _squares(self._matrix)
+        self._places = places
         # rows by place in the graph, so that no second numbering is needed
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
         self._rows[places] = np.arange(len(places))
 
-    def similarities(self, papers: Places, included: Places) -> Floats:
-        """Of *papers*, each to the others among *included*; NaN where there is none.
+    def similarities(self, included: Places, papers: Places | None = None) -> Floats:
+        """Of papers, each to the others among *included*, by place in the graph.
+
+        NaN where there are no others, and of papers that were not asked for.
 
         Args:
-            papers: places in the graph, with abstract.
             included: places of what the review includes, ascending.
+            papers: places, with abstract; None: all of them, by one product with the
+                whole matrix, since cutting most rows out of it takes longer.
         """
-        rows, centre = self._matrix[self._rows[papers]], self._centre(included)
-        own = np.isin(papers, included, assume_unique=True)
-        found = _cosines(rows, centre, own)
+        matrix, squares, places = self._matrix, self._squares, self._places
+        if papers is not None:
+            rows = self._rows[papers]
+            matrix, squares, places = matrix[rows], squares[rows], papers
+        is_own = np.zeros(len(self._rows), dtype=np.bool_)
+        is_own[included] = True
+        found = np.full(len(self._rows), np.nan)
+        found[places] = _cosines(
+            matrix, squares, self._centre(included), is_own[places]
+        )
         if len(included) == 1:
-            found[own] = np.nan  # of nothing, whatever rounding leaves of it
+            found[included] = np.nan  # of nothing, whatever rounding leaves of it
         return found
 
     def similarities_of(self, texts: Sequence[Text], included: Places) -> Floats:
@@ -88,7 +100,8 @@ class Vectors:
         if not texts:
             return np.empty(0)
         rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
-        return _cosines(rows, self._centre(included), np.zeros(len(texts), np.bool_))
+        own = np.zeros(len(texts), dtype=np.bool_)
+        return _cosines(rows, _squares(rows), self._centre(included), own)
 
     def _centre(self, included: Places) -> Floats:
         total = self._matrix[self._rows[included]].sum(axis=0)
@@ -100,10 +113,16 @@ def _words(text: Text) -> str:
     return f"{text.title} {text.abstract}"
 
 
-def _cosines(rows: sparse.csr_array, centre: Floats, own: Bools) -> Floats:
+def _squares(rows: sparse.csr_array) -> Floats:
+    squares: Floats = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return squares
+
+
+def _cosines(
+    rows: sparse.csr_array, squares: Floats, centre: Floats, own: Bools
+) -> Floats:
     """Of each row with the centre, which leaves out those of its *own*."""
     dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
-    squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     # without itself: (c - v).v and |c - v|^2, from what is known already
     norms = float((centre * centre).sum()) - np.where(own, 2 * dots - squares, 0.0)
     dots -= np.where(own, squares, 0.0)

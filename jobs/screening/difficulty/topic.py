@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from jobs.metrics.aggregate import mean
 from jobs.metrics.columns import Floats
-from jobs.screening.corpus import Corpus, Exclusion, Places, true_exclusions
+from jobs.screening.corpus import Corpus, Exclusion, true_exclusions
 from jobs.screening.difficulty.drift import (
     TOO_EASY,
     Nearness,
@@ -17,6 +18,7 @@ from jobs.screening.difficulty.drift import (
     mean_jaccard,
     nearness,
 )
+from jobs.screening.drawing.pools import far_from
 from jobs.screening.graph.relations import Neighbourhood
 from jobs.screening.validation_set import Kind
 
@@ -58,30 +60,40 @@ class Topic:
         corpus: Corpus,
         near: Neighbourhood,
         known: Mapping[str, Exclusion],
+        *,
+        has_random: bool,
     ) -> None:
+        """The kinds of the review whose neighbourhood is *near*.
+
+        Args:
+            vectors: of all papers.
+            corpus: their texts.
+            near: of the review.
+            known: what the review has excluded or not decided, by paper.
+            has_random: whether random papers are asked for: that kind alone holds
+                nearly all papers, for every review.
+        """
         graph = vectors.graph
         self._graph, self._near = graph, near
-        is_free = graph.has_abstract.copy()
-        is_free[np.concatenate([near.cited, near.candidates])] = False
-        places: dict[Kind, Places] = {
-            "included": near.included,
-            "near-miss": near.candidates,
-            "random": np.flatnonzero(is_free),
+        by_place = vectors.similarities(
+            near.included,
+            None if has_random else np.concatenate([near.included, near.candidates]),
+        )
+        self._by_place = by_place
+        self._by_kind: dict[Kind, Floats] = {
+            "included": by_place[near.included],
+            "near-miss": by_place[near.candidates],
         }
-        self._by_kind = {
-            kind: vectors.similarities(at, near.included) for kind, at in places.items()
-        }
-        self._by_paper: dict[str, float] = {}
+        if has_random:
+            self._by_kind["random"] = by_place[far_from(graph, near, known)]
+        self._excluded: dict[str, float] = {}
         papers = true_exclusions(corpus, graph.names(near.cited), known)
         if papers:
             values = vectors.similarities_of(
                 [corpus.text(paper) for paper in papers], near.included
             )
             self._by_kind["true-excluded"] = values
-            self._by_paper |= _defined(papers, values)
-        for kind, at in places.items():
-            # a paper excluded by name may be a candidate too: it is the same figure
-            self._by_paper |= _defined(graph.names(at), self._by_kind[kind])
+            self._excluded = dict(zip(papers, values.tolist(), strict=True))
 
     def drift(self, review: str) -> Drift:
         """The kinds in figures."""
@@ -97,12 +109,8 @@ class Topic:
 
     def of(self, paper: str) -> float | None:
         """The similarity of a paper; None where it is undefined."""
-        return self._by_paper.get(paper)
-
-
-def _defined(papers: Iterable[str], values: Floats) -> dict[str, float]:
-    return {
-        paper: float(value)
-        for paper, value in zip(papers, values, strict=True)
-        if not np.isnan(value)
-    }
+        place = self._graph.place(paper)
+        found = math.nan if place is None else float(self._by_place[place])
+        if math.isnan(found):  # known from the list of exclusions alone
+            found = self._excluded.get(paper, math.nan)
+        return None if math.isnan(found) else found

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from jobs.screening.corpus import Corpus, Exclusion
 from jobs.screening.drawing.lot import drawn, shuffled
 from jobs.screening.drawing.pools import Pools, pools
-from jobs.screening.graph.naming import place_of
 from jobs.screening.graph.relations import Graph, Neighbourhood
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import KINDS, Kind, Record
@@ -39,16 +38,10 @@ class Draw:
     """Draws for one review after another; none depends on another's."""
 
     def __init__(self, corpus: Corpus, graph: Graph, settings: Settings) -> None:
-        """A draw from *graph*.
-
-        Raises:
-            DatasetError: the settings name a review that cites nothing.
-        """
+        """A draw from *graph*, of the reviews that the settings name."""
         self._corpus = corpus
         self._graph = graph
         self._settings = settings
-        for review in settings.review:
-            place_of(review, graph.reviews)
         self._wanted = frozenset(
             shuffled(settings.review or graph.reviews, settings.seed)[
                 : settings.max_reviews

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _PART = "\x1f"
 """Between the parts of what is hashed (unit separator)."""
@@ -15,8 +15,8 @@ _PART = "\x1f"
 
 def lot(seed: int, review: str, kind: str, paper: str) -> str:
     """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
-    parts = (str(seed), review, kind, paper)
-    return hashlib.sha256(_PART.join(parts).encode()).hexdigest()
+    ((found, _),) = _lots((paper,), seed, review, kind)
+    return found.hex()
 
 
 def drawn(
@@ -26,10 +26,21 @@ def drawn(
 
     No more than *n* are ever held.
     """
-    lots = ((lot(seed, review, kind, paper), paper) for paper in papers)
+    lots = _lots(papers, seed, review, kind)
     return [paper for _, paper in heapq.nsmallest(n, lots)]
 
 
 def shuffled(reviews: Iterable[str], seed: int) -> list[str]:
     """Reviews in the seeded order, of which `max_reviews` takes the first."""
     return sorted(reviews, key=lambda review: (lot(seed, review, "review", ""), review))
+
+
+def _lots(
+    papers: Iterable[str], seed: int, review: str, kind: str
+) -> Iterator[tuple[bytes, str]]:
+    """Papers with the hashes that order them, which all begin alike."""
+    begun = hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
+    for paper in papers:
+        own = begun.copy()
+        own.update(paper.encode())
+        yield own.digest(), paper

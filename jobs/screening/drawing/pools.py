@@ -5,11 +5,12 @@ Disjoint by precedence: included, true-excluded, near-miss, random.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.metrics.columns import Bools
 from jobs.screening.corpus import Corpus, Exclusion, Ids, true_exclusions
 from jobs.screening.graph.relations import Graph, Neighbourhood
 from jobs.screening.settings import Settings
@@ -48,7 +49,6 @@ def pools(
         exclusions: what the review has excluded or not decided, by paper.
         settings: which kinds are wanted.
     """
-    names = graph.papers
     candidates = dict(
         zip(
             graph.names(near.candidates),
@@ -60,14 +60,9 @@ def pools(
     known = exclusions.keys() if has_true else set()
     far: Ids = ()
     if "random" in settings.negatives:
-        taken = near.cited, near.candidates
-        is_free = graph.has_abstract.copy()
-        is_free[np.concatenate(taken)] = False
-        far = tuple(
-            names[at] for at in np.flatnonzero(is_free) if names[at] not in exclusions
-        )
+        far = tuple(graph.names(np.flatnonzero(far_from(graph, near, exclusions))))
     return Pools(
-        included=tuple(names[at] for at in near.included),
+        included=tuple(graph.names(near.included)),
         true_excluded=tuple(
             true_exclusions(corpus, graph.names(near.cited), exclusions)
         )
@@ -77,3 +72,19 @@ def pools(
         random=far,
         candidates=candidates,
     )
+
+
+def far_from(graph: Graph, near: Neighbourhood, exclusions: Iterable[str]) -> Bools:
+    """Which papers may be random ones of a review, by place in the graph.
+
+    Args:
+        graph: the citations.
+        near: of the review: what it cites and its candidates are none.
+        exclusions: papers that it has excluded or not decided, which are none either.
+    """
+    places = map(graph.place, exclusions)
+    known = [place for place in places if place is not None]
+    is_far = graph.has_abstract.copy()
+    for taken in (near.cited, near.candidates, known):
+        is_far[taken] = False
+    return is_far

@@ -43,7 +43,7 @@ def _steps(account: Account) -> Iterator[str]:
     without = figures.n_references - figures.n_included
     yield (
         f"1. Included: {counted(figures.n_included, 'paper')} with an abstract; "
-        f"{without:,} without one relate nothing."
+        f"without, relating none: {without:,}."
     )
     yield from _titled(account.included[:INCLUDED])
     yield from _more(figures.n_included - INCLUDED)
@@ -60,9 +60,9 @@ def _steps(account: Account) -> Iterator[str]:
     )
     yield (
         f"4. Removed: {figures.n_related_papers - figures.n_candidates:,} that the "
-        f"review includes itself; {account.without_abstract:,} have no abstract;"
+        f"review includes itself; {account.without_abstract:,} without an abstract;"
     )
-    yield f"   {account.known_left_out:,} known exclusions are left to their own kind."
+    yield f"   known exclusions, left to their own kind: {account.known_left_out:,}."
     yield f"5. Candidates: {counted(figures.n_candidates, 'paper')}, SHA-256"
     yield f"   {figures.candidates_sha256}"
     yield from _candidates(account)
@@ -125,15 +125,15 @@ def _more(n: int) -> Iterator[str]:
 
 
 def _wrapped(label: str, papers: Iterable[str]) -> Iterator[str]:
-    """Ids behind a label, on as many lines as they take."""
+    """Ids behind a label, on as many lines as they take; one alone may be cut."""
     line = f"       {label}"
     blank = " " * len(line)
     for paper in map(one_line, papers):
         if taken(f"{line}{paper}") > WIDTH and line.strip():
-            yield line.rstrip()
+            yield cut(line.rstrip(), WIDTH)
             line = blank
         line += f"{paper} "
-    yield line.rstrip()
+    yield cut(line.rstrip(), WIDTH)
 
 
 def _ascii(line: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from jobs.figures.curves import thinned
+from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.classification import curve
-from jobs.screening.figures.shown import Model, Shown, ends, thinned
+from jobs.screening.figures.shown import Model, Shown, ends
 from jobs.screening.measuring.strata import ALL, strata
 from runner.figure import Axis, Bars, Figure, Line, Panel, Rule
 
@@ -62,15 +64,16 @@ def roc(shown: Shown) -> Figure | None:
         caption="All reviews together, by p_include; what has none ranks by its "
         "decision. The printed AUROC is the mean over reviews, which this curve is "
         f"not.{shown.rest}",
-        columns=min(2, len(panels)),
+        columns=SIDE_BY_SIDE[len(panels)],
         panels=panels,
     )
 
 
 def _roc(model: Model) -> Panel | None:
     view = model.column.view
+    kinds: tuple[str, ...] = view.records.kinds  # a look each, in every figure
     marks: list[Line] = []
-    for series, (name, rows) in enumerate(strata(view.records).items()):
+    for name, rows in strata(view.records).items():
         label = view.records.label[rows]
         if name == ALL or label.all() or not label.any():
             continue
@@ -81,7 +84,7 @@ def _roc(model: Model) -> Panel | None:
                 x=tuple(points.fpr[some].tolist()),
                 y=tuple(points.tpr[some].tolist()),
                 label=name,
-                series=series - 1,
+                series=kinds.index(name),
             )
         )
     if not marks:

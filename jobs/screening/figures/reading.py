@@ -6,14 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from jobs.counted import counted
+from jobs.figures.curves import thinned
+from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.columns import Floats
 from jobs.metrics.screening import recall_curve
-from jobs.screening.figures.shown import Model, Shown, thinned
+from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.ranking import ranked
 from runner.figure import Axis, Figure, Line, Panel, Points, Rule
 
-MOST_REVIEWS = 40
-"""Of single curves, and of rows of a dot plot; beyond, single reviews drown."""
+MOST_CURVES = 200
+"""Of single reviews; beyond, they are one surface and say nothing."""
+
+MOST_ROWS = 40
+"""Of a dot plot; a page has no more."""
 
 GRID = np.linspace(0, 1, 101)
 
@@ -28,10 +34,10 @@ def recall(shown: Shown) -> Figure | None:
     return Figure(
         name="recall",
         title="Recall while reading in the model's order",
-        caption="Dotted: single reviews. Solid: their mean at each share of the "
-        "records. The diagonal is reading in random order. The curve of a review "
-        f"begins at 0.{shown.rest}",
-        columns=min(2, len(panels)),
+        caption="Thin: single reviews, where there are no more than "
+        f"{MOST_CURVES}. Bold: their mean at each share of the records. The dashed "
+        f"diagonal is reading in random order.{shown.rest}",
+        columns=SIDE_BY_SIDE[len(panels)],
         panels=panels,
     )
 
@@ -47,21 +53,16 @@ def _curves(model: Model) -> Panel | None:
     if not found:
         return None
     mean = np.mean([np.interp(GRID, x, y) for x, y in found], axis=0)
-    singles = found if len(found) <= MOST_REVIEWS else []
+    singles = found if len(found) <= MOST_CURVES else []
     return Panel(
-        title=f"{model.name}, {len(found)} reviews",
+        title=f"{model.name}, {counted(len(found), 'review')}",
         x=Axis(label="share of records read", lo=0, hi=1),
         y=Axis(label="recall", lo=0, hi=1),
         square=True,
         marks=(
             Rule(way="diagonal"),
             *_singles(singles),
-            Line(
-                x=tuple(GRID.tolist()),
-                y=tuple(mean.tolist()),
-                label="mean",
-                series=0,
-            ),
+            Line(x=tuple(GRID.tolist()), y=tuple(mean.tolist()), label="mean"),
         ),
     )
 
@@ -73,50 +74,49 @@ def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[Line]:
             x=tuple(x[some].tolist()),
             y=tuple(y[some].tolist()),
             label="" if number else "single reviews",
-            series=2,
+            faint=True,
         )
 
 
 def saved(shown: Shown) -> Figure | None:
     """The reading saved in each review."""
     reviews = shown.results.sheet.records.reviews
-    panels = []
-    for model in shown.models:
-        own = model.column.strata["all"].by_review["wss95"]
-        rows = sorted(
-            (value, review)
-            for review, value in zip(reviews, own, strict=True)
-            if value is not None
-        )
-        if rows:
-            panels.append(_saved(model, rows[-MOST_REVIEWS:], len(rows)))
-    if not panels:
+    by_model = [
+        (model, model.column.strata["all"].by_review["wss95"]) for model in shown.models
+    ]
+    # where it is defined depends on the labels alone, and one order for all models
+    # makes a review a row across the panels
+    _, first = by_model[0]
+    order = sorted((value, at) for at, value in enumerate(first) if value is not None)
+    if not order:
         return None
+    rows = [at for _, at in order[:MOST_ROWS]]
+    left = len(order) - len(rows)
+    every = [own[at] or 0.0 for _, own in by_model for at in rows]
+    which = f" Of {len(order):,} reviews, those that save least." if left else ""
     return Figure(
         name="wss95",
         title="Reading saved by review",
         caption="Work saved over sampling at 95% recall (WSS@95, "
         f"{shown.results.dataset.settings.wss}): the share of records left unread when "
-        "95% of the included papers are found, less 5%. It goes by the drawn ratio of "
-        f"negatives. The line at 0 is random reading.{shown.rest}",
-        columns=min(2, len(panels)),
-        panels=tuple(panels),
-    )
-
-
-def _saved(model: Model, rows: list[tuple[float, str]], every: int) -> Panel:
-    some = "" if len(rows) == every else f", the best {len(rows)} of {every}"
-    return Panel(
-        title=f"{model.name}{some}",
-        x=Axis(label="WSS@95"),
-        y=Axis(names=tuple(review for _, review in rows)),
-        height=max(0.6, len(rows) / 20),
-        marks=(
-            Rule(way="vertical", at=0),
-            Points(
-                x=tuple(value for value, _ in rows),
-                y=tuple(range(len(rows))),
-                series=model.series,
-            ),
+        "95% of the included papers are found, less 5%. It goes by this set's ratio of "
+        "negatives. The dashed line at 0 is reading in random order. Reviews in the "
+        f"order of the first model.{which}{shown.rest}",
+        columns=SIDE_BY_SIDE[len(by_model)],
+        panels=tuple(
+            Panel(
+                title=model.name,
+                x=Axis(label="WSS@95", lo=min(0.0, *every), hi=max(0.0, *every)),
+                y=Axis(names=tuple(reviews[at] for at in rows)),
+                marks=(
+                    Rule(way="vertical"),
+                    Points(
+                        x=tuple(own[at] for at in rows),
+                        y=tuple(range(len(rows))),
+                        series=model.series,
+                    ),
+                ),
+            )
+            for model, own in by_model
         ),
     )

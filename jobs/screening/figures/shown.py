@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from jobs.counted import counted
+from jobs.figures.models import MOST_MODELS, left_out
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Metric
-
-MOST_MODELS = 4
-"""In one figure; more lines or panels cannot be told apart. The tables hold all."""
-
-MOST_POINTS = 400
-"""Of a curve in a picture; more cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +30,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        every = len(self.results.columns)
-        if len(self.models) == every:
-            return ""
-        return f" The first {len(self.models)} of {every} models; the tables hold all."
+        return left_out(len(self.models), len(self.results.columns))
 
     @property
     def drawn(self) -> str:
@@ -48,7 +39,7 @@ class Shown:
         reviews = len(self.results.sheet.records.reviews)
         return (
             f"{100 * settings.level:g}% percentile bootstrap by review "
-            f"({reviews:,} reviews, B {settings.boot_b:,})"
+            f"({counted(reviews, 'review')}, B {settings.boot_b:,})"
         )
 
 
@@ -62,11 +53,6 @@ def shown(results: Results) -> Shown:
             for series, (name, own) in enumerate(first)
         ),
     )
-
-
-def thinned(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """At most `MOST_POINTS` places of *n*, the first and the last among them."""
-    return np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
 
 
 def ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures.reliability import Stated, Words, panels
 from jobs.metrics import reliability
+from jobs.metrics.calibration import Bin
 from jobs.screening.decisions import EXCLUDE
 from jobs.screening.figures.shown import Model, Shown
-from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points, Rule
+from jobs.screening.measuring.view import View
+from runner.figure import Axis, Bars, Figure, Panel
 
 
 def funnel(shown: Shown) -> Figure | None:
@@ -60,51 +66,28 @@ def calibration(shown: Shown) -> Figure | None:
     found = [model for model in shown.models if not model.column.view.imputed.all()]
     if not found:
         return None
-    curves: list[Line | Points] = []
-    counts = []
-    for model in found:
-        view = model.column.view
-        rows = ~view.imputed
-        bins = reliability(view.records.label[rows], view.decisions.p[rows])
-        there = [own for own in bins if own.count]
-        x = tuple(own.mean_p for own in there)
-        y = tuple(own.rate for own in there)
-        curves += [
-            Line(x=x, y=y, marked=True, label=model.name, series=model.series),
-            Points(
-                x=x,
-                y=y,
-                lo=tuple(own.interval.lo for own in there),
-                hi=tuple(own.interval.hi for own in there),
-                series=model.series,
-            ),
-        ]
-        counts.append(
-            Histogram(
-                edges=(*(own.lo for own in bins), bins[-1].hi),
-                counts=tuple(own.count for own in bins),
-                label=model.name,
-                series=model.series,
-            )
-        )
     return Figure(
         name="reliability",
         title="Whether p_include means what it says",
         caption="Records by their p_include in ten bins: the share that reviews "
         "include, with Wilson's 95% interval, which takes records as independent. "
-        "Below, how many. Observed shares go by the drawn ratio of negatives."
+        "Below, how many. Observed shares go by this set's ratio of negatives."
         f"{shown.rest}",
-        panels=(
-            Panel(
-                x=Axis(lo=0, hi=1),
-                y=Axis(label="share included", lo=0, hi=1),
-                marks=(Rule(way="diagonal"), *curves),
-            ),
-            Panel(
-                x=Axis(label="p_include", lo=0, hi=1),
-                y=Axis(label="records", lo=0),
-                height=0.4,
-                marks=tuple(counts),
-            ),
+        columns=SIDE_BY_SIDE[len(found)],
+        panels=panels(
+            [
+                Stated(
+                    name=model.name,
+                    series=model.series,
+                    bins=_bins(model.column.view),
+                )
+                for model in found
+            ],
+            Words(share="share included", probability="p_include", counted="records"),
         ),
     )
+
+
+def _bins(view: View) -> Sequence[Bin]:
+    rows = ~view.imputed
+    return reliability(view.records.label[rows], view.decisions.p[rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,17 +11,20 @@ import numpy as np
 from jobs.metrics.columns import Floats, Ints
 from jobs.noticed import Noticed
 from jobs.screening.asking.plan import ends
+from jobs.screening.corpus import Criteria
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import MISSING, Decisions, Sheet
 from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.records import STAGES, Screened
+from jobs.screening.gathering.records import Screened
 from jobs.screening.gathering.staged import (
     EXCLUDED_EARLIER,
+    Course,
     Step,
-    Verdict,
+    course,
+    is_exclusion,
     read,
-    verdict,
 )
+from jobs.screening.parsing.criteria import parse_criteria
 from runner.job import Answers
 from runner.task import Answer
 
@@ -59,8 +62,10 @@ class _Column:
     p: Floats
     stage: Ints
     ended: Ints
+    latest: Ints
     reason_code: list[str]
     reason: list[str]
+    replies: int = 0
     skip: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -71,18 +76,21 @@ class _Column:
             p=np.full(n, np.nan),
             stage=np.full(n, -1, dtype=np.int64),
             ended=np.full(n, last, dtype=np.int64),
+            latest=np.full(n, MISSING, dtype=np.int64),
             reason_code=[""] * n,
             reason=[""] * n,
         )
 
-    def put(self, at: int, said: Verdict) -> None:
-        self.outcome[at] = said.outcome
-        self.p[at] = np.nan if said.p is None else said.p
-        self.stage[at], self.ended[at] = said.stage, said.ended
-        self.reason_code[at], self.reason[at] = said.reason_code, said.reason
-        if said.skip:
-            self.skip[said.skip] += 1
-        self.counts.update(said.noticed)
+    def put(self, at: int, own: Course) -> None:
+        self.outcome[at] = own.outcome
+        self.p[at] = np.nan if own.p is None else own.p
+        self.stage[at], self.ended[at] = own.stage, own.ended
+        self.latest[at] = own.latest
+        self.reason_code[at], self.reason[at] = own.reason_code, own.reason
+        if own.skip:
+            self.skip[own.skip] += 1
+        self.replies += own.replies
+        self.counts.update(own.noticed)
 
 
 class _Gathering:
@@ -107,7 +115,8 @@ class _Gathering:
         """Take in a first-stage answer with what descends from it."""
         for answer in family:
             task = answer.task
-            if task.stage not in STAGES:
+            if task.stage == "criteria":
+                self._note(answer)
                 continue
             stage = self._asked.get(task.stage)
             at = self._found.places.get(task.key)
@@ -116,6 +125,21 @@ class _Gathering:
                 self.stale += answer.reply is not None
             else:
                 own.setdefault(at, []).append(read(answer, stage))
+
+    def _note(self, answer: Answer) -> None:
+        """Flag criteria that no model stated: the review's abstract was told."""
+        reply = answer.chat
+        is_stated = reply is not None and isinstance(parse_criteria(reply), Criteria)
+        if not (is_stated or answer.is_open):
+            task = answer.task
+            self.noticed.add(
+                "criteria_not_stated",
+                "warn",
+                f"criteria of {task.model}",
+                "A model was to state what a review asks for, and did not or could not "
+                "be read: it was told the review's own abstract, or its title.",
+                example=task.key,
+            )
 
     @property
     def missing(self) -> int:
@@ -138,7 +162,10 @@ class _Gathering:
         last = len(self._stages) - 1
         column = _Column.of(len(self._found.records), last)
         for at, own in steps.items():
-            column.put(at, verdict(self._due(own), last))
+            due, has_ended = self._due(own)
+            column.put(at, course(due, last, has_ended=has_ended))
+            if has_ended and due[-1].stage < last:
+                column.skip[EXCLUDED_EARLIER] += 1
         return Decisions(
             model=model,
             replicate=replicate,
@@ -146,22 +173,35 @@ class _Gathering:
             p=column.p,
             stage=column.stage,
             ended=column.ended,
+            latest=column.latest,
             stages=self._stages,
             reason_code=column.reason_code,
             reason=column.reason,
+            replies=column.replies,
             skip=dict(column.skip),
             counts=dict(column.counts),
         )
 
-    def _due(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """The steps up to the one that ends the record under the present settings."""
+    def _due(self, steps: Sequence[Step]) -> tuple[Sequence[Step], bool]:
+        """The steps up to the one that ends the record, and whether one does."""
+        in_order = sorted(steps, key=lambda step: step.stage)
+        if self._imported:
+            # what the settings were is not known: nothing after an exclusion is an end
+            return in_order, is_exclusion(in_order[-1])
+        due: list[Step] = []
         has_ended = False
-        for own in sorted(steps, key=lambda step: step.stage):
+        for own in in_order:
             if has_ended:
                 self.stale += own.parsed is not None
                 continue
             # it was not asked under settings that have changed since
             self._open += own.skip == EXCLUDED_EARLIER
-            yield own
-            name = self._stages[own.stage]
-            has_ended = not self._imported and ends(self._dataset, name, own.parsed)
+            due.append(own)
+            has_ended = ends(self._dataset, self._stages[own.stage], own.parsed)
+        before = due[-1]
+        is_answered = before.parsed is not None or before.error is not None
+        if is_answered and not has_ended and before.stage < len(self._stages) - 1:
+            # it has yet to be planned, or the run never had such a stage
+            self._open += 1
+            due.append(Step(stage=before.stage + 1, is_open=True))
+        return due, has_ended

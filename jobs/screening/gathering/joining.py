@@ -14,12 +14,12 @@ from jobs.screening.decisions import (
     EXCLUDE,
     INCLUDE,
     MISSING,
+    READABLE,
     UNCLEAR,
     Decisions,
 )
 
 Rule = Literal["any", "majority", "all"]
-READABLE = (INCLUDE, EXCLUDE, UNCLEAR)
 
 
 def of_replicates(model: str, replicates: Sequence[Decisions]) -> Decisions:
@@ -81,9 +81,11 @@ def _joined(model: str, columns: Sequence[Decisions], outcome: Ints) -> Decision
         p=_mean([own.p for own in columns]),
         stage=stage,
         ended=ended,
+        latest=outcome,
         stages=first.stages,
         reason_code=codes,
         reason=reasons,
+        replies=sum(own.replies for own in columns),
         skip=dict(skip),
         counts=dict(counts),
     )

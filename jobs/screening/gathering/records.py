@@ -18,24 +18,24 @@ STAGES = ("title", "abstract", "fulltext")
 """The stages that judge a record, in their order."""
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+class Truth(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a row of an import says is true; stored with its task."""
 
     label: int
     kind: str = "unspecified"
 
 
-_DECODER = msgspec.json.Decoder(Told)
+_DECODER = msgspec.json.Decoder(Truth)
 
 
-def told(context: str) -> Told:
+def truth_in(context: str) -> Truth:
     """What was stored with a task."""
     return _DECODER.decode(context)
 
 
-def text_of(row: Told) -> str:
+def text_of(truth: Truth) -> str:
     """What is stored with a task."""
-    return msgspec.json.encode(row).decode()
+    return msgspec.json.encode(truth).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,23 +52,23 @@ def screened(dataset: Dataset, answers: Answers) -> Screened:
     drawn = dataset.validation_set
     if not answers.imported and drawn is not None:
         return _screened(drawn.records, dataset.settings.stages)
-    told_of: dict[str, Record] = {}
+    stated: dict[str, Record] = {}
     there: set[str] = set()
     for family in answers.families():
         task = family[0].task
         there.add(task.stage)
-        if task.context is not None and task.key not in told_of:
-            told_of[task.key] = _record(task.key, told(task.context))
-    records = _in_set_order(told_of.values()) if drawn is None else drawn.records
+        if task.context is not None and task.key not in stated:
+            stated[task.key] = _record(task.key, truth_in(task.context))
+    records = _in_set_order(stated.values()) if drawn is None else drawn.records
     return _screened(records, tuple(stage for stage in STAGES if stage in there))
 
 
-def _record(key: str, said: Told) -> Record:
+def _record(key: str, truth: Truth) -> Record:
     review, _, paper = key.partition(":")
     return Record(
         review=review,
         paper=paper,
-        kind="included" if said.label else cast("Kind", said.kind),
+        kind="included" if truth.label else cast("Kind", truth.kind),
     )
 
 

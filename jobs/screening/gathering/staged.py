@@ -46,16 +46,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What one model, once asked, says of one record."""
+class Course:
+    """What the stages of one record come to, with one model once asked."""
 
     outcome: int
     p: float | None = None
     stage: int = -1  #: that decided; -1: none
     ended: int  #: stages that were passed
+    latest: int  #: outcome of the last stage that was due
     reason_code: str = ""
     reason: str = ""
     skip: str = ""
+    replies: int = 0
     noticed: tuple[str, ...] = field(default=())
 
 
@@ -71,47 +73,69 @@ def read(answer: Answer, stage: int) -> Step:
     )
 
 
-def verdict(steps: Iterable[Step], last: int) -> Verdict:
+def course(steps: Iterable[Step], last: int, *, has_ended: bool) -> Course:
     """What the steps of a record come to.
 
     Args:
-        steps: at most one a stage, in any order.
+        steps: at most one a stage, in any order; none after the one that ended it.
         last: place of the last stage that there is.
+        has_ended: whether the last of the steps excluded it for good. Without that it
+            is alive, whether a later stage failed or has yet to come.
     """
-    reached = sorted(
-        (own for own in steps if own.skip not in NOT_REACHED and not own.is_open),
-        key=lambda own: own.stage,
-    )
+    due = sorted(steps, key=lambda own: own.stage)
+    reached = [own for own in due if own.skip not in NOT_REACHED and not own.is_open]
     readable = [
         (own, own.parsed) for own in reached if isinstance(own.parsed, Judgement)
     ]
     skip = next((own.skip for own in reversed(reached) if own.skip is not None), "")
     noticed = tuple(word for own in reached for word in _noticed(own.parsed))
+    replies = sum(own.parsed is not None for own in reached)
+    latest = _outcome(due[-1]) if due else MISSING
     if not readable:
-        outcome = _without_decision(reached)
-        return Verdict(outcome=outcome, ended=last, skip=skip, noticed=noticed)
+        return Course(
+            outcome=_without_decision(reached),
+            ended=last,
+            latest=latest,
+            skip=skip,
+            replies=replies,
+            noticed=noticed,
+        )
     deciding, said = readable[-1]
-    # only a stage that was read can end a record early
-    is_end = deciding is reached[-1]
-    return Verdict(
+    return Course(
         outcome=OUTCOME_OF[said.decision],
         p=said.p_include,
         stage=deciding.stage,
-        ended=deciding.stage if is_end else last,
+        ended=deciding.stage if has_ended else last,
+        latest=latest,
         reason_code=said.reason_code,
         reason=said.reason,
         skip=skip,
+        replies=replies,
         noticed=noticed,
     )
 
 
+def is_exclusion(step: Step) -> bool:
+    """Whether a stage excluded its record."""
+    return _outcome(step) == EXCLUDE
+
+
+def _outcome(step: Step) -> int:
+    """What one stage came to."""
+    match step.parsed:
+        case Judgement(decision=decision):
+            return OUTCOME_OF[decision]
+        case ParseFailure():
+            return UNPARSED
+        case None:
+            if step.error is not None:
+                return FAILED
+            return MISSING if step.skip in {None, *NOT_REACHED} else SKIPPED
+
+
 def _without_decision(reached: list[Step]) -> int:
     """Why nothing was decided: by what came nearest to it."""
-    if any(isinstance(own.parsed, ParseFailure) for own in reached):
-        return UNPARSED
-    if any(own.error is not None for own in reached):
-        return FAILED
-    return SKIPPED if reached else MISSING
+    return min((_outcome(own) for own in reached), default=MISSING)
 
 
 def _noticed(parsed: Judgement | ParseFailure | None) -> tuple[str, ...]:

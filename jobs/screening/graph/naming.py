@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from bisect import bisect_left
 
-from jobs.screening.corpus import Ids
+from jobs.screening.corpus import Ids, place_in
 from runner.errors import DatasetError
 
 
@@ -19,8 +18,8 @@ def place_of(review: str, reviews: Ids) -> int:
     Raises:
         DatasetError: there is none of that id; names the nearest.
     """
-    place = bisect_left(reviews, review)
-    if reviews[place : place + 1] == (review,):
+    place = place_in(reviews, review)
+    if place is not None:
         return place
     near = difflib.get_close_matches(review, reviews, cutoff=0.0)
     hint = f"the nearest are {', '.join(near)}" if near else "there are no reviews"

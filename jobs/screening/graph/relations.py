@@ -4,8 +4,8 @@ A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
 abstract. Two reviews are related where F F' is not 0, and what the related ones include
 and r does not cite are the candidates of r. One hop only.
 
-Cost: the sum over papers of degree squared, plus the sum over reviews of the sizes
-of the related ones. One block of reviews is held at a time.
+Cost: the sum over shared papers of degree squared, plus the sum over reviews of the
+sizes of the related ones. One block of reviews is held at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from jobs.screening.corpus import Citations, Corpus, Places
+from jobs.screening.corpus import Citations, Corpus, Places, place_in
 
 BLOCK_PAPERS = 4_000_000
 """Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
@@ -62,18 +62,25 @@ class Graph:
         self.included = _matrix(citations, kept)
         degree = np.bincount(citations.paper[kept], minlength=len(self.papers))
         self.max_degree = int(degree.max(initial=0))
-        self.n_shared = int((degree > 1).sum())
-        relating = kept
+        is_shared = degree > 1
+        self.n_shared = int(is_shared.sum())
         self.n_hubs = 0  #: papers left out because too many reviews cite them
         if max_degree is not None:
             is_hub = degree > max_degree
             self.n_hubs = int(is_hub.sum())
-            relating = kept & ~is_hub[citations.paper]
-        self._relating = _matrix(citations, relating)
+            is_shared &= ~is_hub
+        # most papers are cited once, and relate nobody
+        self._relating = _matrix(citations, kept & is_shared[citations.paper])
+        # made once: a product turns its second factor into rows anew for every block
+        self._related_by = self._relating.T.tocsr()
 
     def names(self, places: Places) -> list[str]:
         """The ids of papers."""
-        return [self.papers[at] for at in places]
+        return list(map(self.papers.__getitem__, places.tolist()))
+
+    def place(self, paper: str) -> int | None:
+        """Where a paper stands; None: no review cites it."""
+        return place_in(self.papers, paper)
 
     def cited_by(self, review: int) -> Places:
         """All papers that a review cites."""
@@ -91,7 +98,7 @@ class Graph:
         """
         sizes = np.diff(self.included.indptr)
         # what a review reaches, counted with repeats: the size of its block
-        related = self._relating @ (self._relating.T @ sizes)
+        related = self._relating @ (self._related_by @ sizes)
         begin = 0
         while begin < len(self.reviews):
             reached = np.cumsum(related[begin:])
@@ -104,7 +111,7 @@ class Graph:
         return next(self._block(review, review + 1))
 
     def _block(self, begin: int, end: int) -> Iterator[Neighbourhood]:
-        overlaps = (self._relating[begin:end] @ self._relating.T).tocsr()
+        overlaps = self._relating[begin:end] @ self._related_by
         overlaps.sort_indices()
         for row, review in enumerate(range(begin, min(end, len(self.reviews)))):
             others = _row(overlaps, row)

@@ -16,7 +16,7 @@ import msgspec
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
-from jobs.screening.gathering.records import STAGES, Told, text_of
+from jobs.screening.gathering.records import STAGES, Truth, text_of
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.parsing.words import decision_of
@@ -30,8 +30,15 @@ from runner.task import TaskSpec
 MODEL = "imported"
 """Whose work it is where nothing names a model."""
 
-STATUSES = ("parsed", "unparsed", "failed", "skipped", "missing")
-"""What became of a record, as `decisions.csv` of a scoring says it."""
+PARSED = "parsed"
+STATUSES = (PARSED, "unparsed", "failed", "skipped", "missing")
+"""What became of a record, as `decisions.csv` of a scoring says it.
+
+Beside a decision it tells of the stage after the one that decides: where that came to
+nothing the record did not end, and ranks with those that went on.
+"""
+
+NOT_ASKED = frozenset({"skipped", "missing"})
 
 NEEDED = ("review_pmid", "paper_pmid", "decision")
 OPTIONAL = (
@@ -65,10 +72,10 @@ class _Reading:
     model: str
     known: Mapping[str, Record] | None  #: of the set; None: the file says what is true
     seen: set[tuple[str, str, int, str]] = field(default_factory=set)
-    told: dict[str, Told] = field(default_factory=dict)
+    stated: dict[str, Truth] = field(default_factory=dict)
 
-    def answer(self, row: Row) -> ImportedAnswer:
-        """A row as an answer.
+    def answers(self, row: Row) -> Iterator[ImportedAnswer]:
+        """A row as an answer, and what its status says of the stage after it.
 
         Raises:
             DatasetError: the row cannot be read, contradicts another or the set, or
@@ -80,30 +87,47 @@ class _Reading:
         if replicate < 1:
             raise row.error("replicate is 0 (they count from 1)")
         stage = row.one_of("stage", STAGES) if row.has("stage") else "abstract"
-        if (key, model, replicate, stage) in self.seen:
+        truth = self._truth(row, key)
+        status = row.one_of("status", STATUSES) if row.has("status") else PARSED
+        text = self._text(row)
+        statuses = {stage: status}
+        if text and status != PARSED:
+            statuses = {stage: PARSED, self._after(row, stage, status): status}
+        for name, came_to in statuses.items():
+            self._once(row, (key, model, replicate, name))
+            yield ImportedAnswer(
+                spec=TaskSpec(
+                    stage=name,
+                    key=key,
+                    skip=came_to if came_to in NOT_ASKED else None,
+                    context=None if truth is None else text_of(truth),
+                ),
+                model=model,
+                replicate=replicate,
+                text={PARSED: text, "unparsed": ""}.get(came_to),
+                error="unknown" if came_to == "failed" else None,
+            )
+
+    def _once(self, row: Row, said: tuple[str, str, int, str]) -> None:
+        if said in self.seen:
+            key, model, *_ = said
             raise row.error(
                 f"{key} has a decision of {model} already (remove one, or number "
                 "them in a column replicate)"
             )
-        self.seen.add((key, model, replicate, stage))
-        truth = self._truth(row, key)
-        status = row.one_of("status", STATUSES) if row.has("status") else "parsed"
-        skip = status if status in {"skipped", "missing"} else None
-        is_answered = skip is None and status != "failed"
-        return ImportedAnswer(
-            spec=TaskSpec(
-                stage=stage,
-                key=key,
-                skip=skip,
-                context=None if truth is None else text_of(truth),
-            ),
-            model=model,
-            replicate=replicate,
-            text=self._text(row) if is_answered else None,
-            error="unknown" if status == "failed" else None,
-        )
+        self.seen.add(said)
 
-    def _truth(self, row: Row, key: str) -> Told | None:
+    def _after(self, row: Row, stage: str, status: str) -> str:
+        """The stage that came to nothing after the one that decides."""
+        later = STAGES[STAGES.index(stage) + 1 :]
+        if not later:
+            raise row.error(
+                f"status is {status} although {stage} decides and no stage follows it "
+                "(leave the decision out, or the status)"
+            )
+        return later[0]
+
+    def _truth(self, row: Row, key: str) -> Truth | None:
         """What is true of a record; None where the set says it."""
         if self.known is None:
             return self._stated(row, key)
@@ -117,15 +141,17 @@ class _Reading:
             )
         return None
 
-    def _stated(self, row: Row, key: str) -> Told:
+    def _stated(self, row: Row, key: str) -> Truth:
         if not row.has("label"):
             raise row.error("label is missing (fill it in or name a --validation-set)")
         label = row.label("label")
         kind = row.one_of("kind", KINDS) if row.has("kind") else ""
         if kind and (kind == "included") != bool(label):
             raise row.error(f"label {label} contradicts the kind {kind} (correct one)")
-        truth = Told(label=label, kind=kind or ("included" if label else "unspecified"))
-        before = self.told.setdefault(key, truth)
+        truth = Truth(
+            label=label, kind=kind or ("included" if label else "unspecified")
+        )
+        before = self.stated.setdefault(key, truth)
         if before != truth:
             raise row.error(
                 f"label or kind of {key} contradicts an earlier row (correct one)"
@@ -209,7 +235,7 @@ class DecisionsImporter:
             empty = True
             for row in rows:
                 empty = False
-                yield reading.answer(row)
+                yield from reading.answers(row)
             if empty:
                 raise DatasetError(f"{path.name}: there is no decision (add rows).")
 

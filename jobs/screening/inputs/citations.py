@@ -13,6 +13,8 @@ from jobs.rows.files import read_csv
 from jobs.screening.corpus import Citations, Ids, Places
 from jobs.screening.inputs.ids import MISSING_COLUMN, optional_id, read_id
 
+EDGE = ("citing_pmid", "ref_pmid")
+
 
 def read_citations(
     path: Path, noticed: Noticed, renamed: Mapping[str, str]
@@ -30,7 +32,7 @@ def read_citations(
     edges = Edges()
     for row in read_csv(
         path,
-        ("citing_pmid", "ref_pmid"),
+        EDGE,
         noticed=noticed,
         aliases=renamed,
         unit="row",

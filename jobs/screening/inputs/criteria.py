@@ -49,15 +49,19 @@ def _texts(row: Row, name: str, allowed: tuple[str, ...] = ()) -> Mapping[str, s
         return {}
     if not isinstance(cell, dict):
         raise row.error(f"{name} is {kind_of(cell)} (an object of texts is expected)")
-    for key, value in cell.items():
+    given = {key: value for key, value in cell.items() if value is not None}
+    for key, value in given.items():
         if not isinstance(value, str):
             raise row.error(f"{name}.{key} is {kind_of(value)} (a text is expected)")
         if allowed and key not in allowed:
             raise row.error(
                 f"{name} has a key {key!r} (one of {', '.join(allowed)} is expected)"
             )
-    return {key: value.strip() for key, value in cell.items() if value.strip()}
+    return {key: value.strip() for key, value in given.items() if value.strip()}
 
 
 def _listed(row: Row, name: str) -> Ids:
-    return tuple(text.strip() for text in row.texts(name) if text.strip())
+    cell = row.fields.get(name)
+    # a lone text is one criterion, whatever signs it holds
+    texts = (cell,) if isinstance(cell, str) else row.texts(name)
+    return tuple(text.strip() for text in texts if text.strip())

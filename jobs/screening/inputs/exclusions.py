@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
-from jobs.screening.corpus import Exclusion, Status, Text
+from jobs.screening.corpus import Citations, Exclusion, Status, Text
 from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from jobs.screening.judgement import REASON_CODES
@@ -21,7 +21,9 @@ STATUSES: Mapping[str, Status] = {
     "awaiting assessment": "awaiting",
     "ongoing": "ongoing",
 }
+_NEEDED = ("review_pmid", "pmid")
 _OPTIONAL = ("status", "reason", "reason_code", "study_id", *COLUMNS)
+EXCLUSION = (*_NEEDED, *_OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Exclusions:
 
 def read_exclusions(
     path: Path,
-    cited: Collection[tuple[str, str]],
+    citations: Citations,
     noticed: Noticed,
     renamed: Mapping[str, str],
 ) -> Exclusions:
@@ -42,7 +44,7 @@ def read_exclusions(
 
     Args:
         path: the table.
-        cited: reviews with the papers they cite: those stay included.
+        citations: what reviews cite: it stays included.
         noticed: learns of papers both included and excluded, and of repetitions.
         renamed: columns of the file by the names used here.
 
@@ -53,7 +55,7 @@ def read_exclusions(
     texts: dict[str, Text] = {}
     rows = read_csv(
         path,
-        ("review_pmid", "pmid"),
+        _NEEDED,
         _OPTIONAL,
         noticed=noticed,
         aliases=renamed,
@@ -66,7 +68,7 @@ def read_exclusions(
         text = text_in(row)
         if text.has_abstract and each.paper not in texts:
             texts[each.paper] = text
-        if key in cited:
+        if citations.has(*key):
             noticed.add(
                 "included_and_excluded",
                 "warn",

@@ -21,6 +21,15 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 NAMED = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""
 
+_TITLE_ALONE = {
+    "auto": "Reviews are told by their title alone: neither criteria nor sections of "
+    "an abstract say what they ask for (build the set with --criteria that name them).",
+    "llm": "A model states what reviews ask for from their title alone: their "
+    "abstracts have no sections that say it (build the set with --criteria that name "
+    "them, and run it with --criteria-source auto).",
+}
+"""By the source of criteria; with `file` such reviews are skipped, and counted so."""
+
 FULLTEXTS = (".txt", ".md")
 """Ends of the names of full texts; the first one counts where a paper has both."""
 
@@ -76,6 +85,11 @@ def load(settings: Settings) -> Dataset:
     drawn = None
     if settings.validation_set is not None:
         drawn = _limited(read_set(settings.validation_set), settings.limit)
+        if not drawn.records:
+            raise DatasetError(
+                f"{settings.validation_set} holds no record: build the set with other "
+                "--negatives, --keep-without-negatives or a lower --min-included."
+            )
     fulltexts: Mapping[str, Path] = {}
     if settings.fulltext is not None and "fulltext" in settings.stages:
         fulltexts = _fulltexts(settings.fulltext)
@@ -89,8 +103,9 @@ def load(settings: Settings) -> Dataset:
 
 def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
     """Reviews of which a model learns the title alone."""
-    if settings.criteria_source == "file":
-        return ()  # those are skipped, and counted so
+    message = _TITLE_ALONE.get(settings.criteria_source)
+    if message is None:
+        return ()
     noticed = Noticed()
     screened = {record.review for record in drawn.records}
     for review in drawn.reviews:
@@ -99,8 +114,7 @@ def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
                 "criteria_from_title",
                 "warn",
                 "reviews.jsonl",
-                "Reviews are told by their title alone: neither criteria nor sections "
-                "of an abstract say what they ask for.",
+                message,
                 example=review.id,
             )
     return noticed.findings()
@@ -119,5 +133,6 @@ def _fulltexts(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for suffix in FULLTEXTS:
         for path in sorted(folder.glob(f"*{suffix}")):
-            found.setdefault(path.name.removesuffix(suffix), path)
+            if path.is_file():
+                found.setdefault(path.name.removesuffix(suffix), path)
     return found

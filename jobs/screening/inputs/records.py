@@ -15,12 +15,13 @@ from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Citations, Exclusion, Text
 from jobs.screening.inputs.citations import Edges
-from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
+from jobs.screening.inputs.ids import MISSING_COLUMN, id_of, read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from runner.errors import DatasetError
 
 ALIASES = {"pubmedID": "pmid"}
 LABELS = ("label_included", "label_abstract_screening")
+RECORD = ("pmid", *COLUMNS, *LABELS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ def read_records(
         renamed: columns of the files by the names used here.
 
     Raises:
-        DatasetError: a file is off, or two have one name; names file and row.
+        DatasetError: a file is off, or its name is no id or another's too; names file
+            and row.
     """
     edges = Edges()
     papers: dict[str, Text] = {}
@@ -105,15 +107,24 @@ def read_records(
 
 def _review(path: Path) -> str:
     """The id of the review that a file is about."""
-    return path.name.removesuffix(".gz").removesuffix(".csv")
+    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    try:
+        review = id_of(name)
+    except ValueError as error:
+        raise DatasetError(
+            f"--records: the name of a file, the review's id, {error}."
+        ) from error
+    if not review:
+        raise DatasetError(
+            f"{path}: the file's name is the review's id, and it is empty (rename it)."
+        )
+    return review
 
 
 def _note_order(row: Row, noticed: Noticed) -> None:
     """A record may be included in the end though its abstract was screened out."""
-    final, abstract = LABELS
-    if not (row.has(final) and row.has(abstract)):
-        return
-    if row.label(final) and not row.label(abstract):
+    labels = [row.label(name) for name in LABELS if row.has(name)]
+    if labels == [1, 0]:
         noticed.add(
             "included_after_exclusion",
             "info",

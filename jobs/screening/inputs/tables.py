@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.noticed import Noticed
-from jobs.screening.corpus import Citations, Corpus, Exclusion, Text
+from jobs.screening.corpus import Citations, Corpus, Criteria, Exclusion, Text
+from jobs.screening.graph.naming import place_of
 from jobs.screening.inputs.citations import read_citations
 from jobs.screening.inputs.criteria import read_criteria
 from jobs.screening.inputs.exclusions import read_exclusions
 from jobs.screening.inputs.records import read_records
+from jobs.screening.inputs.renaming import renamed_columns
 from jobs.screening.inputs.texts import read_texts
 from jobs.screening.reasons import coded, read_reason_map
 from jobs.screening.settings import Settings
@@ -26,11 +28,19 @@ NAMES: Mapping[str, str] = {
 
 
 def table_paths(settings: Settings) -> dict[str, Path]:
-    """Where each table is read from; a table named by itself wins over the folder's.
+    """Where the tables, or the labelled records, are read from, by a name of each.
+
+    A table named by itself wins over the folder's.
 
     Raises:
-        UsageError: one of them is neither named nor in a folder.
+        UsageError: one of them is neither named nor in a folder, or both tables and
+            records are named.
     """
+    if settings.records:
+        if settings.tables or any(getattr(settings, name) for name in NAMES):
+            raise UsageError("Name either tables or labelled records, not both.")
+        files = sorted(settings.records, key=lambda path: path.name)
+        return {f"records.{path.name}": path for path in files}
     found = {}
     for name, file in NAMES.items():
         path = getattr(settings, name) or _in_folder(settings.tables, file)
@@ -47,26 +57,37 @@ def read_corpus(settings: Settings) -> Corpus:
     """Read and validate all that is named.
 
     Raises:
-        UsageError: nothing is named, or both tables and records are.
-        DatasetError: an input is off; names file, row and column.
+        UsageError: nothing is named, both tables and records are, or a column is to be
+            renamed that there is not.
+        DatasetError: an input is off; names file, row and column. Or the settings name
+            a review that cites nothing; names the nearest.
     """
     noticed = Noticed()
-    renamed = renamed_columns(settings)
-    source = _source(settings, noticed, renamed)
+    paths = table_paths(settings)
+    listed_in = [settings.excluded] if settings.excluded else []
+    renamed = renamed_columns(settings.map, (*paths.values(), *listed_in))
+    source = _source(settings, paths, noticed, renamed)
     citations = source.citations
+    for review in settings.review:
+        place_of(review, citations.reviews)
     exclusions = {(each.review, each.paper): each for each in source.exclusions}
     further: Mapping[str, Text] = {}
     if settings.excluded is not None:
-        cited = {
-            (citations.reviews[review], citations.papers[paper])
-            for review, paper in zip(citations.review, citations.paper, strict=True)
-        }
-        listed = read_exclusions(settings.excluded, cited, noticed, renamed)
+        listed = read_exclusions(settings.excluded, citations, noticed, renamed)
         exclusions |= {(each.review, each.paper): each for each in listed.found}
         further = listed.texts
+    criteria: Mapping[str, Criteria] = {}
+    if settings.criteria is not None:
+        criteria = read_criteria(settings.criteria, noticed)
+    citing = set(citations.reviews)
+    for path, reviews in (
+        (settings.excluded, {review for review, _ in exclusions}),
+        (settings.criteria, criteria.keys()),
+    ):
+        if path is not None:
+            _note_strangers(path, reviews - source.reviews.keys() - citing, noticed)
     own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
     known = coded((exclusions[key] for key in sorted(exclusions)), own)
-    citing = set(citations.reviews)
     of_citing = [each for each in known if each.review in citing]
     excluded = [each for each in of_citing if each.status == "excluded"]
     return Corpus(
@@ -75,17 +96,13 @@ def read_corpus(settings: Settings) -> Corpus:
         further=further,
         citations=citations,
         exclusions=known,
-        criteria=read_criteria(settings.criteria, noticed) if settings.criteria else {},
+        criteria=criteria,
         findings=noticed.findings(),
         sizes={
             "reviews": len(source.reviews),
             "reviews_citing": len(citations.reviews),
-            "reviews_without_citations": len(
-                source.reviews.keys() - set(citations.reviews)
-            ),
-            "citing_reviews_without_row": len(
-                set(citations.reviews) - source.reviews.keys()
-            ),
+            "reviews_without_citations": len(source.reviews.keys() - citing),
+            "citing_reviews_without_row": len(citing - source.reviews.keys()),
             "papers": len(source.papers),
             "papers_with_abstract": sum(
                 text.has_abstract for text in source.papers.values()
@@ -101,21 +118,6 @@ def read_corpus(settings: Settings) -> Corpus:
     )
 
 
-def renamed_columns(settings: Settings) -> dict[str, str]:
-    """Columns of the files by the names used here, from `--map FIELD=COLUMN`.
-
-    Raises:
-        UsageError: one of them has no equals sign.
-    """
-    found = {}
-    for pair in settings.map:
-        field, is_pair, column = pair.partition("=")
-        if not (is_pair and field and column):
-            raise UsageError(f"--map {pair}: write FIELD=COLUMN, such as pmid=PubMed.")
-        found[column] = field
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
     """What both layouts come to."""
@@ -127,12 +129,12 @@ class _Source:
 
 
 def _source(
-    settings: Settings, noticed: Noticed, renamed: Mapping[str, str]
+    settings: Settings,
+    paths: Mapping[str, Path],
+    noticed: Noticed,
+    renamed: Mapping[str, str],
 ) -> _Source:
-    has_tables = settings.tables or any(getattr(settings, name) for name in NAMES)
     if settings.records:
-        if has_tables:
-            raise UsageError("Name either tables or labelled records, not both.")
         labelled = read_records(
             settings.records, settings.positive_label, noticed, renamed
         )
@@ -142,12 +144,24 @@ def _source(
             citations=labelled.citations,
             exclusions=labelled.exclusions,
         )
-    paths = table_paths(settings)
     return _Source(
         reviews=read_texts(paths["reviews"], noticed, renamed),
         papers=read_texts(paths["papers"], noticed, renamed),
         citations=read_citations(paths["references"], noticed, renamed),
     )
+
+
+def _note_strangers(path: Path, reviews: Iterable[str], noticed: Noticed) -> None:
+    """Reviews that nothing but a list of exclusions or criteria knows."""
+    for review in sorted(reviews):
+        noticed.add(
+            "unknown_reviews",
+            "warn",
+            path.name,
+            "Reviews are named that neither cite anything nor have a text; what is "
+            "said of them is not used.",
+            example=review,
+        )
 
 
 def _in_folder(folder: Path | None, file: str) -> Path | None:

@@ -9,7 +9,10 @@ import numpy as np
 
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.screening.decisions import OUTCOMES
-from jobs.screening.measuring.view import UNDECIDED, View
+from jobs.screening.measuring.view import SAID, UNDECIDED, View
+
+READINGS: Mapping[str, int] = {"as_include": 1, "as_exclude": 0}
+"""What a record counts as that was neither included nor excluded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,8 @@ class Counts:
     records: Floats
     positives: Floats
     decided: Cells  #: decided records only
-    as_include: Cells  #: all records; who is undecided counts as included
-    as_exclude: Cells
+    readings: Mapping[str, Cells]
+    """All records, by how whoever said neither counts: `as_include`, `as_exclude`."""
     outcomes: Mapping[str, int]  #: records of the stratum, by outcome
     imputed: int  #: records that rank without a p_include
 
@@ -53,12 +56,16 @@ def counts(view: View, rows: Bools) -> Counts:
     call = view.call[rows]
     by_outcome = np.bincount(view.outcome[rows], minlength=len(OUTCOMES)).tolist()
     is_decided = call != UNDECIDED
+    # whatever the setting makes of what is unclear: a reading is the same under all
+    said = SAID[view.outcome[rows]]
     return Counts(
         records=_by_review(review, m),
         positives=_by_review(review[label == 1], m),
         decided=_cells(review[is_decided], label[is_decided], call[is_decided], m),
-        as_include=_cells(review, label, np.where(is_decided, call, 1), m),
-        as_exclude=_cells(review, label, np.where(is_decided, call, 0), m),
+        readings={
+            name: _cells(review, label, np.where(said == UNDECIDED, read_as, said), m)
+            for name, read_as in READINGS.items()
+        },
         outcomes=dict(zip(OUTCOMES, by_outcome, strict=True)),
         imputed=int(view.imputed[rows].sum()),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jobs.metrics import Difference, Resamples, mean, mean_of
 from jobs.screening.difficulty.contamination import NOT_IDENTIFIED, implied
-from jobs.screening.measuring.rates import Stratum
+from jobs.screening.measuring.stratum import Stratum
 from runner.scorecard import Metric
 
 PAIRS = (("near-miss", "random"), ("near-miss", "true-excluded"))

@@ -9,9 +9,7 @@ import numpy as np
 from jobs.metrics import FEW_CLUSTERS
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Sheet
-from runner.scorecard import Finding
-
-LIMITS = "limits"
+from runner.scorecard import LIMITS, Finding
 
 
 def limits(dataset: Dataset, sheet: Sheet) -> Iterator[Finding]:
@@ -32,14 +30,14 @@ def limits(dataset: Dataset, sheet: Sheet) -> Iterator[Finding]:
             severity="info",
             where=LIMITS,
             message="Negatives were drawn at a ratio that no search has: precision, "
-            "F1, NNR and WSS go by it; --prevalence foretells precision at another.",
+            "F1, NNR and WSS go by it. Precision at others: set prevalence.",
         )
     m = len(sheet.records.reviews)
     if m < FEW_CLUSTERS:
         yield Finding(
             code="few_reviews",
             severity="info",
-            where="intervals",
+            where=LIMITS,
             message=f"There are fewer than {FEW_CLUSTERS} reviews, so that intervals "
             "by review are rough.",
             n=m,
@@ -63,5 +61,9 @@ def _bounds(dataset: Dataset) -> str:
     known = {} if drawn is None else drawn.contamination
     lower, upper = known.get("lower"), known.get("upper")
     if lower is None or upper is None:
-        return ""
-    return f"; between {lower:.3f} and {upper:.3f} of the candidates may be eligible"
+        return "; how many are eligible nobody knows, since no exclusions were given"
+    return (
+        f". Of the candidates between {lower:.1%} (pending, or copies of an included "
+        f"paper) and {upper:.1%} (all that are not known to be excluded) may be "
+        "eligible"
+    )

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from jobs.metrics import ratio
 from jobs.screening.measuring.view import View
+from jobs.screening.reasons import OTHER
 from runner.scorecard import Metric
-
-OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +18,7 @@ class Reasons:
 
     cells: Mapping[tuple[str, str], int]  #: by (review's, model's), sorted
     other: int  #: records whose own reason is coded `other`, and so says nothing
+    uncoded: int  #: records of which no reason is known
 
     @property
     def n(self) -> int:
@@ -33,31 +33,39 @@ class Reasons:
             value=ratio(agreed, self.n),
             n=self.n,
             subset="true exclusions that the model excluded",
-            definition="reason agreement@1(same reason_code; own reason other left "
-            "out)",
+            definition="reason agreement@1(same reason_code; own reason other or not "
+            "known left out)",
         )
-        yield Metric(
-            path="reasons.other",
-            value=self.other,
-            n=self.n + self.other,
-            subset="true exclusions that the model excluded",
-            definition="count@1(own reason is coded other)",
-        )
+        for word, number, meaning in (
+            ("other", self.other, "own reason is coded other"),
+            ("uncoded", self.uncoded, "no reason is known"),
+        ):
+            yield Metric(
+                path=f"reasons.{word}",
+                value=number,
+                n=self.n + self.other + self.uncoded,
+                subset="true exclusions that the model excluded",
+                definition=f"count@1({meaning})",
+            )
 
 
 def reasons(view: View) -> Reasons | None:
-    """The reasons of a view; None where the set has no true exclusions."""
+    """The reasons of a view; None where no true exclusion of the set has a code."""
     records, said = view.records, view.decisions.reason_code
-    if "true-excluded" not in records.kinds or not records.reason_code:
+    if "true-excluded" not in records.kinds or not any(records.reason_code):
         return None
     kind = records.kinds.index("true-excluded")
     rows = ((records.kind == kind) & (view.call == 0)).nonzero()[0]
     cells: Counter[tuple[str, str]] = Counter()
-    other = 0
+    left_out: Counter[str] = Counter()
     for at in rows.tolist():
-        own = records.reason_code[at] or OTHER
-        if own == OTHER:
-            other += 1
+        own = records.reason_code[at]
+        if own in {OTHER, ""}:
+            left_out[own] += 1
         else:
             cells[own, (said[at] if said else "") or OTHER] += 1
-    return Reasons(cells=dict(sorted(cells.items())), other=other)
+    return Reasons(
+        cells=dict(sorted(cells.items())),
+        other=left_out[OTHER],
+        uncoded=left_out[""],
+    )

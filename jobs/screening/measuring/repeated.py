@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from jobs.metrics import fleiss_kappa, ratio
-from jobs.screening.decisions import Decisions
-from jobs.screening.measuring.view import READABLE
+from jobs.screening.decisions import READABLE, Decisions
 from runner.scorecard import Metric
 
 _PAIR = 2
@@ -19,7 +18,7 @@ def repeated(replicates: Sequence[Decisions]) -> Iterator[Metric]:
     if len(replicates) < _PAIR:
         return
     outcomes = np.stack([own.outcome for own in replicates])
-    votes = np.stack([(outcomes == own).sum(axis=0) for own in range(READABLE)])
+    votes = np.stack([(outcomes == own).sum(axis=0) for own in READABLE])
     votes = votes[:, votes.sum(axis=0) >= _PAIR]
     n = votes.shape[1]
     flipped = int(((votes > 0).sum(axis=0) > 1).sum())

@@ -12,10 +12,10 @@ from jobs.screening.decisions import Decisions, Sheet
 from jobs.screening.measuring.kinds import implied_contamination, kind_gaps
 from jobs.screening.measuring.limits import limits
 from jobs.screening.measuring.pairs import Pair, pairs
-from jobs.screening.measuring.rates import Stratum, stratum
 from jobs.screening.measuring.reasons import Reasons, reasons
 from jobs.screening.measuring.repeated import repeated
 from jobs.screening.measuring.strata import strata
+from jobs.screening.measuring.stratum import Stratum, stratum
 from jobs.screening.measuring.thresholds import Thresholds, thresholds
 from jobs.screening.measuring.view import View, text_rank
 from runner.scorecard import Finding, Metric
@@ -33,10 +33,12 @@ class Column:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All of them, each under a path of its own."""
+        """All of them, each under a path of its own; those of single kinds last."""
+        whole, *kinds = self.strata.values()
         return (
-            *(each for own in self.strata.values() for each in own.metrics),
+            *whole.metrics,
             *self.further,
+            *(each for own in kinds for each in own.metrics),
         )
 
     def by_path(self) -> Mapping[str, Metric]:
@@ -100,7 +102,7 @@ def _column(view: View, sheet: Sheet, draws: Resamples) -> Column:
         further=(
             *kind_gaps(found, draws),
             *implied_contamination(found),
-            *chosen.metrics(),
+            *chosen.metrics(draws),
             *(() if coded is None else coded.metrics()),
             *repeated(replicates),
             *_noticed(own, found["all"]),
@@ -110,8 +112,11 @@ def _column(view: View, sheet: Sheet, draws: Resamples) -> Column:
 
 def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
     """What was found in replies, and why records were skipped."""
-    n = int(whole.counts.records.sum())
-    for kind, counts in (("reply", own.counts), ("skip", own.skip)):
+    records = int(whole.counts.records.sum())
+    for kind, counts, n in (
+        ("reply", own.counts, own.replies),
+        ("skip", own.skip, records),
+    ):
         for word, number in sorted(counts.items()):
             yield Metric(
                 path=f"{kind}.{word}",
@@ -123,8 +128,9 @@ def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
     unread = sum(n for word, n in own.counts.items() if word.startswith("parse."))
     yield Metric(
         path="parse_failure_rate",
-        value=ratio(unread, n),
-        n=n,
+        value=ratio(unread, own.replies),
+        n=own.replies,
         subset="all",
-        definition="parse failure rate@1(replies that could not be read, by records)",
+        definition="parse failure rate@1(replies without a readable decision / "
+        "replies, all stages and replicates)",
     )

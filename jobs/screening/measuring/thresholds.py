@@ -12,7 +12,17 @@ from decimal import Decimal
 
 import numpy as np
 
-from jobs.metrics import Confusion, at_threshold, confusion, curve, rates, ratio
+from jobs.metrics import (
+    Confusion,
+    Interval,
+    Ratio,
+    Resamples,
+    at_threshold,
+    confusion,
+    curve,
+    rates,
+    ratio,
+)
 from jobs.metrics.columns import Bools, Floats
 from jobs.screening.measuring.view import View
 from runner.scorecard import Cell, Metric
@@ -34,6 +44,8 @@ COLUMNS = (
     "fn",
 )
 
+_NOBODY = Confusion(tp=0, fp=0, tn=0, fn=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
@@ -50,7 +62,6 @@ class Thresholds:
 
     model: str
     records: int
-    rows: Bools
     y: Bools
     p: Floats
     in_sample: Chosen
@@ -113,22 +124,34 @@ class Thresholds:
             ),
         )
 
-    def metrics(self) -> Iterator[Metric]:
-        """What the chosen threshold gives, in its sample and left out."""
-        for choice, counts in (
-            ("in_sample", self.in_sample.counts),
-            ("leave_one_out", self.over_reviews),
+    def metrics(self, draws: Resamples) -> Iterator[Metric]:
+        """What the chosen threshold gives, in its sample and left out.
+
+        Only what is left out has an interval: to resample records under a threshold
+        that was chosen on them would hide how uncertain the choice is.
+        """
+        each = [own.counts or _NOBODY for own in self.left_out]
+        rated = {
+            "sensitivity": Ratio([c.tp for c in each], [c.tp + c.fn for c in each]),
+            "specificity": Ratio([c.tn for c in each], [c.tn + c.fp for c in each]),
+        }
+        drawn = dict(zip(rated, draws.intervals([*rated.values()]), strict=True))
+        for choice, counts, intervals, drawing in (
+            ("in_sample", self.in_sample.counts, {}, ""),
+            ("leave_one_out", self.over_reviews, drawn, f"; {draws.definition}"),
         ):
             own = {} if counts is None else rates(counts)
-            n = 0 if counts is None else int(counts.n)
-            for word in ("sensitivity", "specificity"):
+            for word in rated:
+                ends = intervals.get(word, Interval(lo=None, hi=None))
                 yield Metric(
                     path=f"threshold95.{choice}.{word}",
                     value=own.get(word),
-                    n=n,
+                    n=0 if counts is None else int(counts.n),
                     subset="has p_include",
+                    lo=ends.lo,
+                    hi=ends.hi,
                     definition=f"{word}@1(threshold for sensitivity >= {WANTED}, "
-                    f"{choice}, by review)",
+                    f"{choice}, by review){drawing}",
                 )
         yield Metric(
             path="threshold95.in_sample.threshold",
@@ -151,7 +174,6 @@ def thresholds(view: View) -> Thresholds:
     return Thresholds(
         model=view.decisions.model,
         records=len(view.records),
-        rows=rows,
         y=y,
         p=p,
         in_sample=Chosen(

@@ -28,11 +28,13 @@ from jobs.screening.settings import Outside, Settings
 
 UNDECIDED = -1
 
-READABLE = 3
-"""Include, exclude and unclear are what a reply can say; the others are none."""
-
 IMPUTED: Mapping[int, float] = {INCLUDE: 1.0, EXCLUDE: 0.0}
 """What stands for a missing p_include; 0.5 where it is neither."""
+
+SAID: Ints = np.full(len(OUTCOMES), UNDECIDED, dtype=np.int64)
+"""By outcome: 1 include, 0 exclude, -1 neither."""
+SAID[[INCLUDE, EXCLUDE]] = 1, 0
+SAID.flags.writeable = False
 
 _READ_AS: Mapping[Outside, int] = {"outside": UNDECIDED, "include": 1, "exclude": 0}
 
@@ -62,8 +64,7 @@ class View:
     def call(self) -> Ints:
         """1 include, 0 exclude, -1 undecided."""
         read_as = _READ_AS[self.settings.unclear]
-        by_outcome = np.full(len(OUTCOMES), UNDECIDED, dtype=np.int64)
-        by_outcome[[INCLUDE, EXCLUDE]] = 1, 0
+        by_outcome = SAID.copy()
         by_outcome[[UNCLEAR, UNPARSED, FAILED]] = read_as
         found: Ints = by_outcome[self.outcome]
         return found

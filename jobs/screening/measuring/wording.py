@@ -1,4 +1,4 @@
-"""What the headline metrics tell a reader who is no statistician, and what they do not.
+"""Metrics with what must be said beside them: what they tell, and what they do not.
 
 A near miss is unjudged: the review may never have seen it, so that "wrongly included"
 is what the set says, not what is known.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-DRAWN_RATIO = "the ratio of negatives was drawn and is not that of a search"
+from jobs.metrics import Interval, Resamples
+from runner.scorecard import Metric
+
+DRAWN_RATIO = "goes by this set's ratio of negatives, which need not be a search's"
 """Stands beside everything that depends on how common the included papers are."""
 
 DEPENDS_ON_RATIO = frozenset(
-    {"precision", "npv", "f1", "f2", "nnr", "accuracy", "ap", "wss95", "wss100"}
+    {"precision", "npv", "f1", "f2", "nnr", "accuracy", "workload_reduction", "ap"}
 )
+"""Names of those; work saved over sampling is one too, at whatever recall."""
 
 UNJUDGED = "near misses are unjudged, not known to be ineligible"
 
@@ -37,3 +41,57 @@ MEANINGS: Mapping[str, str] = {
     "review.",
 }
 """By path."""
+
+
+def drawn(
+    path: str,
+    value: float | None,
+    *,
+    n: int,
+    definition: str,
+    interval: Interval,
+    draws: Resamples,
+    n_defined: int | None = None,
+    std: float | None = None,
+) -> Metric:
+    """A metric with the interval that resampled reviews give it.
+
+    Args:
+        path: begins with the stratum.
+        value: None: undefined.
+        n: items that it speaks about.
+        definition: without how its interval was made.
+        interval: of the value.
+        draws: what the interval is of.
+        n_defined: reviews that have a value, of a mean over reviews.
+        std: over these reviews.
+    """
+    lost = interval.b - interval.b_used
+    dropped = f"undefined in {lost} replicates" if interval.flagged else ""
+    return Metric(
+        path=path,
+        value=value,
+        n=n,
+        subset=path.partition(".")[0],
+        n_defined=n_defined,
+        lo=interval.lo,
+        hi=interval.hi,
+        definition=f"{definition}; {draws.definition}, B_used={interval.b_used}",
+        note=note(path, dropped),
+        meaning=MEANINGS.get(path, ""),
+        mean=None if n_defined is None else value,
+        std=std,
+    )
+
+
+def note(path: str, further: str = "") -> str | None:
+    """What the metric of a path does not show; None where there is nothing to say."""
+    stratum, _, measure = path.partition(".")
+    word = measure.rpartition(".")[2]
+    depends = word in DEPENDS_ON_RATIO or measure.startswith("macro.wss")
+    notes = [DRAWN_RATIO] if depends else []
+    if stratum == "near-miss" and word in {"specificity", "fpr"}:
+        notes.append(UNJUDGED)
+    if further:
+        notes.append(further)
+    return "; ".join(notes) or None

@@ -30,13 +30,7 @@ def parse_screen(reply: Reply) -> Judgement | ParseFailure:
         return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
     # a fence, or prose around an object, is passed over; one inside another is its part
     found = list(objects(text, lambda value: "decision" in value))
-    if found:
-        return _of_objects(found)
-    for rule, read in (("line", stated), ("word", bare)):
-        decision = read(text)
-        if decision is not None:
-            return Judgement(decision=decision, rule=rule)
-    return ParseFailure(reason="truncated" if reply.is_truncated else "no_decision")
+    return _of_objects(found) if found else _of_words(text, is_cut=reply.is_truncated)
 
 
 def _of_objects(found: list[Object]) -> Judgement | ParseFailure:
@@ -53,6 +47,20 @@ def _of_objects(found: list[Object]) -> Judgement | ParseFailure:
             detail=f"decision is {shown}: include, exclude or unclear is expected",
         )
     return _judgement(decision, found[-1])
+
+
+def _of_words(text: str, *, is_cut: bool) -> Judgement | ParseFailure:
+    """What a reply without an object says."""
+    decision = stated(text)
+    if decision is not None:
+        return Judgement(decision=decision, rule="line")
+    # nobody knows how long a cut reply is, nor what it would have gone on to deny
+    if is_cut:
+        return ParseFailure(reason="truncated")
+    decision = bare(text)
+    if decision is not None:
+        return Judgement(decision=decision, rule="word")
+    return ParseFailure(reason="no_decision")
 
 
 def _judgement(decision: Decision, value: Object) -> Judgement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from jobs.screening.judgement import Decision
 
@@ -33,9 +33,9 @@ SHORT = 200
 _MARKUP = re.compile(r"[*_`#>~]+")
 _LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
 _STATED = re.compile(
-    r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)\s*"
-    # a share such as 0.8 or 1% is a number, not a decision
-    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*%)",
+    r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)"
+    # a share such as 0.8 or 1% is a number, and "include or exclude" a question
+    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*(?:[%/|]|or\b))",
     re.IGNORECASE,
 )
 # a lone digit in prose is a number, not a decision
@@ -44,6 +44,7 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"\bnot\b|n['\u2019]t\b|\bcannot\b", re.IGNORECASE)
+_LACK = re.compile(r"\bno\s+\w", re.IGNORECASE)
 
 
 def decision_of(value: object) -> Decision | None:
@@ -67,17 +68,14 @@ def stated(text: str) -> Decision | None:
 def bare(text: str) -> Decision | None:
     """The decision of a short reply that holds one decision word and no denial."""
     short = _MARKUP.sub("", text).strip()
+    whole = decision_of(short)
+    if whole is not None or len(short) > SHORT:
+        return whole
     # "cannot tell" is a decision, and no denial of another one
-    if len(short) > SHORT or _NEGATED.search(_BARE.sub("", short)):
+    if _NEGATED.search(_BARE.sub("", short)):
         return None
-    decisions = set(_decisions(short))
+    # "no abstract" says what is missing: it may go with a decision, and is none
+    if not _BARE.search(_LACK.sub("", short)):
+        return None
+    decisions = {WORDS[found.casefold()] for found in _BARE.findall(short)}
     return decisions.pop() if len(decisions) == 1 else None
-
-
-def _decisions(text: str) -> Iterator[Decision]:
-    whole = decision_of(text)
-    if whole is not None:
-        yield whole
-        return
-    for found in _BARE.finditer(text):
-        yield WORDS[found[1].casefold()]

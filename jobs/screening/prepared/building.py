@@ -1,4 +1,4 @@
-"""Builds a set: one pass over the reviews; candidates are handed on as they come."""
+"""Builds a set: one pass over the reviews; what is long is handed on as it comes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ CandidateRow: TypeAlias = tuple[str, str, int, int, int]
 
 @dataclass(slots=True, kw_only=True)
 class Built:
-    """What the pass leaves behind; candidates have gone to whoever took them."""
+    """What the pass leaves behind; rows have gone to whoever took them."""
 
     statistics: list[ReviewStatistics] = field(default_factory=list)
     analysed: list[ReviewStatistics] = field(default_factory=list)  #: those of them
     drift: list[Drift] = field(default_factory=list)
     contamination: dict[str, Contamination] = field(default_factory=dict)
-    records: list[Record] = field(default_factory=list)
+    kinds: Counter[Kind] = field(default_factory=Counter)  #: records by kind
+    papers: set[str] = field(default_factory=set)  #: of any record
     reviews: list[str] = field(default_factory=list)  #: in the set
     pools: Counter[str] = field(default_factory=Counter)  #: papers by kind
     dropped: Counter[str] = field(default_factory=Counter)  #: reviews by reason
@@ -41,13 +42,25 @@ def build(
     corpus: Corpus,
     graph: Graph,
     settings: Settings,
-    take: Callable[[Iterable[CandidateRow]], None],
+    *,
+    candidates: Callable[[Iterable[CandidateRow]], None],
+    records: Callable[[Iterable[Record]], None],
 ) -> Built:
-    """Build the set; *take* gets the candidates of one review after another."""
+    """Build the set.
+
+    Args:
+        corpus: all inputs.
+        graph: of its citations.
+        settings: of the draw.
+        candidates: takes those of one review after another.
+        records: takes what was drawn, likewise: a hundred thousand reviews have
+            millions of both.
+    """
     built = Built()
     draw = Draw(corpus, graph, settings)
     vectors = vectors_of(corpus, graph) if settings.drift else None
     excluded = corpus.excluded_by()
+    has_random = "random" in settings.negatives
     study = {each.paper: each.study for each in corpus.exclusions if each.study}
     for near in graph.neighbourhoods():
         figures = statistics_of(graph, near)
@@ -65,23 +78,27 @@ def build(
         if is_analysed(near, settings):
             built.analysed.append(figures)
             if vectors is not None:
-                topic = Topic(vectors, corpus, near, known)
+                topic = Topic(vectors, corpus, near, known, has_random=has_random)
                 built.drift.append(topic.drift(figures.review))
         outcome = draw.of(near, known)
-        _book(built, outcome, topic)
-        take(_candidates(graph, near, outcome))
-    return built
-
-
-def _book(built: Built, outcome: Drawn | Dropped | None, topic: Topic | None) -> None:
-    match outcome:
-        case Drawn():
-            built.reviews.append(outcome.review)
-            built.records += (
+        _book(built, outcome)
+        if isinstance(outcome, Drawn):
+            records(
                 replace(each, similarity=topic.of(each.paper)) if topic else each
                 for each in outcome.records
             )
-            for kind in {each.kind: None for each in outcome.records}:
+        candidates(_candidates(graph, near, outcome))
+    return built
+
+
+def _book(built: Built, outcome: Drawn | Dropped | None) -> None:
+    match outcome:
+        case Drawn():
+            built.reviews.append(outcome.review)
+            built.papers.update(each.paper for each in outcome.records)
+            kinds = Counter(each.kind for each in outcome.records)
+            built.kinds += kinds
+            for kind in kinds:
                 built.pools[kind] += len(outcome.pools.of(kind))
             if outcome.short:
                 built.short[outcome.review] = outcome.short

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,58 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jobs.screening.corpus import Corpus, Criteria, Text
+from jobs.screening.corpus import Criteria, Text
 from jobs.screening.difficulty.contamination import Contamination
 from jobs.screening.difficulty.topic import Drift
 from jobs.screening.prepared.statistics import ReviewStatistics
 from jobs.screening.validation_set import KINDS, Record
+from runner.records.render import harmless
 
 Cell: TypeAlias = str | int | float | None
-
-RECORDS = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "also_near_miss",
-    "reason",
-    "reason_code",
-    "n_links",
-    "n_shared",
-    "similarity",
-)
-CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
-STATISTICS = (
-    "review_pmid",
-    "n_references",
-    "n_included",
-    "n_related_reviews",
-    "n_related_papers",
-    "n_candidates",
-    "candidates_sha256",
-)
-DRIFT = (
-    "review_pmid",
-    "kind",
-    "n",
-    "mean",
-    "p25",
-    "median",
-    "p75",
-    "separability",
-    "mean_jaccard",
-)
-CONTAMINATION = (
-    "review_pmid",
-    "n_candidates",
-    "confirmed",
-    "pending",
-    "duplicate_suspect",
-    "unverified",
-    "share_confirmed",
-    "lower",
-    "upper",
-)
 
 
 class Table:
@@ -92,7 +47,7 @@ def record_row(each: Record) -> Sequence[Cell]:
         each.label,
         each.kind,
         int(each.also_near_miss),
-        each.reason,
+        harmless(each.reason),
         each.reason_code,
         each.n_links,
         each.n_shared,
@@ -138,7 +93,7 @@ def contamination_row(review: str, each: Contamination) -> Sequence[Cell]:
 
 def review_json(review: str, text: Text, criteria: Criteria | None) -> dict[str, Any]:
     """A review as a line of `reviews.jsonl`; without criteria where it has none."""
-    shown: dict[str, Any] = {"review_pmid": review, **asdict(text)}
+    shown: dict[str, Any] = {"review_pmid": review, **_text_json(text)}
     if criteria is not None:
         shown |= {
             "question": criteria.question,
@@ -152,7 +107,12 @@ def review_json(review: str, text: Text, criteria: Criteria | None) -> dict[str,
 
 def paper_json(paper: str, text: Text) -> dict[str, Any]:
     """A paper as a line of `papers.jsonl`."""
-    return {"pmid": paper, **asdict(text)}
+    return {"pmid": paper, **_text_json(text)}
+
+
+def _text_json(text: Text) -> dict[str, str | int | None]:
+    # dataclasses.asdict copies deeply, which takes ten times as long
+    return {"title": text.title, "abstract": text.abstract, "year": text.year}
 
 
 def write_jsonl(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
@@ -167,15 +127,3 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """One object, indented, its keys in the order given."""
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     path.write_text(f"{text}\n", encoding="utf-8", newline="")
-
-
-def sha256_of(path: Path) -> str:
-    """What an input file is pinned by."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def texts_of(corpus: Corpus, records: Iterable[Record]) -> dict[str, Text]:
-    """The texts that the records need, in order of the ids."""
-    papers = sorted({each.paper for each in records})
-    return {paper: corpus.text(paper) for paper in papers}

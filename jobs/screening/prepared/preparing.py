@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,15 @@ from jobs.screening.difficulty.topic import macro_drift
 from jobs.screening.graph.relations import Graph
 from jobs.screening.inputs.tables import read_corpus, table_paths
 from jobs.screening.judgement import REASON_CODES
-from jobs.screening.prepared import files
+from jobs.screening.prepared import columns, files
 from jobs.screening.prepared.building import Built, build
+from jobs.screening.prepared.reading import MANIFEST
 from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
 from jobs.screening.validation_set import KINDS
-from runner.job import Prepared
+from runner.fingerprint import input_hashes
+from runner.job import InputFile, Prepared
 
 SAMPLER = 1
 """Version of the draw; raised when the same inputs come to another set."""
@@ -56,8 +58,17 @@ class SetFolder:
         """Write all files of the set into an empty folder."""
         settings, corpus = self.settings, self.corpus
         graph = Graph(corpus, settings.max_paper_degree)
-        with files.table(folder / "candidates.csv", files.CANDIDATES) as candidates:
-            built = build(corpus, graph, settings, candidates.add)
+        with (
+            files.table(folder / "candidates.csv", columns.CANDIDATES) as candidates,
+            files.table(folder / "validation_set.csv", columns.RECORDS) as records,
+        ):
+            built = build(
+                corpus,
+                graph,
+                settings,
+                candidates=candidates.add,
+                records=lambda drawn: records.add(map(files.record_row, drawn)),
+            )
         _write_tables(folder, built)
         files.write_jsonl(
             folder / "reviews.jsonl",
@@ -70,14 +81,17 @@ class SetFolder:
                 for review in built.reviews
             ),
         )
-        texts = files.texts_of(corpus, built.records)
         files.write_jsonl(
             folder / "papers.jsonl",
-            (files.paper_json(paper, text) for paper, text in texts.items()),
+            (
+                files.paper_json(paper, corpus.text(paper))
+                for paper in sorted(built.papers)
+            ),
         )
         summary = _summary(corpus, graph, built)
         files.write_json(folder / "summary.json", summary)
-        files.write_json(folder / "manifest.json", _manifest(settings))
+        made = sorted(path for path in folder.iterdir())
+        files.write_json(folder / MANIFEST, _manifest(settings, made))
         return Made(text=summary_text(summary), json=summary)
 
 
@@ -98,14 +112,12 @@ SUBCOMMANDS: Mapping[str, Callable[[Settings], Prepared | SetFolder]] = {
 
 
 def _write_tables(folder: Path, built: Built) -> None:
-    with files.table(folder / "validation_set.csv", files.RECORDS) as rows:
-        rows.add(map(files.record_row, built.records))
-    with files.table(folder / "near_miss_stats.csv", files.STATISTICS) as rows:
+    with files.table(folder / "near_miss_stats.csv", columns.STATISTICS) as rows:
         rows.add(map(files.statistics_row, built.statistics))
-    with files.table(folder / "topic_drift.csv", files.DRIFT) as rows:
+    with files.table(folder / "topic_drift.csv", columns.DRIFT) as rows:
         for each in built.drift:
             rows.add(files.drift_rows(each))
-    with files.table(folder / "contamination.csv", files.CONTAMINATION) as rows:
+    with files.table(folder / "contamination.csv", columns.CONTAMINATION) as rows:
         rows.add(
             files.contamination_row(review, each)
             for review, each in built.contamination.items()
@@ -115,9 +127,6 @@ def _write_tables(folder: Path, built: Built) -> None:
 def _summary(corpus: Corpus, graph: Graph, built: Built) -> dict[str, Any]:
     analysed = {each.review for each in built.analysed if each.n_candidates}
     drift = [each for each in built.drift if each.review in analysed]
-    kinds: dict[str, int] = {}
-    for record in built.records:
-        kinds[record.kind] = kinds.get(record.kind, 0) + 1
     known = [
         built.contamination[r] for r in sorted(analysed & set(built.contamination))
     ]
@@ -133,8 +142,8 @@ def _summary(corpus: Corpus, graph: Graph, built: Built) -> dict[str, Any]:
         "near_misses": _overview_json(overview(built.analysed), built),
         "set": {
             "reviews": len(built.reviews),
-            "records": len(built.records),
-            "kinds": kinds,
+            "records": built.kinds.total(),
+            "kinds": dict(built.kinds),
             "pools": dict(built.pools),
             "dropped": dict(sorted(built.dropped.items())),
             "short": {review: dict(lack) for review, lack in built.short.items()},
@@ -188,16 +197,15 @@ def _overview_json(seen: Overview, built: Built) -> dict[str, Any]:
     }
 
 
-def _manifest(settings: Settings) -> dict[str, Any]:
-    """What the set was made from and how; options in the order of the settings."""
+def _manifest(settings: Settings, made: Iterable[Path]) -> dict[str, Any]:
+    """What the set was made from, how, and its own files.
+
+    Args:
+        settings: whose options stand in their order.
+        made: the files of the set.
+    """
     paths = {
-        **(
-            {
-                f"records.{path.name}": path
-                for path in sorted(settings.records, key=lambda path: path.name)
-            }
-            or table_paths(settings)
-        ),
+        **table_paths(settings),
         **{
             name: path
             for name in ("excluded", "criteria", "reason_map")
@@ -206,11 +214,19 @@ def _manifest(settings: Settings) -> dict[str, Any]:
     }
     left_out = {*INPUTS, "records", *_SCORING, *_ASKING}
     options = settings.model_dump(mode="json", exclude=left_out)
+    hashes = _hashes(paths)
     return {
         "sampler_version": SAMPLER,
         "inputs": {
-            name: {"file": path.name, "sha256": files.sha256_of(path)}
+            name: {"file": path.name, "sha256": hashes[name]}
             for name, path in paths.items()
         },
         "options": options,
+        "files": _hashes({path.name: path for path in made}),
     }
+
+
+def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
+    """The SHA-256 of each file, by its name here."""
+    named = (InputFile(setting=name, path=path) for name, path in paths.items())
+    return {found.setting: found.sha256 for found in input_hashes(named)}

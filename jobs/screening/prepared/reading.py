@@ -13,7 +13,7 @@ from jobs.screening.corpus import Criteria, Text
 from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
-from jobs.screening.prepared.files import RECORDS
+from jobs.screening.prepared.columns import RECORDS
 from jobs.screening.validation_set import (
     KINDS,
     Kind,
@@ -22,18 +22,22 @@ from jobs.screening.validation_set import (
     ValidationSet,
 )
 from runner.errors import DatasetError
+from runner.fingerprint import input_hashes
+from runner.job import InputFile
 
 _CRITERIA = ("question", "pico", "inclusion", "exclusion", "criteria")
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
 """The files of a set that a run needs."""
+MANIFEST = "manifest.json"
+"""The file by which the others are known to be whole."""
 
 
 def read_set(folder: Path) -> ValidationSet:
     """The set in a folder that `prepare` has written.
 
     Raises:
-        DatasetError: the folder is no set, or one of its files is off; names file and
-            row.
+        DatasetError: the folder is no set, or one of its files is off, or not what
+            `prepare` wrote; names file and row.
     """
     for name in FILES:
         if not (folder / name).is_file():
@@ -56,6 +60,7 @@ def read_set(folder: Path) -> ValidationSet:
                     f"{what}s.jsonl (build the set again)."
                 )
     summary = read_json(folder / "summary.json")
+    _check(folder)
     return ValidationSet(
         reviews=tuple(reviews[name] for name in sorted(reviews)),
         records=tuple(records),
@@ -71,6 +76,24 @@ def read_set(folder: Path) -> ValidationSet:
         drift=_part(summary, "topic_drift", "macro"),
         findings=noticed.findings(),
     )
+
+
+def _check(folder: Path) -> None:
+    """Refuse files that are readable, but not those that the manifest speaks of.
+
+    A folder without a manifest is somebody's own, and taken as it stands.
+    """
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    written = _part(read_json(manifest), "files")
+    named = [InputFile(setting=name, path=folder / name) for name in FILES]
+    for found in input_hashes(named):
+        if written.get(found.setting) != found.sha256:
+            raise DatasetError(
+                f"{found.path} is not the file that siftlog prepare screening wrote "
+                "there (build the set again)."
+            )
 
 
 def _records(path: Path, noticed: Noticed) -> list[Record]:

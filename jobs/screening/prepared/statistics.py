@@ -47,7 +47,7 @@ class Overview:
 
 def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
     """The figures of one review."""
-    candidates = "\n".join(graph.papers[at] for at in near.candidates)
+    candidates = "\n".join(graph.names(near.candidates))
     return ReviewStatistics(
         review=graph.reviews[near.review],
         n_references=len(near.cited),

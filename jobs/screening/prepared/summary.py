@@ -41,14 +41,16 @@ def summary_text(summary: Mapping[str, Any]) -> str:
             )
         ),
     ]
+    if not made["records"]:
+        lines.append(
+            "               no review is left: take other --negatives, "
+            "--keep-without-negatives or a lower --min-included"
+        )
     if made["dropped"]:
         left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
         lines.append(f"left out       {left}")
     if made["short"]:
-        lines.append(
-            f"short          {counted(len(made['short']), 'review')} with fewer papers "
-            "than asked for"
-        )
+        lines.append(f"short          {_short(made['short'])}")
     drift = summary["topic_drift"]
     if drift["reviews"]:
         shown = "  ".join(
@@ -65,12 +67,19 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         lines.append(
             f"contamination  {counted(doubt['n'], 'candidate')}: "
             f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
-            f"{doubt['duplicate_suspect']:,} duplicate suspects, "
+            f"{counted(doubt['duplicate_suspect'], 'duplicate suspect')}, "
             f"{doubt['unverified']:,} unverified; eligible between "
             f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
         )
+        lines.append(
+            "               "
+            f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
+            f"mean of {counted(doubt['reviews'], 'review')} "
+            f"{_figure(doubt['share_confirmed_macro'])}"
+        )
     lines += [
         f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
+        + (f", such as {found['example']}" if found["example"] else "")
         for found in summary["findings"]
     ]
     return "\n".join(lines)
@@ -96,6 +105,19 @@ def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
     if codes:
         by_code = ", ".join(f"{n:,} {code}" for code, n in codes.items())
         yield f"               reasons for exclusion, coded: {by_code}"
+
+
+def _short(short: Mapping[str, Mapping[str, int]]) -> str:
+    """Reviews with fewer papers than asked for, and by kind how many are missing."""
+    kinds: dict[str, list[int]] = {}
+    for lack in short.values():
+        for kind, n in lack.items():
+            kinds.setdefault(kind, []).append(n)
+    missing = ", ".join(
+        f"{sum(lacks):,} {kind} missing in {len(lacks):,}"
+        for kind, lacks in kinds.items()
+    )
+    return f"{counted(len(short), 'review')} with too few papers: {missing}"
 
 
 def _share(value: float | None) -> str:

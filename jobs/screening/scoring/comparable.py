@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,9 @@ from runner.scorecard import Comparable, ItemValues
 
 RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
 """Means over reviews."""
+
+LOSSES = frozenset({"atd", "loss"})
+"""Those of them that are the better the lower they are."""
 
 DRAWN = "; percentile bootstrap"
 """Where the part of a definition begins that is about its interval."""
@@ -39,7 +42,7 @@ def comparable(column: Column) -> Comparable:
     return {path: make for path, make in made.items() if path in known}
 
 
-def _by_kind(view: View) -> Mapping[str, Bools] | list[tuple[str, Bools]]:
+def _by_kind(view: View) -> list[tuple[str, Bools]]:
     records = view.records
     return [
         (f"{kind}.micro.specificity", records.kind == place)
@@ -83,4 +86,5 @@ def _of_reviews(column: Column, word: str, definition: str) -> ItemValues:
         cluster="review",
         first=column.strata["all"].by_review[word],
         definition=definition,
+        lower_is_better=word in LOSSES,
     )

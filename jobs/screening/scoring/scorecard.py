@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.screening.artifacts.long import LongFiles
@@ -11,13 +11,13 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
-from jobs.screening.measuring.results import Results, measured
+from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
 from jobs.screening.summary.terminal import run_text
 from runner.job import Answers
-from runner.scorecard import Detail, Scorecard, Verdict
+from runner.scorecard import Detail, Finding, Scorecard, Verdict
 
 HEADLINE = "all.micro.sensitivity"
 
@@ -41,7 +41,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     results = measured(dataset, sheet)
     files = LongFiles(results)
     findings = (
-        *dataset.findings,
+        *_of_inputs(dataset, answers),
         *sheet.findings,
         *results.findings,
     )
@@ -59,7 +59,16 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.columns.items()},
+        units={model: _units(results.columns[model]) for model in sheet.models},
     )
+
+
+def _of_inputs(dataset: Dataset, answers: Answers) -> tuple[Finding, ...]:
+    """What the inputs brought to light; who decided elsewhere was told nothing here."""
+    if not answers.imported:
+        return dataset.findings
+    drawn = dataset.validation_set
+    return () if drawn is None else drawn.findings
 
 
 def _missed_first(results: Results) -> str:
@@ -70,11 +79,22 @@ def _missed_first(results: Results) -> str:
     return ""
 
 
+def _units(column: Column) -> Mapping[str, int]:
+    """What a model's cost is told by: who saves reading, excludes rightly."""
+    found = column.strata["all"].counts
+    return {
+        "record": int(found.records.sum()),
+        "correctly excluded record": int(found.decided.tn.sum()),
+    }
+
+
 def _not_available(results: Results) -> Iterator[str]:
     kinds = results.sheet.records.kinds
     if "near-miss" not in kinds:
         yield "kinds compared: the records have no near misses"
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
+    if results.dataset.settings.ensemble and len(results.sheet.models) == 1:
+        yield "ensembles: there is one model only"
     if all(column.reasons is None for column in results.columns.values()):
-        yield "reason agreement: the set has no true exclusions"
+        yield "reason agreement: no true exclusion has a coded reason"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobs.columns import one_line, shortened
 from jobs.counted import counted
 from jobs.screening.measuring.pairs import Pair
 from jobs.screening.measuring.results import Results
@@ -11,6 +12,9 @@ from runner.scorecard import Finding, Metric
 from store.printable import printable
 
 LINE_CHARS = 240
+NAME_CELLS = 30
+"""Of a model's name."""
+
 UNDEFINED = "n/a"
 
 
@@ -23,7 +27,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         *_missed(results),
         *_pairs(results.pairs),
         *_implied(results),
-        *(_finding(own) for own in findings if own.severity != "info"),
+        *(own.line for own in findings if own.severity != "info"),
     ]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
@@ -47,10 +51,10 @@ def _candidates(results: Results) -> Iterator[str]:
     analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
     if analysed and share is not None:
         yield (
-            f"{analysed:,} reviews analysed, {known['reviews_with_candidates']:,} with "
-            f"near-miss candidates ({share:.1%})   candidates: mean "
-            f"{known['mean']:.1f} median {known['median']:g} min {known['min']:,} max "
-            f"{known['max']:,}"
+            f"{counted(int(analysed), 'review')} analysed, "
+            f"{known['reviews_with_candidates']:,} with near-miss candidates "
+            f"({share:.1%})   candidates: mean {known['mean']:.1f} "
+            f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
         )
 
 
@@ -73,11 +77,12 @@ def _table(results: Results) -> Iterator[str]:
     for model, column in results.columns.items():
         # with one kind of negatives the second stratum is the first again
         names = list(column.strata)
-        for name in names if len(names) > len(("all", "kind")) else names[1:] or names:
+        shown = names if len(names) > len(("all", "kind")) else names[1:] or names
+        for name in shown:
             known = column.strata[name].by_path
             rows.append(
                 [
-                    model,
+                    _name(model) if name == shown[0] else "",
                     name,
                     f"{known['micro.n'].value:,}",
                     _short(known["micro.coverage"].value),
@@ -85,8 +90,8 @@ def _table(results: Results) -> Iterator[str]:
                     _short(known["micro.as_include.sensitivity"].value),
                     _with_ends(known["micro.specificity"]),
                     _short(known["micro.as_include.specificity"].value),
-                    _short(known["macro.wss95"].value),
-                    _short(known["macro.auroc"].value),
+                    _mean(known["macro.wss95"]),
+                    _mean(known["macro.auroc"]),
                 ]
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -97,23 +102,27 @@ def _table(results: Results) -> Iterator[str]:
 
 def _missed(results: Results) -> Iterator[str]:
     for model, column in results.columns.items():
-        lost = int(column.strata["all"].counts.decided.fn.sum())
-        name = f"{model}: " if len(results.columns) > 1 else ""
+        decided = column.strata["all"].counts.decided
+        lost, found = int(decided.fn.sum()), int(decided.tp.sum())
+        name = f"{_name(model)}: " if len(results.columns) > 1 else ""
         if lost:
             papers = counted(lost, "included paper")
             yield f"{name}missed {papers}, listed in false_negatives.csv"
+        elif found:
+            yield f"{name}missed no included paper ({found:,} decided)"
         else:
-            yield f"{name}missed no included paper"
+            yield f"{name}decided on no included paper, so that none can be missed"
     if "near-miss" in results.sheet.records.kinds:
-        yield "near misses are unjudged: see the report, Findings"
+        yield "near misses are unjudged: see the report, Limits"
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     for own in pairs:
         p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
-            f"{own.left} minus {own.right}  sens {_signed(own.sensitivity)}  "
-            f"spec {_signed(own.specificity)}  kappa {_short(own.agreement.kappa)}  "
+            f"{_name(own.left)} minus {_name(own.right)}  "
+            f"sens {_signed(own.sensitivity)}  spec {_signed(own.specificity)}  "
+            f"kappa {_short(own.agreement.kappa)}  "
             f"p (McNemar, Holm) {p}  {counted(own.n, 'record')} "
             f"({own.dropped:,} dropped)"
         )
@@ -124,13 +133,14 @@ def _implied(results: Results) -> Iterator[str]:
         found = column.by_path().get("contamination.implied")
         if found is not None:
             shown = found.note if found.value is None else _short(found.value)
-            yield f"{model}: share of near misses implied to be eligible: {shown}"
+            yield (
+                f"{_name(model)}: share of near misses implied to be eligible: {shown}"
+            )
 
 
-def _finding(finding: Finding) -> str:
-    example = f", such as {finding.example}" if finding.example else ""
-    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{found}"
+def _name(model: str) -> str:
+    """A model's name, which may be the path of a file."""
+    return shortened(one_line(model), NAME_CELLS)
 
 
 def _with_ends(metric: Metric) -> str:
@@ -139,9 +149,17 @@ def _with_ends(metric: Metric) -> str:
     return f"{_short(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
 
 
+def _mean(metric: Metric) -> str:
+    """A mean over reviews, and of how many where some have no value."""
+    shown = _short(metric.value)
+    if metric.n_defined == metric.n:
+        return shown
+    return f"{shown} ({metric.n_defined:,} of {metric.n:,})"
+
+
 def _short(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.2f}"
+    return UNDEFINED if value is None else f"{value:z.2f}"
 
 
 def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:+.3f}"
+    return UNDEFINED if value is None else f"{value:+z.3f}"

@@ -120,8 +120,8 @@ def test_nothing_is_written_and_no_connection_made(runs: Path) -> None:
         "import socket, sys\n"
         "def refuse(*given): sys.exit('a connection was tried')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from runner.cli.main import _exit_code\n"
-        "sys.exit(_exit_code(['compare', 'base', 'recorded:sample/larch-70b']))\n"
+        "from runner.cli.main import exit_code\n"
+        "sys.exit(exit_code(['compare', 'base', 'recorded:sample/larch-70b']))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -73,6 +73,16 @@ def test_few_papers_are_said_beside_the_verdict() -> None:
     assert "B higher (4 papers only)" in rendering.text([made], DRAWING)
 
 
+def test_where_lower_is_better_the_verdict_says_so() -> None:
+    a = means({f"p{n}": 0.1 for n in range(4)}, lower_is_better=True)
+    b = means({f"p{n}": 0.2 for n in range(4)}, lower_is_better=True)
+    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    told = rendering.text([made], DRAWING)
+    assert "B higher (lower is better; 4 papers only)" in told
+    (pair,) = rendering.as_json([made], DRAWING, ())["pairs"]
+    assert pair["metrics"]["m"]["lower_is_better"]
+
+
 def test_undefined_is_n_a_and_never_a_number() -> None:
     a, b = means({"p1": None}), means({"p1": 1.0, "p2": 0.5})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)

@@ -31,9 +31,12 @@ def rates(tp: int, fp: int, tn: int, fn: int, beta: int) -> dict[str, Rate]:
     matthews: Rate = 0.0 if n else None
     if margins:
         matthews = (tp * tn - fp * fn) / math.sqrt(margins)
-    kappa = None
+    kappa = gwet = None
     if n:
         agreed = Fraction(tp + tn, n)
+        included = Fraction(2 * tp + fp + fn, 2 * n)
+        by_luck = 2 * included * (1 - included)
+        gwet = (agreed - by_luck) / (1 - by_luck)
         by_chance = Fraction((tp + fp) * (tp + fn) + (tn + fp) * (tn + fn), n * n)
         kappa = over(agreed - by_chance, 1 - by_chance)
     return {
@@ -50,6 +53,7 @@ def rates(tp: int, fp: int, tn: int, fn: int, beta: int) -> dict[str, Rate]:
         "prevalence": over(tp + fn, n),
         "mcc": matthews,
         "kappa": kappa,
+        "ac1": gwet,
         "lr_plus": plus,
         "lr_minus": minus,
         "nnr": over(tp + fp, tp),

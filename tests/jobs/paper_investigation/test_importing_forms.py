@@ -277,7 +277,7 @@ def test_files_of_different_work_are_refused_together(tmp_path: Path) -> None:
     [
         ('{"x": 1}', r"bad\.jsonl line 1: fits no known format .*investigation: "),
         ("", r"bad\.jsonl: no row in it"),
-        ("{oops", r"bad\.jsonl line 1: not JSON"),
+        ("{oops", r"bad\.jsonl line 1: not valid JSON"),
         (
             json.dumps({**RECORD, "pmcid": "nope"}),
             r"bad\.jsonl line 1: pmcid 'nope' is not a paper id",

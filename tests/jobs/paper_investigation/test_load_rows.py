@@ -53,8 +53,8 @@ def test_a_row_can_be_found_again_by_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b'{"a": ', "not JSON"),
-        (b'{"a": NaN}', "not JSON"),
+        (b'{"a": ', "not valid JSON"),
+        (b'{"a": NaN}', "not valid JSON"),
         (b"[1]", "a list instead of an object"),
         (b"null", "null instead of an object"),
     ],

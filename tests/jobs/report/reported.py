@@ -23,7 +23,7 @@ from runner.figure import (
 )
 from runner.records.render import csv_lines
 from runner.records.reporting import OPERATIONS, Reported
-from runner.scorecard import Finding, Metric, Scorecard, Table, Target
+from runner.scorecard import LIMITS, Finding, Metric, Scorecard, Table, Target
 from store.events import Input
 
 COURSE = {
@@ -135,10 +135,26 @@ CARD = Scorecard(
             rows=(("lab/m", 0.123456, 1234), ("lab/k", None, 5678)),
             caption="One row a model.",
         ),
+        Table(
+            name="first",
+            columns=("model", "replicate", "micro.rate", "micro.rate.lo", "x.hi"),
+            rows=(("lab/m", None, 0.5, 0.25, 1), ("lab/k", None, None, None, 2)),
+            caption="Look here first.",
+            is_headline=True,
+        ),
+        Table(
+            name="ends",
+            columns=("model", "rate", "rate.lo", "rate.hi"),
+            rows=(("lab/m", 0.5, 0.251, 0.749), ("lab/k", 0.4, None, None)),
+            caption="Rates.",
+        ),
         Table(name="long", columns=("item", "n"), caption="One row an item."),
         Table(name="empty", columns=("item",), caption="Nothing."),
     ),
     findings=(
+        Finding(
+            code="few", severity="info", where=LIMITS, message="They are but four."
+        ),
         Finding(code="drift", severity="info", where="here", message="Some drift."),
         Finding(code="leak", severity="error", where="there", message="A leak.", n=2),
     ),
@@ -177,7 +193,7 @@ ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main"),
     *("section", "footer", "h1", "h2", "h3", "p", "a", "ul", "li", "dl", "dt", "dd"),
     *("div", "span", "strong", "code", "table", "caption", "thead", "tbody", "tr"),
-    *("th", "td", "figure", "figcaption", "img", "details", "summary"),
+    *("th", "td", "figure", "figcaption", "img", "details", "summary", "wbr"),
 }
 
 
@@ -196,7 +212,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "img"}:
+        if tag not in {"meta", "img", "wbr"}:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from jobs.report.figures import write
+from jobs.report.figures import drawn, write
 from jobs.report.lettering import LABEL, label, words
-from runner.figure import Axis, Figure, Histogram, Line, Panel, Points
+from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points
 from tests.jobs.report.reported import FIGURES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,6 +112,32 @@ def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
     assert pictures[0]["f.png"] != pictures[1]["f.png"]
 
 
+def test_faint_lines_are_thinner_than_the_one_that_counts() -> None:
+    marks = (Line(x=(0, 1), y=(0, 1), faint=True), Line(x=(0, 1), y=(1, 1)))
+    figure = Figure(name="f", title="", caption="", panels=(_panel(*marks),))
+    many, one = drawn(figure).axes[0].lines
+    assert many.get_linewidth() < one.get_linewidth()
+    assert many.get_zorder() < one.get_zorder()
+
+
+def test_square_panels_side_by_side_leave_no_room_above_them() -> None:
+    square = Panel(marks=(Line(x=(0, 1), y=(0, 1)),), x=Axis(), y=Axis(), square=True)
+    pair = Figure(name="f", title="", caption="", panels=(square, square), columns=2)
+    width, height = drawn(pair).get_size_inches()
+    assert height < 0.6 * width
+
+
+def test_counts_have_no_number_between_two() -> None:
+    bars = Panel(marks=(Bars(values=(1, 2)),), x=Axis(names=("a", "b")), y=Axis(lo=0))
+    shares = Panel(
+        marks=(Bars(values=(0.5, 0.25)),), x=Axis(names=("a", "b")), y=Axis(lo=0)
+    )
+    figure = Figure(name="f", title="", caption="", panels=(bars, shares), columns=2)
+    counted, measured = (axes.get_yticks().tolist() for axes in drawn(figure).axes)
+    assert all(tick == round(tick) for tick in counted)
+    assert any(tick != round(tick) for tick in measured)
+
+
 def test_nothing_but_undefined_numbers_draws_an_empty_panel(tmp_path: Path) -> None:
     figure = Figure(
         name="f", title="", caption="", panels=(_panel(Line(x=(None,), y=(None,))),)
@@ -126,6 +152,11 @@ def test_letters_that_the_font_lacks_and_formulas_are_shown_not_run() -> None:
     assert label("_hidden") == "hidden"
     assert label("") is None
     assert len(label("x" * 100) or "") == LABEL
+    # models whose names begin alike stay two
+    assert {label("lab/" + "x" * 60 + end) for end in ("-8b", "-70b")} == {
+        "lab/xxxxxxxxxx\u2026xxxxxxxxxxxxxxxxxxxxxxxxxx-8b",
+        "lab/xxxxxxxxxx\u2026xxxxxxxxxxxxxxxxxxxxxxxxx-70b",
+    }
 
 
 def test_text_that_looks_like_a_formula_draws_no_formula(tmp_path: Path) -> None:

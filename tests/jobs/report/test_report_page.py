@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.report.costs import costs
 from jobs.report.markup import element
 from jobs.report.sections import notices
 from runner.figure import Axis, Figure, Panel, Points
@@ -174,7 +175,7 @@ def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
 
 
 def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> None:
-    before, _ = page.text.split("Results The headline", 1)
+    before, _ = page.text.split("Results Look here first.", 1)
     assert "3 tasks that the settings ask for are not in the run" in before
     assert "1 findings are errors" in before
 
@@ -191,8 +192,38 @@ def test_what_was_unfinished_changed_or_unused_is_said() -> None:
     assert list(notices(sound, COURSE)) == []
 
 
+def test_what_each_unit_cost_is_a_row_where_the_run_says_it() -> None:
+    taken = {"n": 4, "tokens_in": 2500.0, "tokens_out": 3.5, "cost_usd": None}
+    (table,) = costs({**COURSE, "models": {"m": {"per": {"record": taken}}}})
+    assert Page(str(table)).text.endswith("m record 4 2,500.0 3.5 n/a")
+    assert list(costs({**COURSE, "models": {}})) == list(costs(COURSE)) == []
+
+
 def test_errors_come_before_remarks(page: Page) -> None:
     assert page.text.index("A leak.") < page.text.index("Some drift.")
+
+
+def test_what_the_numbers_do_not_show_has_a_section_of_its_own(page: Page) -> None:
+    limits, findings = (page.text.rindex(part) for part in ("Limits", "Findings"))
+    assert limits < page.text.index("They are but four.") < findings
+    assert page.text.count("They are but four.") == 1
+
+
+def test_a_report_begins_with_its_headline_table(text: str) -> None:
+    page = Page(text)
+    assert page.text.index("Look here first.") < page.text.index("The headline metrics")
+    assert "are in first.csv" in page.text
+    # half an interval is none, what no row has is left out, long names may be broken
+    assert "micro.<wbr>rate<" in text
+    assert "micro.<wbr>rate.<wbr>lo" in text
+    assert "x.<wbr>hi" in text
+    assert "replicate" not in page.text
+
+
+def test_an_interval_stands_below_its_value(text: str) -> None:
+    assert '0.500<span class="ends">[0.251, 0.749]</span>' in text
+    assert "rate.<wbr>hi" not in text
+    assert '<td class="n">0.400</td>' in text
 
 
 def test_settings_that_differ_stand_beside_their_default(page: Page) -> None:

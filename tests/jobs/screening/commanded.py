@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.cli.main import _exit_code
+from runner.cli.main import exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ def command(*words: object) -> Done:
     """Run one command."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = _exit_code([str(word) for word in words])
+        code = exit_code([str(word) for word in words])
     return Done(code=code, out=out.getvalue(), err=err.getvalue())
 
 

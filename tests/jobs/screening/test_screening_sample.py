@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.screening.asking.told import told
 from jobs.screening.inputs.load import SAMPLE, load
 from jobs.screening.judgement import REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen
@@ -47,6 +48,7 @@ def test_the_tables_hold_every_oddity() -> None:
     abstracts, titles = texts.values(), [row["title"] for row in papers]
     assert sum("Ignore all previous instructions" in text for text in abstracts) == 1
     assert sum("\x1b" in title for title in titles) == 1
+    assert sum("\x1b" in text for text in abstracts) == 1
     assert sum(title.startswith("=") for title in titles) == 1
 
 
@@ -59,12 +61,21 @@ def test_exclusions_have_reasons_of_every_code() -> None:
     statuses = Counter(row["status"].lower() for row in rows(SAMPLE / "excluded.csv"))
     assert statuses["awaiting"] + statuses["awaiting assessment"] == 2
     assert statuses["ongoing"] == 1
+    # one paper has the title of an included one, one the study
+    summary = json.loads((SAMPLE / "set" / "summary.json").read_text("utf-8"))
+    assert summary["contamination"]["duplicate_suspect"] == 2
     with (SAMPLE / "criteria.jsonl").open(encoding="utf-8") as lines:
         assert len({json.loads(line)["review_pmid"] for line in lines}) == 10
 
 
 def test_a_review_that_only_its_title_tells_of_is_flagged() -> None:
-    (found,) = load(Settings(validation_set=SAMPLE / "set")).findings
+    settings = Settings(validation_set=SAMPLE / "set")
+    dataset = load(settings)
+    sources = Counter(
+        told(settings, dataset.review(review)).source for review in dataset.screened
+    )
+    assert sources == {"file": 9, "sections": 1, "title": 1}
+    (found,) = dataset.findings
     assert (found.code, found.n, found.example) == ("criteria_from_title", 1, "9800011")
 
 
@@ -122,6 +133,11 @@ def test_a_run_without_inputs_screens_the_sample(
     assert done.code == 0, done.err
     assert "using the sample that ships with screening" in done.err
     assert states(tmp_path) == {"abstract": {"completed": 12}}
+    told = command("explain", "x", "9800001", "9800001/9700", "--runs-dir", tmp_path)
+    assert told.code == 2
+    assert "no record '9800001/9700'; the nearest are 9800001:97" in told.err
+    told = command("explain", "x", "9800001", "--runs-dir", tmp_path)
+    assert (told.code, told.out.count("\n  missed     ")) == (0, 1)
 
 
 def test_stages_follow_each_other(tmp_path: Path, runs: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,14 @@ COLUMNS = (
     "confidence",
     "status",
     "reason_code",
+    "reason",
 )
 Said = tuple[str, str, str, str, float | None]
 """Review, paper, kind, outcome, p_include."""
 
 
 def imported(
-    folder: Path, lines: Iterable[dict[str, object]], **settings: Any
+    folder: Path, lines: Iterable[Mapping[str, object]], **settings: Any
 ) -> tuple[Dataset, MemoryAnswers]:
     """The answers of a file of decisions."""
     path = write_csv(folder / "decisions.csv", COLUMNS, lines)
@@ -62,6 +63,7 @@ def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> Sheet:
             p=np.array([np.nan if row[4] is None else row[4] for row in own]),
             stage=np.zeros(len(own), dtype=np.int64),
             ended=np.zeros(len(own), dtype=np.int64),
+            latest=np.array([OUTCOMES.index(row[3]) for row in own]),
             reason_code=[""] * len(own),
             reason=[""] * len(own),
         )

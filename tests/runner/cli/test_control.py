@@ -17,7 +17,7 @@ from store.commands import CommandTail
 from store.runs import RunFolder
 from store.views import events, open_reader
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import siftlog, simulated, start, status, until
 from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
@@ -40,13 +40,7 @@ class Live:
 
     def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait for a state of the run."""
-        for _ in range(400):
-            if self.folder.log.exists() and self.folder.control.parent.exists():
-                stands = status(self.cwd, "r")
-                if holds(stands):
-                    return stands
-            time.sleep(0.05)
-        pytest.fail("the run does not get there")
+        return until(self.cwd, "r", holds)
 
     def asked_us(self) -> int:
         """When the latest request was written."""
@@ -79,7 +73,7 @@ def _live(
 def test_a_pause_from_a_second_process_stops_the_run_and_a_resume_lifts_it(
     tmp_path: Path,
 ) -> None:
-    with _live(tmp_path, "--model=x", papers=60) as live:
+    with _live(tmp_path, "--model=x", papers=40) as live:
         dry = live.say("pause", "r", "--dry-run")
         assert dry["tasks"] > 0
         said = live.say("pause", "r")
@@ -155,7 +149,7 @@ def test_limits_are_shown_and_set_and_hold_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_retry_is_taken_up_by_the_live_run(tmp_path: Path) -> None:
-    with _live(tmp_path, "--model=x", papers=60) as live:
+    with _live(tmp_path, "--model=x", papers=40) as live:
         dry = live.say("retry", "r", "--filter", "state:completed", "--dry-run")
         assert dry["tasks"] >= 20
         said = live.say("retry", "r", "--filter", "state:completed stage:extract")
@@ -178,7 +172,7 @@ def test_a_retry_is_taken_up_by_the_live_run(tmp_path: Path) -> None:
 def test_a_cancelled_run_skips_what_is_open_can_be_scored_and_brought_back(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    with _live(tmp_path, "--model=x", "--price=1,1", latency_ms=400) as live:
+    with _live(tmp_path, "--model=x", "--price=1,1", papers=50, latency_ms=400) as live:
         assert live.say("cancel", "r", "--dry-run")["in_flight"] > 0
         assert live.say("cancel", "r", *words)["answer"] == "applied"
         assert live.process.wait(30) == 5

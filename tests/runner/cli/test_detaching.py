@@ -5,31 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from store.runs import RunFolder
 from store.views import open_reader
 from store.views import status as stand
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, status
+from tests.processes import siftlog, simulated, status, until
 from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
-
-
-def _until(cwd: Path, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    for _ in range(400):
-        if RunFolder(cwd / "runs" / "r").control.parent.exists():
-            done = siftlog("status", "r", "--json", cwd=cwd, check=False)
-            if done.returncode == 0 and holds(json.loads(done.stdout)):
-                return json.loads(done.stdout)
-        time.sleep(0.05)
-    pytest.fail("the run does not get there")
 
 
 def _pid(cwd: Path) -> int:
@@ -58,14 +42,14 @@ def test_a_detached_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -> N
                 "the shell survived the end of its terminal"
             )
         done = before["tasks"]["completed"]
-        _until(tmp_path, lambda s: s["tasks"]["completed"] > done + 20)
+        until(tmp_path, "r", lambda s: s["tasks"]["completed"] > done + 20)
         siftlog("drain", "r", cwd=tmp_path)
-        _until(tmp_path, lambda s: s["state"] == "drained")
+        until(tmp_path, "r", lambda s: s["state"] == "drained")
         resumed = siftlog("resume", "r", "--detach", "--json", cwd=tmp_path)
         said = json.loads(resumed.stdout)
         assert (said["event"], said["run"], said["exit"]) == ("detached", "r", None)
         assert said["pid"] == _pid(tmp_path)
-        _until(tmp_path, lambda s: s["state"] == "finished")
+        until(tmp_path, "r", lambda s: s["state"] == "finished")
     log = (tmp_path / "runs" / "r" / "run.log").read_text()
     assert "go on with: siftlog resume r" in log
     assert "\x1b" not in log, "the log is no terminal"
@@ -94,7 +78,7 @@ def test_a_detached_run_that_is_over_at_once_is_told_with_its_exit_code(
     done = siftlog("run", JOB, "--run-id=r", "--detach", "--json", cwd=tmp_path)
     said = json.loads(done.stdout)
     assert said["exit"] in {None, 0}
-    _until(tmp_path, lambda s: s["scorings"] == [1])
+    until(tmp_path, "r", lambda s: s["scorings"] == [1])
     again = siftlog("run", JOB, "--run-id=r", "--detach", cwd=tmp_path, check=False)
     assert again.returncode == 2
     assert "There is a run 'r' already" in again.stderr
@@ -108,7 +92,7 @@ def test_a_run_whose_terminal_is_closed_drains_and_loses_nothing(
         words = ("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r")
         shell = ("exec SIFTLOG", *words, "--concurrency=8")
         with on_terminal(shell, cwd=tmp_path) as terminal:
-            _until(tmp_path, lambda s: s["tasks"]["running"] > 0)
+            until(tmp_path, "r", lambda s: s["tasks"]["running"] > 0)
             terminal.hang_up()
             # the shell's hang-up and the kernel's: one terminal, two signals
             terminal.leader.send_signal(signal.SIGHUP)

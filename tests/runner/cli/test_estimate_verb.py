@@ -54,7 +54,7 @@ def test_an_estimate_makes_the_calls_that_the_baseline_would(tmp_path: Path) -> 
     assert found["cost_usd"] == {"low": 0, "expected": 0, "high": 0}
     siftlog("generate", JOB, "--run-id=offline", cwd=tmp_path)
     stands = status(tmp_path, "offline")
-    assert found["calls"]["expected"] == stands["attempts"]["answered"]  # type: ignore[index]
+    assert found["calls"]["expected"] == stands["attempts"]["answered"]
     # nothing that costs was asked
     assert stands["estimate"] is None
 
@@ -115,7 +115,7 @@ def test_earlier_replies_are_believed(
     known = _estimate(*words, "--model=openai/m", cwd=folder)
     new = _estimate(*words, "--model=openai/new", cwd=folder)
     stands = status(folder, run)
-    calls = stands["attempts"]["answered"]  # type: ignore[index]
+    calls = stands["attempts"]["answered"]
     mean = int(str(stands["tokens_out"])) / calls
     each = known["tokens_out"]["expected"] / known["calls"]["expected"]
     assert each == pytest.approx(mean, rel=0.2)

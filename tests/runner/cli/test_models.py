@@ -73,8 +73,8 @@ def test_a_runs_models_are_shown_with_their_calls_and_limits(tmp_path: Path) -> 
 
 def test_litellm_is_not_imported_for_its_table() -> None:
     script = (
-        "from runner.cli.main import _exit_code\n"
-        "assert _exit_code(['models', '--filter', 'gpt-4o']) == 0\n"
+        "from runner.cli.main import exit_code\n"
+        "assert exit_code(['models', '--filter', 'gpt-4o']) == 0\n"
         "import sys\n"
         "assert 'litellm' not in sys.modules"
     )

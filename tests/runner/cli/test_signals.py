@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from runner.simulate.ledger import read_ledger
-from store.runs import RunFolder
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import siftlog, simulated, start, status, until
 
 JOB = "paper-investigation"
 ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -28,13 +27,7 @@ def _running(cwd: Path, latency_ms: int) -> Iterator[subprocess.Popen[str]]:
     with simulated(*server, cwd=cwd) as url:
         engine = ("--model=x", f"--base-url={url}", "--concurrency=8", "--run-id=r")
         process = start("run", JOB, *corpus, *engine, cwd=cwd)
-        folder = RunFolder(cwd / "runs" / "r")
-        for _ in range(400):
-            if folder.is_alive() and status(cwd, "r")["tasks"]["running"] == 8:
-                break
-            time.sleep(0.05)
-        else:
-            pytest.fail("the run does not begin")
+        until(cwd, "r", lambda s: s["tasks"]["running"] == 8)
         try:
             yield process
         finally:
@@ -73,12 +66,9 @@ def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
         assert "8 calls in flight were given up" in (tmp_path / "err.txt").read_text()
         assert siftlog("verify", "r", cwd=tmp_path).returncode == 0
         resumed = start("resume", "r", cwd=tmp_path)
-        for _ in range(200):
-            if status(tmp_path, "r")["attempts"]["unknown"] == 8:
-                break
-            time.sleep(0.05)
-        else:
-            pytest.fail("what was given up is not counted")
+        # what is unknown is told before signals are listened to; calls come after
+        until(tmp_path, "r", lambda s: s["attempts"]["started"] == 16)
+        assert status(tmp_path, "r")["attempts"]["unknown"] == 8
         for _ in range(2):
             resumed.send_signal(number)
             time.sleep(0.3)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from jobs.screening.job import job
 from runner.cli.choices import job_settings, split_words
 from runner.settings import file_lists, resolve
+from runner.testing import ToyJob
+
+
+class Settings(BaseModel):
+    records: tuple[Path, ...] = ()
+    review: tuple[str, ...] = ()
+    citations: Path | None = None
+
+
+class Job(ToyJob):
+    Settings = Settings
 
 
 @pytest.mark.parametrize(
@@ -28,11 +39,12 @@ def test_files_after_a_flag_are_its_own(typed: str, plain: str, flags: str) -> N
 
 
 def test_a_job_says_which_of_its_settings_name_files(tmp_path: Path) -> None:
+    job = Job()
     assert file_lists(job) == {"records"}
     _, flags = split_words(["--records", "a.csv", "b.csv"], (), file_lists(job))
     typed = job_settings(flags, ())
     made = resolve(job, typed=typed, environment={}, file={})
-    assert made.model_dump()["records"] == (Path("a.csv"), Path("b.csv"))
+    assert made.model_dump()["records"] == (Path.cwd() / "a.csv", Path.cwd() / "b.csv")
     # those of a configuration file begin beside it
     file = {"records": ["a.csv"], "review": ["a.csv"]}
     made = resolve(job, typed={}, environment={}, file=file, folder=tmp_path)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from store.runs import RunFolder
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status
+from tests.processes import siftlog, simulated, start, status, until
 
 JOB = "paper-investigation"
 
@@ -130,8 +128,12 @@ def test_exports_hold_every_task_in_all_forms(scored: Path) -> None:
 
 
 def test_runs_can_be_named_by_beginning_folder_and_last(scored: Path) -> None:
+    stands = status(scored, "r")
+    stands.pop("heartbeat_age_s")
     for name in ("r", "last", "runs/r", str(scored / "runs" / "r")):
-        assert status(scored, name)["run"] == "r"
+        (said,) = _lines(scored, "status", name)
+        assert said.pop("heartbeat_age_s", "missing") != "missing"
+        assert said == stands
     assert [row["run"] for row in _lines(scored, "runs")] == ["r"]
 
 
@@ -186,12 +188,7 @@ def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
 
 
 def _wait_until_answered(cwd: Path, count: int) -> None:
-    folder = RunFolder(cwd / "runs" / "r")
-    for _ in range(600):
-        if folder.is_alive() and status(cwd, "r")["attempts"]["answered"] >= count:
-            return
-        time.sleep(0.05)
-    pytest.fail("the run does not get on")
+    until(cwd, "r", lambda s: s["attempts"]["answered"] >= count)
 
 
 def test_following_the_events_of_a_live_run_ends_with_it(tmp_path: Path) -> None:

@@ -326,7 +326,7 @@ async def test_a_base_url_is_taken_with_or_without_its_version(
 )
 async def test_what_is_no_base_url_is_a_usage_error(given: str) -> None:
     with pytest.raises(e.UsageError, match="base URL"):
-        endpoint_url(given)
+        open_client("openai/x", ClientOptions(base_url=given))
 
 
 async def test_openai_itself_is_asked_by_the_names_it_knows() -> None:

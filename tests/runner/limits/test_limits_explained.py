@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from runner.limits.limiter import Limits
-from tests.allowing import Minute, Rules, World
+from tests.allowing import Minute, Rules, World, seeds
 
 CEILING = Limits(concurrency=256)
 ONE = {"m": CEILING}
@@ -24,7 +24,7 @@ def _run(world: World, minutes: int) -> list[Minute]:
     return world.run(minutes)[1:]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("waits", ["ms", "s"])
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("chance", [0.005, 0.02, 0.05])
@@ -45,7 +45,7 @@ def test_refusals_by_chance_cost_a_run_less_than_a_tenth_of_its_speed(
     assert max(m.refused_share for m in minutes) <= 2 * chance + 0.002
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("waits", ["ms", "s", ""])
 @pytest.mark.parametrize(("status", "found"), [(429, 2), (503, 1)])
 @pytest.mark.parametrize("places", [10, 40])
@@ -66,7 +66,7 @@ def test_an_endpoint_that_takes_so_many_calls_at_a_time_is_kept_full(
     assert max(m.refused_share for m in minutes) <= 0.01
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_rate_is_kept_where_some_are_refused_by_chance_too(seed: int) -> None:
     world = World(rules=[Rules(rps=50)], models=ONE, chance=0.02, seed=seed)
     minutes = _run(world, 4)
@@ -74,7 +74,7 @@ def test_a_rate_is_kept_where_some_are_refused_by_chance_too(seed: int) -> None:
     assert sum(m.refused for m in minutes) <= 0.1 * 3 * 3000
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_rate_that_comes_up_after_refusals_by_chance_is_found(seed: int) -> None:
     rules = [Rules(), Rules(since_s=120, rps=50)]
     models = {"m": Limits(concurrency=64)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from runner.limits.limiter import Limits
-from tests.allowing import Minute, Rules, World
+from tests.allowing import Minute, Rules, World, seeds
 
 CEILING = Limits(concurrency=256)
 ONE = {"m": CEILING}
@@ -23,7 +23,7 @@ def _holds(minutes: list[Minute], allowed: float, *, tokens: bool = False) -> No
     assert max(refused) <= 0.005, refused
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 @pytest.mark.parametrize("waits", ["ms", "s", ""])
 def test_without_headers_the_rate_is_learned_from_refusals(
     waits: str, seed: int
@@ -32,7 +32,7 @@ def test_without_headers_the_rate_is_learned_from_refusals(
     _holds(world.run(4)[1:], 3000)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_told_limits_are_kept_without_a_refusal(seed: int) -> None:
     world = World(rules=[Rules(rps=50)], models=ONE, with_headers=True, seed=seed)
     minutes = world.run(3)
@@ -40,7 +40,7 @@ def test_told_limits_are_kept_without_a_refusal(seed: int) -> None:
     assert sum(m.refused for m in minutes) <= 8  # sent before anything was told
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_told_token_limit_is_used_and_kept(seed: int) -> None:
     rules = [Rules(tpm=300_000)]
     world = World(
@@ -49,7 +49,7 @@ def test_a_told_token_limit_is_used_and_kept(seed: int) -> None:
     _holds(world.run(3)[1:], 300_000, tokens=True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_token_limit_that_nobody_tells_is_learned_as_a_rate(seed: int) -> None:
     world = World(
         rules=[Rules(tpm=300_000)], models=ONE, tokens=(50, 150), waits="s", seed=seed
@@ -69,7 +69,7 @@ def test_a_limit_set_by_hand_wins_where_it_is_lower() -> None:
     _holds(world.run(2), 3000)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 @pytest.mark.parametrize("with_headers", [False, True])
 def test_a_limit_that_halves_is_followed(with_headers: bool, seed: int) -> None:
     rules = [Rules(rps=100), Rules(since_s=120, rps=50)]
@@ -79,7 +79,7 @@ def test_a_limit_that_halves_is_followed(with_headers: bool, seed: int) -> None:
     _holds(minutes[2:], 3000)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_limit_that_doubles_is_found_within_two_minutes(seed: int) -> None:
     rules = [Rules(rps=25), Rules(since_s=120, rps=50)]
     world = World(rules=rules, models=ONE, seed=seed)

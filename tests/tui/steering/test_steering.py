@@ -13,7 +13,7 @@ from store.commands import CommandTail
 from store.runs import RunFolder
 from store.views import open_reader
 from tests.corpus import write_corpus
-from tests.processes import simulated, start, status
+from tests.processes import simulated, start, status, until
 from tests.terminals import WATCH, Terminal, on_terminal
 
 JOB = "paper-investigation"
@@ -49,8 +49,7 @@ def test_a_run_started_elsewhere_is_paused_limited_retried_and_resumed_by_keys(
         model = ("--model=x", "--price=1,4", "--budget=50", "--deadline-s=0.1")
         process = start("run", JOB, *corpus, *engine, *model, cwd=tmp_path)
         try:
-            while not (folder.log.exists() and status(tmp_path, "r")["errors"]):
-                time.sleep(0.05)
+            until(tmp_path, "r", lambda s: bool(s["errors"]))
             _steer(tmp_path, folder)
             assert process.poll() is None, "leaving the monitor is nothing to the run"
         finally:

@@ -54,9 +54,9 @@ def read_table(
         DatasetError: the file is not to be read, or no column tells papers apart.
     """
     rows = records(path, delimiter)
-    line, columns = header_of(path, rows, {})
+    columns = header_of(path, rows, {})
     names = _named(columns, mapped)
-    where = f"{path.name} line {line}"
+    where = f"{path.name} row 1"
     for column in mapped:
         if column not in columns:
             raise DatasetError(
@@ -73,7 +73,7 @@ def read_table(
             f"{where}: none of pmid, doi and title among {', '.join(columns)} (name "
             "them in the header, or with --map title=column)."
         )
-    for number, (_, cells) in enumerate(rows, start=1):
+    for number, (_, _, cells) in enumerate(rows, start=1):
         if len(cells) != len(columns):
             fields = counted(len(cells), "field")
             reason = (

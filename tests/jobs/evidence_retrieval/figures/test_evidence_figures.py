@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.figures import Gallery
-from jobs.evidence_retrieval.figures.shown import MOST_MODELS
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Predictions, Sheet
 from jobs.evidence_retrieval.scoring import score
+from jobs.figures.models import MOST_MODELS
 from jobs.metrics.calibration import reliability
 from jobs.metrics.classification import curve
 from jobs.report.figures import write

@@ -287,7 +287,7 @@ def test_file_of_no_form_is_refused_with_all_forms(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(UsageError, match="no format 'x'"):
         read(path, form="x")
-    with pytest.raises(DatasetError, match="no column criterion_id"):
+    with pytest.raises(DatasetError, match="column 'criterion_id' is missing"):
         read(path, form="lists")
 
 

@@ -79,7 +79,10 @@ def test_a_criterion_that_is_off_is_named_by_its_number(
         ('{"criteria": []}', "criteria.json: no criterion in it (at least one"),
         ("criterion_id,text\n", "criteria.csv: no criterion in it (at least one"),
         ("criterion_id,text\na,\n", "criteria.csv line 2: text is missing (fill"),
-        ("criterion_id\na\n", "criteria.csv line 1: no column text among criterion_id"),
+        (
+            "criterion_id\na\n",
+            "criteria.csv: column 'text' is missing (found: criterion_id",
+        ),
     ],
 )
 def test_a_file_without_criteria_is_refused(

@@ -186,7 +186,7 @@ def test_a_stored_file_is_read_with_the_other_inputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"a": 1,\n}', "summary.json line 2: not JSON: "),
+        (b'{"a": 1,\n}', "summary.json line 2: not valid JSON: "),
         (b"[1]", "summary.json: not an object of results (give the "),
         (b'{"a": "\xff"}', "summary.json: not UTF-8 text"),
         (None, "No such file or directory (check the path)."),

@@ -145,4 +145,4 @@ def test_what_cannot_be_asked_is_skipped_with_its_reason() -> None:
     assert skips(data(stages=("fulltext",))) == ["no_fulltext"] * 2
     long = {"1": Text(title="x", abstract="words " * 9000), "2": Text(title="y")}
     assert skips(data(papers=long, max_prompt_tokens=4000)) == ["too_long", None]
-    assert skips(data(criteria_source="llm", max_prompt_tokens=10)) == ["too_long"]
+    assert skips(data(criteria_source="llm", max_prompt_tokens=10)) == ["too_long"] * 3

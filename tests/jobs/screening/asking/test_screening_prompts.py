@@ -33,31 +33,78 @@ def test_only_two_sections_of_an_abstract_are_shown() -> None:
         "Selection criteria": "Randomised trials of walking in adults with insomnia",
     }
     assert sections("We included 17 trials of walking.") == {}
-    assert sections("OBJECTIVES: To assess walking. MAIN RESULTS: 17 trials.") == {}
     assert sections("") == {}
-    # a heading in the middle of a sentence is none
+    # a heading in the middle of a sentence is none, nor is one in small letters
     assert sections("Objectives To set Objectives for all.") == {
         "Objectives": "To set Objectives for all."
     }
+    assert sections("objectives To assess walking. selection criteria: trials") == {}
 
 
-RESULT = "17 trials were included"
+@pytest.mark.parametrize(
+    "abstract",
+    [
+        "OBJECTIVES: To walk. SELECTION CRITERIA: Trials. MAIN RESULTS: 17 trials.",
+        "Objectives\nTo walk.\nSelection criteria\nTrials.\n\nMain results\n17 trials.",
+        "x\nObjectives To walk.\nSelection criteria Trials.\r\nSearch methods By hand.",
+        "Objectives: To walk. Selection criteria: Trials. Results: 17 trials.",
+        "Objectives To walk. Selection criteria Trials. CONCLUSIONS It helps.",
+        "Objectives To walk. Selection criteria Trials. Two (2) studies met. Good.",
+    ],
+)
+def test_a_section_begins_and_ends_however_its_heading_is_set(abstract: str) -> None:
+    found = sections(abstract)
+    assert found == {"Objectives": "To walk.", "Selection criteria": "Trials."}
+
+
+def test_what_is_asked_of_a_study_is_no_count_of_studies() -> None:
+    for asked in (
+        "We included phase 3 trials and 12 week trials of type 2 diabetes.",
+        "We included two types of studies. Papers of 2010 or later were eligible.",
+        "We included all that compared two drugs in randomised trials.",
+        "Trials that found less than 3 of 4 cases; 4) studies with 12 participants.",
+    ):
+        assert sections(f"Selection criteria {asked}") == {"Selection criteria": asked}
+
+
+RESULTS = (
+    *("Main results", "main results", "MAIN RESULTS", "Main\n results", "Main result"),
+    *("Authors' conclusions", "Authors\u2019 conclusions", "Author's conclusion"),
+    *("AUTHORS' CONCLUSIONS", "Reviewers' conclusions", "authors conclusions"),
+)
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            *("Objectives", "OBJECTIVES", "Selection criteria", "SELECTION CRITERIA:"),
+            *("Background", "Results", "It helps", "and", "To see"),
+            *("\n", ": ", ". ", "  ", " ", '"', "(", "\u2028", "\xa0", "\r"),
+        ]
+    )
+).map("".join)
+
+
+@given(HOSTILE, st.sampled_from(RESULTS), HOSTILE)
+def test_nothing_behind_the_word_of_results_is_ever_told(
+    before: str, heading: str, after: str
+) -> None:
+    behind = "and more besides"
+    abstract = f"{before} {heading} {after} Selection criteria {behind}"
+    assert behind not in " ".join(sections(abstract).values())
+    assert sections(abstract) == sections(before)
 
 
 @given(
-    st.lists(
-        st.sampled_from(
-            ["Objectives", "Selection criteria", "Background", "\n", ": ", ". ", "and "]
-        )
-    ).map("".join),
-    st.sampled_from(
-        ["Main results", "Authors' conclusions", "Authors\u2019 conclusions"]
-    ),
-    st.sampled_from([" ", ": ", ":", "\n"]),
+    HOSTILE,
+    st.sampled_from(["17", "Seventeen", "forty-two", "1,204", "Twelve (12)"]),
+    st.sampled_from(["trials", "randomised controlled trials", "studies", "RCTs"]),
+    st.sampled_from(["were included", "met our criteria", "contributed data"]),
 )
-def test_criteria_never_hold_results(before: str, heading: str, after: str) -> None:
-    abstract = f"{before} To see.  {heading}{after}{RESULT}."
-    assert RESULT not in " ".join(sections(abstract).values())
+def test_how_many_studies_there_were_is_never_told(
+    before: str, number: str, studies: str, verb: str
+) -> None:
+    found = f"{number} {studies} {verb}"
+    abstract = f"Objectives To see. Selection criteria {before} {found}"
+    assert studies not in " ".join(sections(abstract).values())
 
 
 def test_the_file_comes_before_sections_and_these_before_the_title() -> None:

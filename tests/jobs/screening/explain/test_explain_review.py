@@ -54,7 +54,7 @@ def test_every_step_is_told_with_its_counts() -> None:
     )
     for line in (
         "1  Review 1",
-        "1. Included: 14 papers with an abstract; 1 without one relate nothing.",
+        "1. Included: 14 papers with an abstract; without, relating none: 1.",
         "     11  Paper 11",
         "     and 9 more",
         "2. Related: 2 reviews share a paper with it.",
@@ -62,8 +62,8 @@ def test_every_step_is_told_with_its_counts() -> None:
         "       shares 1: 11",
         "       shares 2: 11 12",
         "3. Collected: 5 papers with an abstract that they include.",
-        "4. Removed: 2 that the review includes itself; 1 have no abstract;",
-        "   1 known exclusions are left to their own kind.",
+        "4. Removed: 2 that the review includes itself; 1 without an abstract;",
+        "   known exclusions, left to their own kind: 1.",
         "5. Candidates: 3 papers, SHA-256",
         "     40     ongoing  20 21       Paper 40",
         "     51     -        21          Paper 51",
@@ -114,6 +114,16 @@ def test_titles_from_outside_neither_break_the_boxes_nor_the_page() -> None:
         assert "\x1b" not in text
         assert {taken(line) <= WIDTH for line in text.splitlines()} == {True}
     assert text.isascii()
+
+
+def test_ids_of_any_length_fit_the_page() -> None:
+    near = [f"{number}{'9' * WIDTH}" for number in range(12)]
+    edges = [("1", paper) for paper in near] + [("2", near[0]), ("2", near[-1])]
+    edges += [("2", f"8{paper}") for paper in near]
+    corpus = World(edges=tuple(edges), readable=frozenset(p for _, p in edges)).corpus()
+    text = page(account_of(corpus, Graph(corpus), Settings(), "1"))
+    assert max(map(taken, text.splitlines())) == WIDTH
+    assert "       shares 2:\n" in text
 
 
 def test_a_review_without_a_row_of_its_own_is_told(tmp_path: Path) -> None:

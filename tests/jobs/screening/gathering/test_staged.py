@@ -15,7 +15,7 @@ from jobs.screening.decisions import (
     UNPARSED,
 )
 from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.staged import Step, verdict
+from jobs.screening.gathering.staged import Step, course
 from jobs.screening.judgement import Decision, Judgement
 from runner.reply import ParseFailure
 from tests.jobs.screening.told_decisions import Said, sheet
@@ -38,7 +38,8 @@ EARLIER = Step(stage=1, skip="excluded_earlier")
         ([said(0, "include", 0.8), said(1, "exclude", 0.2)], EXCLUDE, 0.2, 1),
         ([said(0, "include", 0.8), UNREAD], INCLUDE, 0.8, 1),
         ([said(0, "unclear", 0.5), BROKEN], UNCLEAR, 0.5, 1),
-        ([said(0, "exclude", 0.05), EARLIER], EXCLUDE, 0.05, 0),
+        ([said(0, "exclude", 0.3), Step(stage=1, is_open=True)], EXCLUDE, 0.3, 1),
+        ([said(0, "exclude", 0.3), EARLIER], EXCLUDE, 0.3, 1),
         (
             [Step(stage=0, parsed=ParseFailure(reason="empty")), BROKEN],
             UNPARSED,
@@ -55,8 +56,22 @@ def test_the_last_readable_stage_decides_and_nothing_else_excludes(
     steps: list[Step], outcome: int, p: float | None, ended: int
 ) -> None:
     for order in (steps, steps[::-1]):
-        found = verdict(order, LAST)
+        found = course(order, LAST, has_ended=False)
         assert (found.outcome, found.p, found.ended) == (outcome, p, ended)
+
+
+def test_only_an_end_ranks_below_those_that_went_on() -> None:
+    found = course([said(0, "exclude", 0.05)], LAST, has_ended=True)
+    assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 0, EXCLUDE)
+    waiting = [said(0, "exclude", 0.3), Step(stage=1, is_open=True)]
+    for steps, latest in (
+        (waiting, MISSING),
+        ([said(0, "exclude", 0.3), BROKEN], FAILED),
+        ([said(0, "exclude", 0.3), UNREAD], UNPARSED),
+        ([said(0, "exclude", 0.3), Step(stage=1, skip="too_long")], SKIPPED),
+    ):
+        found = course(steps, LAST, has_ended=False)
+        assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 1, latest)
 
 
 def columns(*words: str) -> list[list[Said]]:

@@ -12,6 +12,9 @@ from jobs.screening.decisions import Sheet
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
+from jobs.screening.inputs.load import load
+from jobs.screening.prepared.columns import RECORDS
+from jobs.screening.scoring import score
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
@@ -25,18 +28,6 @@ GOOD: Mapping[str, object] = {
     "decision": "include",
     "confidence": 0.5,
 }
-SET = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "also_near_miss",
-    "reason",
-    "reason_code",
-    "n_links",
-    "n_shared",
-    "similarity",
-)
 
 
 def gathered(dataset: Dataset, answers: MemoryAnswers) -> Sheet:
@@ -47,7 +38,7 @@ def a_set(folder: Path) -> Path:
     """A folder as prepare writes it: one review, two papers."""
     write_csv(
         folder / "validation_set.csv",
-        SET,
+        RECORDS,
         [
             ("7", "01", 1, "included", 0, "", "", 0, 0, ""),
             ("7", "1", 0, "random", 0, "", "", 0, 0, ""),
@@ -75,6 +66,10 @@ def a_set(folder: Path) -> Path:
         ({"model": "b", "replicate": 0}, "row 3: replicate is 0"),
         ({"model": "b", "stage": "guess"}, "row 3: stage is 'guess'"),
         ({"paper_pmid": "2", "reason_code": "taste"}, "row 3: reason_code is 'taste'"),
+        (
+            {"paper_pmid": "2", "stage": "fulltext", "status": "failed"},
+            "row 3: status is failed although fulltext decides",
+        ),
     ],
 )
 def test_a_row_that_is_off_is_named(
@@ -95,20 +90,49 @@ def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
             imported(tmp_path, [{**GOOD, **row}], validation_set=known)
     _, answers = imported(tmp_path, [{**GOOD, "label": ""}], validation_set=known)
     assert len(answers.held) == 1
+    # whoever decided elsewhere was told by nobody here
+    dataset = load(Settings(validation_set=known, boot_b=0))
+    assert [own.code for own in dataset.findings] == ["criteria_from_title"]
+    codes = {own.code for own in score(dataset, answers).findings}
+    assert "criteria_from_title" not in codes
 
 
 def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None:
     lines = [
         dict(GOOD),
         {**GOOD, "paper_pmid": "1", "label": 0, "decision": "", "confidence": ""},
-        {**GOOD, "paper_pmid": "2", "label": 0, "status": "failed"},
-        {**GOOD, "paper_pmid": "3", "label": 0, "status": "missing"},
+        {**GOOD, "paper_pmid": "2", "label": 0, "decision": "", "status": "failed"},
+        {**GOOD, "paper_pmid": "3", "label": 0, "decision": "", "status": "missing"},
     ]
     found = gathered(*imported(tmp_path, lines))
     assert found.records.papers == ("01", "1", "2", "3")
     assert found.records.kinds == ("included", "unspecified")
     (own,) = found.decisions
     assert own.outcome.tolist() == [0, 3, 4, 6]
+
+
+def test_a_status_beside_a_decision_is_that_of_the_stage_after_it(
+    tmp_path: Path,
+) -> None:
+    lines: list[dict[str, object]] = [
+        {**GOOD, "paper_pmid": "1", "decision": "exclude", "stage": "title"},
+        *(
+            {
+                **GOOD,
+                "paper_pmid": str(at),
+                "decision": "exclude",
+                "stage": "title",
+                "status": status,
+            }
+            for at, status in enumerate(("failed", "unparsed", "missing"), start=2)
+        ),
+        {**GOOD, "paper_pmid": "5", "decision": "exclude", "stage": "abstract"},
+    ]
+    (own,) = gathered(*imported(tmp_path, lines)).decisions
+    assert own.outcome.tolist() == [1, 1, 1, 1, 1]
+    # the first ended at its title; the others are alive, or went all the way
+    assert own.ended.tolist() == [0, 1, 1, 1, 1]
+    assert own.latest.tolist() == [1, 4, 3, 6, 1]
 
 
 def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) -> None:
@@ -126,5 +150,5 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Name the file"):
         next(importer.read((), Settings(), model=None, form=None, replicates={}))
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
-    with pytest.raises(DatasetError, match="no column decision"):
+    with pytest.raises(DatasetError, match="column 'decision' is missing"):
         next(importer.read((short,), Settings(), model=None, form=None, replicates={}))

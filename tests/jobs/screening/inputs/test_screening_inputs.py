@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from jobs.screening.inputs.load import load
+from jobs.screening.prepared.summary import summary_text
+from jobs.screening.settings import Settings
+from runner.errors import DatasetError
 from tests.jobs.screening.commanded import command, prepare, rows, write_csv
 from tests.jobs.screening.tables import EDGES, OPTIONS, PAPERS, tables, text
 
@@ -93,6 +97,35 @@ def test_a_review_without_a_row_stays_in_the_graph(tmp_path: Path) -> None:
     assert said["set"]["dropped"] == {"no_text": 2}
 
 
+def test_reviews_that_only_a_list_knows_are_told(tmp_path: Path) -> None:
+    listed = write_csv(
+        tmp_path / "excluded.csv",
+        ("review_pmid", "pmid"),
+        [("X", "1"), ("X", "3"), ("a", "1"), ("A", "1")],
+    )
+    criteria = tmp_path / "criteria.jsonl"
+    criteria.write_text('{"review_pmid": "Y"}\n{"review_pmid": "C"}\n')
+    said = built(tmp_path, "--excluded", listed, "--criteria", criteria)
+    assert [
+        (each["where"], each["n"], each["example"])
+        for each in said["findings"]
+        if each["code"] == "unknown_reviews"
+    ] == [("excluded.csv", 2, "X"), ("criteria.jsonl", 1, "Y")]
+
+
+def test_criteria_are_told_as_they_are_written(tmp_path: Path) -> None:
+    criteria = tmp_path / "criteria.jsonl"
+    criteria.write_text(
+        '{"review_pmid": "A", "inclusion": "adults | teens", "exclusion": ["x", " "], '
+        '"pico": {"outcome": null, "population": " p "}}\n'
+    )
+    assert found(built(tmp_path, "--criteria", criteria)) == {}
+    first = (tmp_path / "set" / "reviews.jsonl").read_text("utf-8").splitlines()[0]
+    told = json.loads(first)
+    assert (told["inclusion"], told["exclusion"]) == (["adults | teens"], ["x"])
+    assert told["pico"] == {"population": "p"}
+
+
 def test_nothing_to_analyse_divides_by_nothing(tmp_path: Path) -> None:
     said = built(tmp_path, "--min-included", 9)
     near = said["near_misses"]
@@ -100,6 +133,10 @@ def test_nothing_to_analyse_divides_by_nothing(tmp_path: Path) -> None:
     assert (near["mean"], near["median"], near["std"]) == (None, None, None)
     assert said["set"]["records"] == 0
     assert said["set"]["dropped"] == {"too_few_included": 3}
+    assert "no review is left: take other --negatives" in summary_text(said)
+    # and nothing is asked or measured either
+    with pytest.raises(DatasetError, match="set holds no record: build the set with"):
+        load(Settings(validation_set=tmp_path / "set"))
     # and a review without candidates counts in the mean
     said = built(tmp_path)
     assert said["near_misses"]["mean"] == pytest.approx(4 / 3)
@@ -196,11 +233,23 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a column that is missing": (
         {"columns": {"references": ("citing", "cited")}},
-        "no column citing_pmid among citing, cited (rename one, or pass --map",
+        "references.csv: column 'citing_pmid' is missing (found: citing, cited);",
     ),
     "an id with a colon": (
         {"edges": [("A:1", "1")]},
         "row 2: citing_pmid is 'A:1', and a colon parts review and paper",
+    ),
+    "an id with an invisible character": (
+        {"edges": [("A", "1\x1f2")]},
+        "row 2: ref_pmid is '1\\x1f2', with an invisible character (remove it)",
+    ),
+    "rows that are empty": (
+        {"edges": [("A", "1"), (), ("A", "2"), (), ("", "1")]},
+        "cochrane_pubmed_references.csv row 6: column 'citing_pmid' is empty",
+    ),
+    "a row that is too short": (
+        {"edges": [("A",)]},
+        "row 2: 1 field where the header has 2 (complete the row).",
     ),
     "a row that is too long": (
         {"papers": [(*GOOD_ROW, "more")]},
@@ -225,7 +274,7 @@ def test_a_bad_table_is_one_sentence_and_nothing_is_written(
             "--criteria",
             "criteria.jsonl",
             '{"review_pmid": "A"}\n\n\n{"review_pmid": \n',
-            "criteria.jsonl line 4: not JSON",
+            "criteria.jsonl line 4: not valid JSON",
         ),
         (
             "--criteria",
@@ -238,6 +287,12 @@ def test_a_bad_table_is_one_sentence_and_nothing_is_written(
             "excluded.csv",
             "review_pmid,pmid,status\nA,9,perhaps\n",
             "excluded.csv row 2: status is 'perhaps' (one of excluded, awaiting,",
+        ),
+        (
+            "--excluded",
+            "excluded.csv",
+            "review_pmid,pmid\rA,9\r",
+            "excluded.csv line 1: not CSV, a carriage return stands alone (check",
         ),
         (
             "--excluded",
@@ -256,17 +311,31 @@ def test_a_bad_list_is_one_sentence_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"),
+    ("name", "line", "sentence"),
     [
-        ([("1", "", "", "", "yes")], "R1.csv row 2: label_included is 'yes'"),
-        ([("1", "", "", "", "")], "R1.csv row 2: "),
+        ("R1.csv", ("1", "yes", "1"), "R1.csv row 2: label_included is 'yes'"),
+        ("R1.csv", ("1", "", "1"), "R1.csv row 2: label_included is missing"),
+        ("R1.csv", ("1", "0", "2"), "row 2: label_abstract_screening is '2' (0 or 1"),
+        ("R:1.csv", ("1", "1", "1"), "the review's id, is 'R:1', and a colon parts"),
+        ("R\n1.csv", ("1", "1", "1"), "is 'R\\n1', with an invisible character"),
+        (" .csv", ("1", "1", "1"), "the file's name is the review's id, and it is em"),
     ],
 )
-def test_a_wrong_label_is_one_sentence(
-    tmp_path: Path, lines: list[object], sentence: str
+def test_wrong_labels_and_names_of_records_are_one_sentence(
+    tmp_path: Path, name: str, line: tuple[str, ...], sentence: str
 ) -> None:
-    records = write_csv(tmp_path / "R1.csv", LABELS, lines)
-    refused(tmp_path, sentence, "--records", records)
+    columns = ("pmid", "label_included", "label_abstract_screening")
+    refused(
+        tmp_path, sentence, "--records", write_csv(tmp_path / name, columns, [line])
+    )
+
+
+def test_two_records_of_one_name_are_refused(tmp_path: Path) -> None:
+    columns, lines = ("pmid", "label_included"), [("1", 1)]
+    first = write_csv(tmp_path / "R1.csv", columns, lines)
+    packed = first.with_name("R1.csv.gz")
+    packed.write_bytes(gzip.compress(first.read_bytes()))
+    refused(tmp_path, "another file is called R1 too", "--records", first, packed)
 
 
 def test_one_layout_at_a_time(tmp_path: Path) -> None:
@@ -276,7 +345,12 @@ def test_one_layout_at_a_time(tmp_path: Path) -> None:
     refused(
         tmp_path, "Name either tables or labelled records, not both.", *both, code=2
     )
-    refused(tmp_path, "--map x: write FIELD=COLUMN", *both[:2], "--map", "x", code=2)
+    for pair, sentence in (
+        ("x", "--map x: write FIELD=COLUMN"),
+        ("id=pmid", "--map id=pmid: there is no field id; one of pmid, title,"),
+        ("title=Titel", "--map title=Titel: no file has a column Titel; name one"),
+    ):
+        refused(tmp_path, sentence, *both[:2], "--map", pair, code=2)
     lone = ("--reviews", folder / "cochrane_pubmed_abstracts.csv")
     refused(tmp_path, "Name the folder of the three tables", *lone, code=2)
 

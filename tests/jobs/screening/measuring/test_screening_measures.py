@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.metrics import Resamples
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Sheet
+from jobs.screening.measuring.pairs import Pair, pairs
 from jobs.screening.measuring.results import Column, measured
+from jobs.screening.measuring.view import View, text_rank
+from jobs.screening.measuring.wording import DRAWN_RATIO
 from jobs.screening.settings import Settings
 from runner.scorecard import Metric
 from tests.jobs.screening.told_decisions import Said, sheet
@@ -146,8 +151,27 @@ def test_only_reviews_with_both_kinds_compare_them() -> None:
     assert (gap.value, gap.n) == (-1.0, 1)
 
 
+def test_what_goes_by_the_ratio_of_negatives_says_so() -> None:
+    said = rows("a", (IN, "include", 0.9), (OUT, "exclude", 0.1))
+    known = column(sheet(said), wss_level=(0.8,)).by_path()
+    for path in ("all.micro.precision", "all.macro.f1", "all.macro.wss80"):
+        assert DRAWN_RATIO in (known[path].note or "")
+    assert DRAWN_RATIO not in (known["all.macro.tnr95"].note or "")
+
+
+def test_reasons_that_nobody_knows_are_not_the_reason_other() -> None:
+    said = rows("a", (IN, "include", 0.9), *[("true-excluded", "exclude", 0.1)] * 3)
+    found = sheet(said)
+    assert column(found).reasons is None
+    coded = replace(found.records, reason_code=("", "population", "other", ""))
+    told = replace(found.decisions[0], reason_code=["population"] * 4)
+    own = column(replace(found, records=coded, decisions=(told,)))
+    paths = [f"reasons.{word}" for word in ("agreement", "other", "uncoded")]
+    assert [value(own, path) for path in paths] == [1.0, 1, 1]
+
+
 few = settings(max_examples=25)
-"""Each example scores twice."""
+"""Each example is scored twice."""
 
 SAID = st.lists(
     st.tuples(
@@ -176,7 +200,16 @@ def by_path(said: list[Any]) -> dict[str, Metric]:
     return dict(column(sheet(said), boot_b=5).by_path())
 
 
-@few
+def paired(first: list[Said], second: list[Said]) -> Pair:
+    found = sheet(first, second)
+    rank, given_to = text_rank(found.records), Settings()
+    views = {
+        own.model: View(found.records, own, given_to, rank) for own in found.decisions
+    }
+    (own,) = pairs(views, Resamples(found.records.reviews, 20))
+    return own
+
+
 @given(SAID, SAID)
 def test_both_orders_of_two_models_give_mirrored_results(
     said: list[tuple[str, str, str, float | None]],
@@ -188,10 +221,13 @@ def test_both_orders_of_two_models_give_mirrored_results(
     second: list[Said] = [
         (*row[:3], *others[at % len(others)][2:]) for at, row in enumerate(first)
     ]
-    given_to = Dataset(settings=Settings(boot_b=20))
-    (left,) = measured(given_to, sheet(first, second)).pairs
-    (right,) = measured(given_to, sheet(second, first)).pairs
+    left, right = paired(first, second), paired(second, first)
     assert (left.n, left.left_alone, left.p) == (right.n, right.right_alone, right.p)
+    alone = left.left_alone, left.right_alone
+    worse = sum(comb(sum(alone), k) for k in range(min(alone) + 1))
+    likely = min(1.0, 2 * worse / 2 ** sum(alone))
+    assert left.p == (pytest.approx(likely, rel=1e-9) if left.n else None)
+    assert left.p_holm == left.p
     for a, b in (
         (left.sensitivity, right.sensitivity),
         (left.specificity, right.specificity),

@@ -56,6 +56,7 @@ def judged(text: str) -> Judgement:
         ("answer = unsure\nDecision - no", "exclude by line"),
         ("Decision: cannot tell", "unclear by line"),
         ("Decision: 1", "include by line"),
+        ("Decision:  \t include", "include by line"),
         ("Answer: 0.85", "no_decision"),
         ("answer: 1% sure", "no_decision"),
         ("exclude", "exclude by word"),
@@ -66,7 +67,14 @@ def judged(text: str) -> Judgement:
         ("I wouldn\u2019t include it", "no_decision"),
         ("I cannot include it", "no_decision"),
         ("Include or exclude?", "no_decision"),
+        ("Decision: include/exclude/unclear", "no_decision"),
+        ("Your answer is yes or no.", "no_decision"),
         ("There are 1 or 0 reasons.", "no_decision"),
+        # what is missing is no verdict, though it may go with one
+        ("There is no abstract.", "no_decision"),
+        ("No abstract, but relevant.", "no_decision"),
+        ("Exclude: no control group.", "exclude by word"),
+        ("No, these are children.", "exclude by word"),
         (f"Of the excluded studies, {'many were small, ' * 20}", "no_decision"),
         ("", "empty"),
         (" \n", "empty"),
@@ -80,8 +88,11 @@ def test_how_a_reply_ended_names_its_failure() -> None:
     assert read(OBJECT, "refusal") == read("", "content_filter") == "refusal"
     assert read("", "length") == "truncated"
     assert read('{"p_include": 0.', "length") == "truncated"
-    # what was said before the cut still counts
+    # what was said before the cut still counts, but not what it may have cut short
     assert read(OBJECT, "length") == "include by json"
+    assert read("Decision: exclude\nBecause", "length") == "exclude by line"
+    for cut in ("I would include it only", "Include", '{"decision": "include", "p_'):
+        assert read(cut, "length") == "truncated"
 
 
 def test_the_last_of_objects_that_agree_counts() -> None:

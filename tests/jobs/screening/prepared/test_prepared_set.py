@@ -83,7 +83,9 @@ def test_what_is_short_is_counted_by_kind(tmp_path: Path) -> None:
         ("near-miss", "9"),
     ]
     assert summary["set"]["short"] == {"1": {"random": 2}}
-    assert "\nshort          1 review with fewer papers than asked for" in text
+    assert (
+        "\nshort          1 review with too few papers: 2 random missing in 1\n" in text
+    )
 
 
 def test_hubs_are_told_and_relate_nothing(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
     path.write_text(
         "review_pmid,pmid,status,reason,reason_code,title,abstract\n"
         "1,099,,Wrong patients,,T,blue text\n"
-        "1,98,Excluded,Wrong patients,language,T,text\n"
+        "1,98,Excluded,=Wrong patients,language,T,text\n"
         "1,97,AWAITING ASSESSMENT,,,T,text\n"
         "1,96,excluded,,,No abstract,\n"
         "1,9,excluded,,,,\n"
@@ -118,6 +120,8 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
         ("9", "", "1"),
         ("98", "language", "0"),
     ]
+    # a spreadsheet would run it
+    assert true[2]["reason"] == "'=Wrong patients"
     papers = (tmp_path / "set" / "papers.jsonl").read_text(encoding="utf-8")
     assert '{"pmid": "099", "title": "T", "abstract": "blue text", "year": null}' in (
         papers.splitlines()
@@ -128,6 +132,8 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
     assert summary["reason_codes"] == {"population": 1, "language": 1, "other": 1}
     assert summary["contamination"]["confirmed"] == 1
     assert "5 known exclusions (2 in the paper table), 1 awaiting" in text
+    # one review of four has confirmed one of its two candidates, of eight in all
+    assert "share confirmed 0.125, mean of 4 reviews 0.125\n" in text
     assert "A review both includes and excludes a paper; it stays included." in text
 
 
@@ -156,8 +162,9 @@ def test_papers_of_stop_words_alone_have_no_drift(tmp_path: Path) -> None:
 
 
 def test_an_unknown_review_is_refused_with_its_nearest(tmp_path: Path) -> None:
+    # already when the inputs are read: nothing has been written by then
     with pytest.raises(DatasetError, match="No review '22' cites any paper"):
-        made(tmp_path, review=("22",))
+        folder(tmp_path, review=("1", "22"))
 
 
 def test_records_are_one_set_in_any_order_of_files(tmp_path: Path) -> None:

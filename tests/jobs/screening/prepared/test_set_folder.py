@@ -59,8 +59,8 @@ def test_a_set_needs_a_place_and_replaces_another_only_by_force(
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
-from runner.cli.main import _exit_code
-sys.exit(_exit_code(sys.argv[1:]))
+from runner.cli.main import exit_code
+sys.exit(exit_code(sys.argv[1:]))
 """
 
 
@@ -120,7 +120,12 @@ def test_a_set_is_read_as_it_was_written() -> None:
         ("validation_set.csv", "A,1,", "A,01,", "A:01 occurs a second time"),
         ("validation_set.csv", "A,1,", "A,77,", "the paper 77 has no text in papers"),
         ("reviews.jsonl", '"B"', '"b"', "the review B has no text in reviews"),
-        ("summary.json", "{", "", "summary.json: not JSON"),
+        ("summary.json", "{", "", "summary.json: not valid JSON"),
+        ("manifest.json", "{", "", "manifest.json: not valid JSON"),
+        # what is readable, and no contradiction, is known by its hash
+        ("validation_set.csv", ",near-miss,", ",random,", r"set\.csv is not the file"),
+        ("papers.jsonl", "abstract of 01", "", r"papers\.jsonl is not the file that"),
+        ("summary.json", "2", "3", r"summary\.json is not the file that siftlog prep"),
     ],
 )
 def test_a_set_that_was_tampered_with_is_refused(
@@ -131,6 +136,16 @@ def test_a_set_that_was_tampered_with_is_refused(
     (made / file).write_text(text.replace(old, new, 1), "utf-8")
     with pytest.raises(DatasetError, match=sentence):
         read_set(made)
+
+
+def test_a_set_that_lost_rows_is_refused_unless_it_is_ones_own(made: Path) -> None:
+    path = made / "validation_set.csv"
+    rows = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(rows[:-1]), "utf-8")
+    with pytest.raises(DatasetError, match=r"wrote there \(build the set again\)\."):
+        read_set(made)
+    (made / "manifest.json").unlink()
+    assert len(read_set(made).records) == len(rows) - 2
 
 
 def test_a_set_that_lacks_a_file_is_none(made: Path) -> None:

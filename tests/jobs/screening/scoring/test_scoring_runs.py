@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,10 @@ import pytest
 from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
-from jobs.testing import MemoryAnswers
-from runner.scorecard import Row, Scorecard, Verdict
+from jobs.testing import MemoryAnswers, tabulated
+from runner.scorecard import LIMITS, Row, Scorecard, Verdict
 from runner.task import Task
+from tests.jobs.screening.told_decisions import imported
 
 
 def said(task: Task) -> str | None:
@@ -70,7 +73,18 @@ def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
     # titles that are sure, and what no later stage took back
     assert found["all.micro.outcome.exclude"] == ending_in(sample, "2")
     assert found["all.micro.outcome.unparsed"] == 0
-    assert found["reply.parse.no_decision"] == 2 * ending_in(sample, "3")
+    unread = 2 * ending_in(sample, "3")
+    assert found["reply.parse.no_decision"] == unread
+    drawn = sample.validation_set
+    assert drawn is not None
+    titles, ended, failed = len(drawn.records), *map(partial(ending_in, sample), "24")
+    replies = 2 * (2 * titles - ended - failed)
+    assert found["parse_failure_rate"] == unread / replies
+    assert found["skip.excluded_earlier"] == 2 * ended
+    assert card.units["one"] == {
+        "record": titles,
+        "correctly excluded record": found["all.micro.tn"],
+    }
     assert (card.missing, card.stale) == (0, 0)
     assert found["replicates.flip_rate"] == 0.0
 
@@ -84,6 +98,35 @@ def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
     assert (surer.missing, surer.stale) == (0, 4 * ending_in(sample, "1"))
     laxer = job.score(under(sample, title_exclude_below=0.01), answers)
     assert (laxer.missing, laxer.stale) == (4 * ending_in(sample, "2"), 0)
+
+
+def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once() -> None:
+    given = Settings(criteria_source="llm", limit=12, boot_b=0)
+    dataset = job.load(job.with_sample(given))
+    answers = MemoryAnswers.of_run(
+        job,
+        dataset,
+        lambda task: said(task) if ":" in task.key else '{"question": "Who?"}',
+        replicates=2,
+    )
+    ((stated, *records),) = answers.families()
+    assert (stated.task.stage, stated.task.replicate) == ("criteria", 1)
+    assert [own.task.replicate for own in records] == [1, 2] * 12
+    card = job.score(dataset, answers)
+    assert (card.missing, card.stale) == (0, 0)
+    assert "criteria_not_stated" not in {found.code for found in card.findings}
+
+
+def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    stages = ("title", "abstract", "fulltext")
+    card = job.score(under(sample, stages=stages), answers)
+    drawn = sample.validation_set
+    assert drawn is not None
+    assert card.missing == 4 * (len(drawn.records) - ending_in(sample, "2"))
+    ended = [row for row in tabulated(card, "decisions") if row["status"] == "parsed"]
+    assert {str(row["paper_pmid"])[-1] for row in ended} == {"2"}
 
 
 def test_thresholds_and_readings_are_chosen_after_the_fact(
@@ -125,6 +168,21 @@ def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
     assert {own.rule for own in verdicts} == {"json", "no_decision"}
 
 
+def test_written_decisions_of_stages_and_replicates_are_imported_as_they_were(
+    sample: Dataset, card: Scorecard, answers: MemoryAnswers, tmp_path: Path
+) -> None:
+    surer = job.score(under(sample, title_exclude_below=0.5), answers)
+    for given in (card, surer):
+        again = job.score(*imported(tmp_path, tabulated(given, "decisions"), boot_b=0))
+        for name in ("decisions", "per_review", "recall_curve"):
+            assert tabulated(again, name) == tabulated(given, name)
+        assert {row["status"] for row in tabulated(given, "decisions")} == {
+            "parsed",
+            "unparsed",
+            "failed",
+        }
+
+
 def test_ensembles_and_figures_and_comparables_are_there(
     sample: Dataset, answers: MemoryAnswers
 ) -> None:
@@ -147,3 +205,34 @@ def test_ensembles_and_figures_and_comparables_are_there(
             assert len(made.items) == len(made.clusters) == len(made.first)
             assert len(set(made.items)) == len(made.items)
     assert "missed" in found.summary
+    assert "see the report, Limits" in found.summary
+
+
+def test_a_report_has_what_a_reader_looks_for(
+    sample: Dataset, answers: MemoryAnswers
+) -> None:
+    name = "recorded:/a/long/way/to/the/replies/of/a/model-8b.jsonl"
+    other = replace(
+        answers,
+        held=tuple(
+            tuple(replace(own, task=replace(own.task, model=name)) for own in family)
+            for family in answers.held
+            if family[0].task.model == "one"
+        ),
+        models=(name,),
+    )
+    found = job.score(sample, other)
+    # a name stands once, before the rows of its kinds, and its end is told
+    assert found.summary.count("recorded:…/of/a/model-8b.jsonl  all") == 1
+    assert found.summary.count("recorded:/a/long") == 0
+    assert [table.name for table in found.tables if table.is_headline] == ["by_kind"]
+    limits = {own.code: own.message for own in found.findings if own.where == LIMITS}
+    assert {*limits} == {"near_misses_unjudged", "drawn_ratio"}
+    assert "may be eligible" in limits["near_misses_unjudged"]
+    paths = [metric.path for metric in found.models[name]]
+    kinds = [at for at, path in enumerate(paths) if path.startswith("random.")]
+    assert kinds[0] > max(
+        at
+        for at, path in enumerate(paths)
+        if path.startswith(("all.", "reply.", "thresholds.", "contamination."))
+    )

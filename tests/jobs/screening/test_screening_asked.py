@@ -1,0 +1,104 @@
+"""A run over two stages, by the command, and what a changed reading makes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.marks import blocks
+from jobs.screening.asking.lexical import is_title_alone
+from jobs.screening.judgement import Judgement
+from jobs.screening.parsing.screen import parse_screen
+from runner.reply import ParseFailure, Reply
+from tests.answering import answering
+from tests.jobs.screening.commanded import command
+
+RECORDS = 40
+"""Of the sample: those of one review, and some of another."""
+
+
+def said(prompt: str) -> str | int:
+    """Criteria for one review and none for the other; of its records, by their titles,
+    some are surely excluded, some unreadable, some fail, and the rest is unsure."""
+    found = dict(blocks(prompt))
+    if not found:  # what is asked again
+        return "Nobody."
+    if "paper" not in found:
+        is_first = "in adults" in found["review"]
+        return '{"question": "Does it help them?"}' if is_first else "Ask somebody."
+    letter = found["paper"].split("\n")[0][-1]
+    if letter in "aeiou":
+        return 400
+    if letter in "st":
+        return "Who knows?"
+    p = 0.05 if letter in "mn" else 0.4
+    decision = "exclude" if is_title_alone(found["paper"]) else "include"
+    return json.dumps({"decision": decision, "p_include": p, "reason_code": "outcome"})
+
+
+def scored(folder: Path, number: int) -> dict[str, Any]:
+    """What a scoring says of the first model, by path."""
+    path = folder / "x" / "scores" / str(number) / "scorecard.json"
+    card = json.loads(path.read_bytes())
+    found = {name: own["value"] for name, own in card["models"]["m"]["metrics"].items()}
+    return {**found, "findings": card["findings"]}
+
+
+def outcomes(card: dict[str, Any]) -> list[int]:
+    """How many records were included, excluded, not read, and not answered."""
+    names = ("include", "exclude", "unparsed", "failed")
+    return [card[f"all.micro.outcome.{name}"] for name in names]
+
+
+def read_otherwise(reply: Reply) -> Judgement | ParseFailure:
+    """A parser of tomorrow, which includes what nobody can read."""
+    found = parse_screen(reply)
+    return Judgement(decision="include") if isinstance(found, ParseFailure) else found
+
+
+def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = ("--runs-dir", tmp_path, "--no-report")
+    with answering(said) as endpoint:
+        done = command(
+            *("run", "screening", "--run-id", "x", *here, "--limit", RECORDS),
+            *("--stages", "title,abstract", "--criteria-source", "llm", "--boot-b", 0),
+            *("--reask", 1, "--model", "m", "--model", "n", "--replicates", 2),
+            *("--base-url", endpoint.url, "--allow-unknown-price"),
+        )
+    assert done.code == 3, done.err
+    asked = [prompt for prompt in endpoint.asked if "<paper-" in prompt]
+    # all papers of a review stand behind the same words, a model's own or the review's
+    heads = {prompt[: prompt.index("<paper-")] for prompt in asked}
+    assert sorted(head.count("Does it help them?") for head in heads) == [0, 1]
+    first = scored(tmp_path, 1)
+    flagged = [f for f in first["findings"] if f["code"] == "criteria_not_stated"]
+    assert [(f["where"], f["n"]) for f in flagged] == [
+        ("criteria of m", 1),
+        ("criteria of n", 1),
+    ]
+    # what cannot be read is asked a second time, as part of its task
+    titles = [
+        prompt for prompt in asked if is_title_alone(dict(blocks(prompt))["paper"])
+    ]
+    assert len(titles) == 4 * RECORDS
+    assert endpoint.asked.count(titles[0]) == 4
+    # criteria are stated once a model, whatever the replicates
+    stated = [prompt for prompt in endpoint.asked if prompt.count("<") == 2]
+    assert len(stated) == 2 * 2
+    # the endpoint is gone: what follows is read from the log alone
+    included, excluded, unread, failed = outcomes(first)
+    assert min(included, excluded, unread, failed) > 0
+    for number, word in enumerate(("threshold=0.9", "title_exclude_below=1"), start=2):
+        again = command("score", "x", *here, "--set", word)
+        assert again.code == 0, again.err
+        changed = [0, included + excluded, unread, failed]
+        assert outcomes(scored(tmp_path, number)) == changed
+    monkeypatch.setattr("jobs.screening.gathering.staged.parse_screen", read_otherwise)
+    again = command("score", "x", *here)
+    assert again.code == 0, again.err
+    assert outcomes(scored(tmp_path, 4)) == [included + unread, excluded, 0, failed]

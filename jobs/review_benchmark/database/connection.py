@@ -14,6 +14,9 @@ APPLICATION_ID = 0x45564C44
 
 SCHEMA_VERSION = "1"
 
+PATIENCE_S = 5.0
+"""How long to wait while another process writes."""
+
 
 def reader(path: Path) -> sqlite3.Connection:
     """A read-only connection, for any thread that holds it alone.
@@ -41,7 +44,7 @@ def writer(path: Path) -> sqlite3.Connection:
         DatasetError: the file is something else, or cannot be written.
     """
     try:
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = sqlite3.connect(path, PATIENCE_S, isolation_level=None)
         (tables,) = connection.execute(SQL["tables"]).fetchone()
         if not tables:
             _made(connection)

@@ -40,6 +40,10 @@ class ReviewBenchmark(Job):
 
         return SUBCOMMANDS
 
+    def with_sample(self, settings: JobSettings) -> JobSettings:
+        """Settings a run can start from: the shipped sample where no input is named."""
+        return load.with_sample(settings)
+
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
         load.require(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
@@ -13,6 +14,17 @@ from jobs.review_benchmark.settings import Settings
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
+SAMPLE = Path(__file__).parents[1] / "sample"
+
+
+def with_sample(settings: Settings) -> Settings:
+    """The shipped sample where no data is named; the given object otherwise."""
+    if settings.truth or settings.database or settings.results:
+        return settings
+    return settings.model_copy(
+        update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}
+    )
+
 
 def require(settings: Settings) -> None:
     """Refuse settings that a run cannot start from.
@@ -21,11 +33,14 @@ def require(settings: Settings) -> None:
         UsageError: the reviews or the papers are not named.
     """
     if settings.truth is None:
-        raise UsageError("Name the folder of published reviews: --truth DIR.")
+        raise UsageError(
+            "Name the folder of published reviews, --truth DIR, or no input at all to "
+            "run on the shipped sample."
+        )
     if settings.database is None:
         raise UsageError(
             "A run needs --database, a file that siftlog prepare review-benchmark "
-            "import has made."
+            "import has made; name no input at all to run on the shipped sample."
         )
 
 

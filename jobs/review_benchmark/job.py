@@ -60,6 +60,10 @@ class ReviewBenchmark(Job):
         """A search plan for each review."""
         return plan.plan(dataset)
 
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings and the reviews ask for."""
+        return plan.wanted(dataset)
+
     def request(self, dataset: Dataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)

@@ -131,6 +131,12 @@ class Settings(BaseModel):
         """The score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
 
+    def includes(self, score: float | None) -> bool:
+        """Whether a paper that was asked about is included; None: no readable score."""
+        if score is None:
+            return self.unscored == "include"
+        return score >= self.least_score
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         least, most = ENDS[self.scale]

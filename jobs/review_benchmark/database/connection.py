@@ -21,20 +21,23 @@ PATIENCE_S = 5.0
 def reader(path: Path) -> sqlite3.Connection:
     """A read-only connection, for any thread that holds it alone.
 
+    All that is read is of one moment: until it is closed nobody can add papers, so
+    that all reviews of a run are searched in the same ones.
+
     Raises:
-        DatasetError: there is no such file, or it is no paper database.
+        DatasetError: there is no such file, it is no paper database, or somebody is
+            importing into it.
     """
     if not path.is_file():
         raise DatasetError(
             f"{path}: no such file (siftlog prepare review-benchmark import "
             "--database FILE makes one)."
         )
-    return _checked(
-        sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
-        ),
-        path,
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
     )
+    connection.execute(SQL["begin_reading"])
+    return _checked(connection, path)
 
 
 def writer(path: Path) -> sqlite3.Connection:
@@ -71,6 +74,11 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
             if found == APPLICATION_ID
             else None
         )
+    except sqlite3.OperationalError as error:
+        with closing(connection):
+            raise DatasetError(
+                f"{path}: {error} (wait until nobody imports into it)."
+            ) from error
     except sqlite3.DatabaseError:
         version = None
     if version != (SCHEMA_VERSION,):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from jobs.noticed import Noticed
@@ -45,10 +46,21 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
-    names = ("truth", "database")
-    found = ((name, getattr(settings, name)) for name in names)
-    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+    """The files and folders that `load` reads under these settings.
+
+    A database counts by its papers: to import a file once more changes its bytes and
+    none of them.
+    """
+    found = []
+    if settings.truth is not None:
+        found.append(InputFile(setting="truth", path=settings.truth))
+    if settings.database is not None:
+        with closing(Database(settings.database)) as database:
+            papers = database.content_hash
+        found.append(
+            InputFile(setting="database", path=settings.database, sha256=papers)
+        )
+    return tuple(found)
 
 
 def load(settings: Settings) -> Dataset:

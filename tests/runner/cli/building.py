@@ -37,7 +37,7 @@ class Taken:
     """What a subcommand that takes files gives."""
 
     @staticmethod
-    def read(self, files: tuple[Path, ...], progress: Callable[[str], None]) -> Counted:
+    def read(files: tuple[Path, ...], progress: Callable[[str], None]) -> Counted:
         for path in files:
             progress(f"taking {path}")
         names = [str(path) for path in files]

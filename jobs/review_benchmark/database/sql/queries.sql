@@ -71,7 +71,7 @@ FROM papers ORDER BY id;
 SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
 -- name: titles_within
 SELECT paper_id, title_norm FROM paper_titles
-WHERE length BETWEEN ? AND ? ORDER BY paper_id, title_norm;
+WHERE length BETWEEN ? AND ? ORDER BY length, paper_id, title_norm;
 -- name: counts
 SELECT count(*), count(pmid), count(doi), sum(abstract = ''), sum(year IS NULL)
 FROM papers;
@@ -80,7 +80,8 @@ SELECT count(*) FROM paper_titles;
 -- name: ids_by_title
 SELECT paper_id FROM paper_titles WHERE title_norm = ? ORDER BY paper_id;
 -- name: search
-SELECT papers.id FROM papers_fts JOIN papers ON papers.id = papers_fts.rowid
+SELECT papers.id FROM papers_fts
+JOIN papers INDEXED BY papers_years ON papers.id = papers_fts.rowid
 WHERE papers_fts MATCH ?1 AND (papers.year IS NULL OR papers.year BETWEEN ?2 AND ?3)
 AND (?5 OR papers.doi IS NULL OR papers.doi NOT GLOB '10.1002/14651858*')
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;

@@ -10,6 +10,7 @@ CREATE TABLE papers (
     journal TEXT NOT NULL,
     year INTEGER             -- NULL: none
 );
+CREATE INDEX papers_years ON papers (id, year); -- a search reads no texts for years
 CREATE TABLE paper_titles (  -- every distinct title of a paper
     paper_id INTEGER NOT NULL REFERENCES papers (id),
     title_norm TEXT NOT NULL,

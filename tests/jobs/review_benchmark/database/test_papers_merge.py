@@ -46,7 +46,8 @@ def test_a_pmid_joins_records_and_blanks_are_filled(
     )
     assert _papers(path) == [expected]
     with closing(Database(path)) as database:
-        assert database.titles_within(0, 99) == [(1, "first"), (1, "second")]
+        (titles,) = database.titles_within(0, 99, 5)
+        assert titles == [(1, "first"), (1, "second")]
         assert database.search('"text"', (0, 9999), 5) == [1]
 
 

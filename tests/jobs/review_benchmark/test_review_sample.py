@@ -8,6 +8,7 @@ by its ids.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -75,6 +76,7 @@ def test_the_database_is_what_the_six_files_hold(tmp_path: Path) -> None:
     assert (total.conflicts, total.titles, total.deleted) == (1, 13, 1)
     with closing(Database(SAMPLE / "papers.db")) as shipped:
         assert made.stock.content_hash == shipped.content_hash
+    assert schema(tmp_path / "papers.db") == schema(SAMPLE / "papers.db")
 
 
 def test_no_identifier_could_be_real() -> None:
@@ -197,6 +199,14 @@ def run(folder: Path, verb: str, *words: object) -> Done:
     done = command(verb, "review-benchmark", *words, *own)
     assert done.code == 0, done.err
     return done
+
+
+def schema(path: Path) -> list[tuple[str]]:
+    """Tables and indexes of a database, as they were made."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        return database.execute(
+            "SELECT sql FROM sqlite_schema ORDER BY name"
+        ).fetchall()
 
 
 def counts(folder: Path) -> dict[str, tuple[int, ...]]:

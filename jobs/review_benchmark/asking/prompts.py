@@ -76,8 +76,10 @@ Answer with one JSON object and nothing else: {{"conclusion": one to five senten
 
 JUDGE_SYSTEM = f"""\
 You are an experienced methodologist who compares conclusions of systematic reviews.
-You get a question and two conclusions, A and B. You say how alike they are in what \
-they find, whatever their words: 0 is nothing in common, 100 is the same finding.
+You get two conclusions, A and B. You say how alike they are in what they find, \
+whatever their words: 0 is nothing in common, 100 is the same finding. Direction is \
+"opposite" where one finds a benefit and the other harm or no difference, and \
+"different" where they are about different questions.
 {_DATA}
 Answer with one JSON object and nothing else: {{"similarity": number from 0 to 100, \
 "direction": "same", "opposite", "different" or "unclear", "rationale": text}}"""

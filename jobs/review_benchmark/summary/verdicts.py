@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from jobs.columns import WIDTH, Column, cut, number, one_line, table, word
+from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, table, word
 from jobs.counted import counted
 from jobs.metrics import mean
+from jobs.review_benchmark.verdicts.findings import not_available
 from jobs.review_benchmark.verdicts.measured import Verdicts
 
 MOST_PAIRS = 10
 """Alike reviews that are named."""
 
-NAME = 28
+NAME = 20
 """Cells of a model's name."""
 
 
@@ -35,7 +36,7 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
                 cells=[f"{len(own.compared)}/{len(own.matches)}" for own in found],
             ),
             Column(
-                title="alike",
+                title="matched",
                 cells=[number(mean(own.compared.values()), 3) for own in found],
             ),
             Column(
@@ -47,7 +48,7 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
                 ],
             ),
             Column(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
-            Column(title="from", cells=[_threshold(own) for own in found]),
+            Column(title="threshold", cells=[_threshold(own) for own in found]),
             Column(title="passed", cells=[_passed(own) for own in found]),
         )
     )
@@ -57,6 +58,8 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
             f"  The threshold is drawn by {counted(drawn.n, 'label')}; leave-one-out "
             f"accuracy {number(drawn.accuracy, 3)}."
         )
+    for missing in not_available(found):
+        yield from hanging("  not available: ", one_line(missing))
     yield from _alike(found)
 
 
@@ -73,6 +76,7 @@ def _passed(own: Verdicts) -> str:
 
 def _alike(found: Sequence[Verdicts]) -> Iterator[str]:
     """Pairs that pass beside each other, the most alike first."""
+    known = "Judged alike" if found[0].kind == "judge" else "Alike by themselves"
     pairs: dict[tuple[str, str], float] = {}
     for own in found:
         for pair, similarity in own.alike.items():
@@ -80,9 +84,9 @@ def _alike(found: Sequence[Verdicts]) -> Iterator[str]:
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     for (first, second), similarity in islice(ordered, MOST_PAIRS):
         yield cut(
-            f"  Alike by themselves: {one_line(first)} and {one_line(second)} "
+            f"  {known}: {one_line(first)} and {one_line(second)} "
             f"({number(similarity, 3)}).",
             WIDTH,
         )
     if len(ordered) > MOST_PAIRS:
-        yield f"  And {counted(len(ordered) - MOST_PAIRS, 'pair')} more."
+        yield f"  And {counted(len(ordered) - MOST_PAIRS, 'more pair')}."

@@ -29,14 +29,15 @@ def not_available(found: Sequence[Verdicts]) -> Iterator[str]:
     for own in found:
         if not own.compared:
             yield (
-                f"{own.model}: no verdicts, for no conclusion has been compared by "
-                f"{own.kind} (verdicts.csv says why; --set verdict=tfidf needs no call)"
+                f"{own.model}: verdicts; nothing compares its conclusions by "
+                f"{own.kind} (verdicts.csv says why; --verdict tfidf needs no call)"
             )
         elif own.threshold is None:
+            more = ", or raise --null-pairs" if own.kind == "judge" else ""
             yield (
-                f"{own.model}: conclusions neither pass nor fail, for there are "
-                f"{len(own.mismatched)} mismatched pairs and a threshold takes "
-                f"{LEAST_PAIRS} (label some: --verdict-labels FILE)"
+                f"{own.model}: a threshold of verdicts; it takes {LEAST_PAIRS} "
+                f"mismatched pairs, and there are {len(own.mismatched)} (label "
+                f"conclusions: --verdict-labels FILE{more})"
             )
 
 

@@ -149,7 +149,9 @@ def _compared(
 
 def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
     failures = (each.failure for each in own.conclusions if each.failure)
-    why = next(failures, "") if own.review in known else "no_truth_conclusion"
+    why = next(failures, "not_compared")
+    if own.review not in known:
+        why = "no_truth_conclusion"
     judged = (each.judged.get(own.review) for each in own.conclusions)
     return Match(
         text=next((each.text for each in own.conclusions if each.text), ""),

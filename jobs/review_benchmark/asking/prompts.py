@@ -152,10 +152,10 @@ def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
 
 
 def _paper(paper: Paper) -> Iterator[tuple[str, str]]:
-    yield "Title", paper.title or "(no title)"
+    yield "Title", paper.title.strip() or "(no title)"
     if paper.year is not None:
         yield "Year", str(paper.year)
-    yield "Abstract", paper.abstract or "(no abstract)"
+    yield "Abstract", paper.abstract.strip() or "(no abstract)"
 
 
 def _listed(lines: Iterable[tuple[str, str]]) -> str:

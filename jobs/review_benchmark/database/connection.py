@@ -14,12 +14,12 @@ APPLICATION_ID = 0x45564C44
 
 SCHEMA_VERSION = "1"
 
+PATIENCE_S = 5.0
+"""How long to wait while another process writes."""
+
 
 def reader(path: Path) -> sqlite3.Connection:
     """A read-only connection, for any thread that holds it alone.
-
-    All that is read is of one moment: until it is closed nobody can add papers, so
-    that all reviews of a run are searched in the same ones.
 
     Raises:
         DatasetError: there is no such file, it is no paper database, or somebody is
@@ -30,11 +30,15 @@ def reader(path: Path) -> sqlite3.Connection:
             f"{path}: no such file (siftlog prepare review-benchmark import "
             "--database FILE makes one)."
         )
-    connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+    return _checked(
+        sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro",
+            PATIENCE_S,
+            uri=True,
+            check_same_thread=False,
+        ),
+        path,
     )
-    connection.execute(SQL["begin_reading"])
-    return _checked(connection, path)
 
 
 def writer(path: Path) -> sqlite3.Connection:
@@ -44,7 +48,7 @@ def writer(path: Path) -> sqlite3.Connection:
         DatasetError: the file is something else, or cannot be written.
     """
     try:
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = sqlite3.connect(path, PATIENCE_S, isolation_level=None)
         (tables,) = connection.execute(SQL["tables"]).fetchone()
         if not tables:
             _made(connection)
@@ -55,6 +59,13 @@ def writer(path: Path) -> sqlite3.Connection:
     connection = _checked(connection, path)
     connection.execute(SQL["cache"])
     return connection
+
+
+def busy(path: Path, error: sqlite3.OperationalError) -> DatasetError:
+    """What to say where a database cannot be read at the moment."""
+    return DatasetError(
+        f"{path}: {error} (wait until nobody imports into it, and try again)."
+    )
 
 
 def _made(connection: sqlite3.Connection) -> None:
@@ -73,9 +84,7 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         )
     except sqlite3.OperationalError as error:
         with closing(connection):
-            raise DatasetError(
-                f"{path}: {error} (wait until nobody imports into it)."
-            ) from error
+            raise busy(path, error) from error
     except sqlite3.DatabaseError:
         version = None
     if version != (SCHEMA_VERSION,):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.review_benchmark.answered import Likeness
+from jobs.review_benchmark.answered import Likeness, Vector
 from jobs.review_benchmark.matching.rules import Hit
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query
@@ -47,6 +47,19 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Concluded:
+    """What one replicate concludes of a review, and what compares it."""
+
+    text: str = ""  #: empty: there is none
+    failure: str = ""
+    """Why there is none, or nothing that compares it with what the authors concluded:
+    the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
+    judged: Mapping[str, Likeness] = field(default_factory=dict)
+    """Beside the authors' conclusions of reviews, its own among them."""
+    vector: Vector = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
     """What one agent made of one review."""
 
@@ -58,7 +71,7 @@ class Rebuilt:
     included: tuple[str, ...]  #: ids of the included rows, duplicates and all
     candidates: tuple[Candidate, ...]  #: by rank
     searches: tuple[Searched, ...] = ()  #: by replicate; none of an import
-    conclusion: str = ""
+    conclusions: tuple[Concluded, ...] = ()  #: by replicate
     skip: str = ""  #: why it was not done: `no_candidates`, ...
 
 
@@ -70,8 +83,8 @@ class Sheet:
     models: tuple[str, ...]
     rebuilt: tuple[Rebuilt, ...]  #: by model, then review
     imported: bool
-    likeness: Mapping[tuple[str, str, str], Likeness] = field(default_factory=dict)
-    """Judged pairs, by model, review of the agent's conclusion, and of the truth's."""
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    """Of what the authors concluded, by review; empty unless vectors are compared."""
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

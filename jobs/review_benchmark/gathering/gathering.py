@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.gathering.compared import STAGES, Truths
 from jobs.review_benchmark.gathering.course import Course, course
 from jobs.review_benchmark.gathering.joined import candidates
 from jobs.review_benchmark.inputs.results import AgentResult
@@ -13,7 +14,7 @@ from jobs.review_benchmark.matching.listed import Listed
 from jobs.review_benchmark.matching.lookup import Lookup, Stocked, looked_up
 from jobs.review_benchmark.matching.match import matched, wanted
 from jobs.review_benchmark.matching.rules import RULES
-from jobs.review_benchmark.rebuilt import Candidate, Rebuilt, Sheet
+from jobs.review_benchmark.rebuilt import Candidate, Concluded, Rebuilt, Sheet
 from jobs.review_benchmark.review import Review
 from runner.job import Answers
 from runner.task import Answer
@@ -25,7 +26,11 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
         return _imported(dataset, answers)
     courses: dict[tuple[str, str], list[Course]] = {}
     stale = 0
+    truths = Truths(dataset=dataset)
     for family in answers.families():
+        if family[0].task.stage in STAGES:
+            truths.add(family)
+            continue
         own = course(dataset, family)
         if own is None:
             stale += sum(answer.reply is not None for answer in family)
@@ -43,8 +48,9 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
             if (model, review.id) in courses
         ),
         imported=False,
-        missing=sum(own.missing for own in every),
-        stale=stale + sum(own.stale for own in every),
+        vectors=truths.vectors,
+        missing=truths.missing + sum(own.missing for own in every),
+        stale=truths.stale + stale + sum(own.stale for own in every),
     )
 
 
@@ -83,7 +89,6 @@ def _rebuilt(
     documents = {place: str(number) for number, place in order.items()}
     beyond = {hit.place for hit in hits if hit is not None} - documents.keys()
     documents |= {place: str(place - len(order)) for place in beyond}
-    conclusion = next((own.conclusion for own in courses if own.conclusion), None)
     return Rebuilt(
         review=review.id,
         model=model,
@@ -92,7 +97,7 @@ def _rebuilt(
         included=tuple(own.document for own in first),
         candidates=found,
         searches=tuple(own.searched for own in courses if own.searched is not None),
-        conclusion="" if conclusion is None else conclusion.text,
+        conclusions=tuple(own.concluded for own in courses),
         skip="" if found else next((own.failure for own in courses), ""),
     )
 
@@ -156,5 +161,10 @@ def _as_given(
             )
             for rank, own in enumerate(result.records, start=1)
         ),
-        conclusion=result.conclusion,
+        conclusions=(_stated(result.conclusion),),
     )
+
+
+def _stated(text: str) -> Concluded:
+    """A conclusion that a file holds, if it does."""
+    return Concluded(text=text) if text else Concluded(failure="no_conclusion")

@@ -9,6 +9,7 @@ from pathlib import Path
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
@@ -60,6 +61,8 @@ def inputs(settings: Settings) -> tuple[InputFile, ...]:
         found.append(
             InputFile(setting="database", path=settings.database, sha256=papers)
         )
+    if settings.verdict_labels is not None:
+        found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
     return tuple(found)
 
 
@@ -73,10 +76,18 @@ def load(settings: Settings) -> Dataset:
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
     noticed = Noticed()
-    reviews = _chosen(read_truth(settings.truth, noticed), settings)
+    every = read_truth(settings.truth, noticed)
+    reviews = _chosen(every, settings)
+    labels = (
+        read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
+        if settings.verdict_labels is not None
+        else ()
+    )
+    kept = {own.id for own in reviews}
     return Dataset(
         settings=settings,
         reviews=reviews,
+        labels=tuple(label for label in labels if label.review in kept),
         database=None if settings.database is None else Database(settings.database),
         findings=noticed.findings(),
     )

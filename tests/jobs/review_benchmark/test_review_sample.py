@@ -33,6 +33,7 @@ from runner.reply import ParseFailure, Reply
 from tests.jobs.screening.commanded import Done, command
 
 MODELS = ("hazel-70b", "fern-8b")
+COUNTS = ("count.truth", "count.found", "count.found_and_included")
 
 READ: Mapping[str, Callable[[Reply], object]] = {
     "plan": lambda reply: parse_plan(reply, 6),
@@ -160,7 +161,7 @@ def test_a_run_without_inputs_is_one_on_the_sample(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "--model", "baseline/lexical")
     assert "using the sample that ships with review-benchmark" in done.err
     assert "2/5" in done.out
-    assert counts(tmp_path) == {"baseline/lexical": (39, 35, 26)}
+    assert measured(tmp_path, *COUNTS) == {"baseline/lexical": (39, 35, 26)}
     with closing(Database(SAMPLE / "papers.db")) as database:
         itself = {database.by_doi("10.1002/14651858.cd990001")}
         itself |= {
@@ -174,9 +175,11 @@ def test_two_recorded_models_answer_everything_that_is_asked(tmp_path: Path) -> 
     named = [f"recorded:{SAMPLE / 'replies' / model}.jsonl" for model in MODELS]
     done = run(tmp_path, "run", *(word for name in named for word in ("--model", name)))
     assert "failed" not in done.err
-    assert counts(tmp_path) == dict(
-        zip(named, [(39, 35, 32), (39, 35, 25)], strict=True)
-    )
+    hazel, fern = named
+    assert measured(tmp_path, *COUNTS) == {hazel: (39, 35, 32), fern: (39, 35, 25)}
+    # two reviews conclude so much alike that either verdict could be of the other
+    verdicts = measured(tmp_path, "verdict.passed", "verdict.alike")
+    assert verdicts == {hazel: (5, 1), fern: (4, 1)}
 
 
 def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
@@ -190,7 +193,7 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
         "  - 2 ground truth paper(s) found but not included",
     ]
     assert "1/3" in done.out
-    assert counts(tmp_path) == {"linden": (26, 22, 20)}
+    assert measured(tmp_path, *COUNTS) == {"linden": (26, 22, 20)}
 
 
 def run(folder: Path, verb: str, *words: object) -> Done:
@@ -209,15 +212,12 @@ def schema(path: Path) -> list[tuple[str]]:
         ).fetchall()
 
 
-def counts(folder: Path) -> dict[str, tuple[int, ...]]:
-    """By model: studies, those with a record, and those included."""
+def measured(folder: Path, *names: str) -> dict[str, tuple[float, ...]]:
+    """Metrics by model."""
     path = folder / "x" / "scores" / "1" / "scorecard.json"
     models = json.loads(path.read_text("utf-8"))["models"]
     return {
-        model: tuple(
-            own["metrics"][f"count.{name}"]["value"]
-            for name in ("truth", "found", "found_and_included")
-        )
+        model: tuple(own["metrics"][name]["value"] for name in names)
         for model, own in models.items()
     }
 

@@ -187,13 +187,20 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
 ) -> None:
     words = ("--truth", SAMPLE / "truth", "--results", SAMPLE / "results")
     done = run(tmp_path, "import", *words)
-    lines = [line for line in done.out.splitlines() if line.startswith("  - ")]
-    assert lines == [
-        "  - 4 ground truth paper(s) not found in database",
-        "  - 2 ground truth paper(s) found but not included",
+    assert reasons_in(done) == [
+        "4 ground truth paper(s) not found in database",
+        "2 ground truth paper(s) found but not included",
     ]
     assert "1/3" in done.out
     assert measured(tmp_path, *COUNTS) == {"linden": (26, 22, 20)}
+    # the long title again, which the agent has found and included
+    done = command("score", "x", "--runs-dir", tmp_path, "--set", "autojunk=false")
+    assert reasons_in(done)[0] == "3 ground truth paper(s) not found in database"
+
+
+def reasons_in(done: Done) -> list[str]:
+    """Why reviews failed, as it was printed."""
+    return [line[4:] for line in done.out.splitlines() if line.startswith("  - ")]
 
 
 def run(folder: Path, verb: str, *words: object) -> Done:

@@ -137,8 +137,9 @@ def _coverage(database: Database, bound: float | None) -> list[Row]:
     """Truth papers of which a quarter each has a PMID, a DOI, a near title, nothing."""
     chance = random.Random(1)
     studies = []
+    n_papers = len(database)
     for number in range(TRUTH):
-        paper = database.paper(chance.randint(1, len(database)))
+        paper = database.paper(chance.randint(1, n_papers))
         assert paper is not None
         words = paper.title.split()
         chance.shuffle(words)
@@ -154,7 +155,7 @@ def _coverage(database: Database, bound: float | None) -> list[Row]:
     began = time.perf_counter()
     found = covered([review], database, keys=tuple(BY), cutoff=0.85, autojunk=True)
     seconds = time.perf_counter() - began
-    plain = _difflib_s([each.title for each in studies], len(database))
+    plain = _difflib_s([each.title for each in studies], n_papers)
     return [
         most(TARGET, f"coverage of {TRUTH:,} truth papers, s", seconds, bound),
         shown(

@@ -32,7 +32,7 @@ class Database:
         return found[0] if found else content_hash(self._connection)
 
     def __len__(self) -> int:
-        return int(self._connection.execute(SQL["counts"]).fetchone()[0])
+        return int(self._connection.execute(SQL["n_papers"]).fetchone()[0])
 
     def paper(self, number: int) -> Paper | None:
         """A paper by its id."""

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rapidfuzz.distance import Indel
+from rapidfuzz.process import cpdist
 
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.matching.bags import Bags
 from jobs.review_benchmark.matching.ratio import MARGIN, ratio
 from jobs.review_benchmark.matching.rules import Wanted
 
-PAIRS = 1 << 22
-"""Pairs of titles compared at once, which takes 100 MB."""
+PAIRS = 1 << 17
+"""Pairs of titles compared at once: what fits the cache of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +82,25 @@ def _alike(
     share = cutoff / (2.0 - cutoff)
     shortest = math.ceil(lengths.min() * share - MARGIN)
     longest = math.floor(lengths.max() / share + MARGIN)
+    least = max(cutoff - MARGIN, MARGIN)
     bags = Bags(named)
     for block in database.titles_within(shortest, longest, PAIRS // len(named) + 1):
         stocked = [title for _, title in block]
         both = lengths[:, None] + np.array([len(title) for title in stocked])
         near = bags.common(stocked) >= both * (cutoff / 2.0) - MARGIN
-        for row, column in np.argwhere(near).tolist():
-            truth, (paper, title) = named[row], block[column]
-            if Indel.normalized_similarity(truth, title) < cutoff - MARGIN:
-                continue
+        rows, columns = (axis.tolist() for axis in np.nonzero(near))
+        scores = cpdist(
+            [named[row] for row in rows],
+            [stocked[column] for column in columns],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=least,
+            dtype=np.float64,
+        )
+        for each in np.flatnonzero(scores).tolist():
+            truth, (paper, title) = named[rows[each]], block[columns[each]]
             exact = ratio(truth, title, autojunk=autojunk)
             if exact >= cutoff:
-                papers = found[places[row]]
+                papers = found[places[rows[each]]]
                 papers[paper] = max(papers.get(paper, 0.0), exact)
     return found
 

@@ -72,11 +72,11 @@ SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
 -- name: titles_within
 SELECT paper_id, title_norm FROM paper_titles
 WHERE length BETWEEN ? AND ? ORDER BY length, paper_id, title_norm;
+-- name: n_papers
+SELECT count(*) FROM papers;
 -- name: counts
 SELECT count(*), count(pmid), count(doi), sum(abstract = ''), sum(year IS NULL)
 FROM papers;
--- name: n_titles
-SELECT count(*) FROM paper_titles;
 -- name: ids_by_title
 SELECT paper_id FROM paper_titles WHERE title_norm = ? ORDER BY paper_id;
 -- name: search

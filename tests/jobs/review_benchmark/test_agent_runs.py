@@ -14,29 +14,21 @@ import pytest
 from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.database.writing import Writing
-from tests.jobs.review_benchmark.small_review import ENTRIES, REVIEW, stocked
+from tests.jobs.review_benchmark.small_review import (
+    ENTRIES,
+    REVIEW,
+    stocked,
+    write_truth,
+)
 from tests.jobs.screening.commanded import Done, command
 
 
 @pytest.fixture
 def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    write_truth(tmp_path / "truth", "CD7", conclusion=REVIEW.conclusion)
-    write_truth(tmp_path / "truth", "CD8", conclusion="")
+    write_truth(tmp_path / "truth")
+    write_truth(tmp_path / "truth", replace(REVIEW, id="CD8", conclusion=""))
     return stocked(tmp_path / "papers.db")
-
-
-def write_truth(folder: Path, review: str, *, conclusion: str) -> None:
-    folder.mkdir(exist_ok=True)
-    value = {
-        "cochrane_id": review,
-        "title": REVIEW.title,
-        "research_question": REVIEW.question,
-        "pico": {"population": "tired adults", "intervention": "walking"},
-        "included_studies": [{"title": "Walking at dusk"}],
-        "authors_conclusion": conclusion,
-    }
-    (folder / f"cochrane_{review}.json").write_text(json.dumps(value))
 
 
 def generated(*words: object) -> None:

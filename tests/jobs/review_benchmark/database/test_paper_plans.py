@@ -13,7 +13,11 @@ from jobs.review_benchmark.database.statements import SCHEMA, SQL
 @pytest.mark.parametrize(
     ("name", "values", "plan"),
     [
-        ("search", ('"x"', 0, 1, 2), "SEARCH papers USING COVERING INDEX papers_years"),
+        (
+            "search",
+            ('"x"', 0, 1, 2, True),
+            "SEARCH papers USING COVERING INDEX papers_years",
+        ),
         (
             "titles_within",
             (1, 2),

@@ -40,7 +40,7 @@ TARGET = "papers"
 FILE = 50_000
 TRUTH = 1_000
 SEARCHES = 200
-NAIVE = 2_000
+NAIVE = 10_000
 """Records, or pairs of titles, that the plain way is tried on."""
 
 BY_ROW = """

@@ -119,6 +119,10 @@ def _guarded(path: Path) -> Iterator[bytes]:
                     f"{path.name}: it declares entities or a document type of its own, "
                     "which are refused (fetch the file from PubMed again)."
                 ) from error
+            except (LookupError, ValueError) as error:
+                raise DatasetError(
+                    f"{path.name}: not XML, {error} (save the file as UTF-8)."
+                ) from error
         yield data
 
 

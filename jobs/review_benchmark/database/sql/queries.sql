@@ -8,8 +8,6 @@ PRAGMA application_id = 0x45564C44;
 PRAGMA cache_size = -65536;
 -- name: tables
 SELECT count(*) FROM sqlite_schema;
--- name: data_version
-PRAGMA data_version;
 -- name: begin
 BEGIN IMMEDIATE;
 -- name: commit
@@ -84,7 +82,7 @@ SELECT papers.id FROM papers_fts
 JOIN papers INDEXED BY papers_years ON papers.id = papers_fts.rowid
 WHERE papers_fts MATCH ?1 AND (papers.year IS NULL OR papers.year BETWEEN ?2 AND ?3)
 AND (?5 OR papers.id NOT IN (
-    SELECT id FROM papers WHERE doi GLOB '10.1002/14651858*'
+    SELECT id FROM papers AS reviews WHERE reviews.doi GLOB '10.1002/14651858*'
 ))
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
 -- name: n_hits

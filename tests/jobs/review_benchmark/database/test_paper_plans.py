@@ -15,7 +15,7 @@ from jobs.review_benchmark.database.statements import SCHEMA, SQL
     [
         (
             "search",
-            ('"x"', 0, 1, 2, True),
+            ('"x"', 0, 1, 2, False),
             "SEARCH papers USING COVERING INDEX papers_years",
         ),
         (

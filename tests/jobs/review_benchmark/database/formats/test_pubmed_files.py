@@ -165,9 +165,11 @@ def test_a_document_type_of_its_own_is_refused(tmp_path: Path, inside: str) -> N
         ("<html><PubmedArticle/></html>", "html instead of PubmedArticleSet"),
         ("", "not XML, no element found"),
         ("PMID- 1\nTI  - x", "not XML"),
+        ('<?xml version="1.0" encoding="UF-8"?><a/>', "not XML, unknown encoding"),
+        ('<?xml version="1.0" encoding="shift_jis"?><a/>', "not XML, multi-byte"),
         (pubmed_set("<a>" * 300 + "</a>" * 300), "nested deeper than"),
     ],
-    ids=["entity", "root", "empty", "format", "depth"],
+    ids=["entity", "root", "empty", "format", "encoding", "bytes", "depth"],
 )
 def test_what_is_no_pubmed_file_is_refused(
     tmp_path: Path, text: str, said: str

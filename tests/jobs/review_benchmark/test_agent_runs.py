@@ -110,6 +110,19 @@ def test_a_run_knows_its_database_by_the_papers_in_it(papers: Path) -> None:
     )
 
 
+def test_a_database_without_papers_is_refused_before_the_run_begins(
+    papers: Path,
+) -> None:
+    with closing(writer(papers.with_name("empty.db"))):
+        pass
+    done = command(
+        *("generate", "review-benchmark", "--truth", "truth"),
+        *("--database", "empty.db", "--run-id", "r"),
+    )
+    assert (done.code, "empty.db: it holds no paper" in done.err) == (1, True)
+    assert not Path("runs/r").exists()
+
+
 def added(path: Path, source: str, *entries: Entry) -> None:
     """Papers of one more file in a database."""
     with closing(writer(path)) as connection:

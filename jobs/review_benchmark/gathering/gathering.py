@@ -26,7 +26,7 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
         return _imported(dataset, answers)
     courses: dict[tuple[str, str], list[Course]] = {}
     stale = 0
-    truths = Truths(dataset=dataset)
+    truths = Truths(dataset=dataset, replicates=answers.replicates)
     for family in answers.families():
         if family[0].task.stage in STAGES:
             truths.add(family)

@@ -93,7 +93,8 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     assert all(found.passes(own.id) for own in truths)
     assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
     dataset = Dataset(settings=Settings(), reviews=truths)
-    assert [each.where for each in findings(dataset, [found])] == ["CD7, CD8"]
+    (finding,) = findings(dataset, [found])
+    assert (finding.n, finding.example) == (1, "CD7 and CD8")
 
 
 def test_an_agent_that_always_says_the_same_is_told_from_nothing() -> None:

@@ -6,7 +6,7 @@ from jobs.review_benchmark import reading
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering import imported, own
 from jobs.review_benchmark.gathering.course import Course, course
-from jobs.review_benchmark.gathering.stock import stock
+from jobs.review_benchmark.gathering.stock import stocks
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.rebuilt import Sheet
 from runner.job import Answers
@@ -30,17 +30,13 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
         if not found.is_open:
             courses.setdefault((found.model, found.review), []).append(found)
     searched = {review for _, review in courses}
-    stocks = {
-        review.id: stock(dataset, review)
-        for review in dataset.reviews
-        if review.id in searched
-    }
+    stock = stocks(dataset, [own for own in dataset.reviews if own.id in searched])
     return Sheet(
         reviews=dataset.reviews,
         models=answers.models,
         rebuilt=tuple(
             own.rebuilt(
-                dataset, review, model, courses[model, review.id], stocks[review.id]
+                dataset, review, model, courses[model, review.id], stock[review.id]
             )
             for model in answers.models
             for review in dataset.reviews

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.matching.lookup import BLOCK, Lookup, looked_up
-from jobs.review_benchmark.matching.match import wanted
+from jobs.review_benchmark.matching.match import Rules, wanted
 from jobs.review_benchmark.matching.nearest import Block, Near, nearest
+from jobs.review_benchmark.matching.ratio import JUNK_FROM, MARGIN
 from jobs.review_benchmark.matching.rules import Wanted
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review
+from runner.errors import DatasetError
 
 LONGEST = 1 << 31
 """No title has so many characters."""
@@ -27,18 +29,18 @@ class Stock:
     otherwise: tuple[Lookup, ...] | None
     """Under the other value of `autojunk`; None: it makes no difference."""
     nearest: Mapping[int, Near]  #: by study; of those that are not there
-    _database: Database | None
+    _database: Database
     _records: dict[int, Record] = field(default_factory=dict, repr=False)
 
     def record(self, number: int) -> Record:
-        """A paper of the database."""
+        """A paper of the database, read once."""
         known = self._records.get(number)
         if known is None:
             known = self._records[number] = self._read(number)
         return known
 
     def _read(self, number: int) -> Record:
-        paper = None if self._database is None else self._database.paper(number)
+        paper = self._database.paper(number)
         if paper is None:
             raise LookupError(f"The database has no paper {number}.")
         return Record(
@@ -50,43 +52,72 @@ class Stock:
         )
 
 
-def stock(dataset: Dataset, review: Review) -> Stock:
-    """Look a review's studies up."""
+def stocks(dataset: Dataset, reviews: Sequence[Review]) -> Mapping[str, Stock]:
+    """Look the studies of some reviews up, all of them in one go, by review."""
     rules, database = dataset.rules, dataset.database
-    sought = tuple(wanted(paper, rules.normal) for paper in review.studies)
     if database is None:
-        nothing = tuple(Lookup() for _ in sought)
-        return Stock(
-            wanted=sought, lookups=nothing, otherwise=None, nearest={}, _database=None
+        raise DatasetError("There is no paper database (name one with --database).")
+    sought = [
+        wanted(paper, rules.normal) for review in reviews for paper in review.studies
+    ]
+    found = looked_up(
+        sought, database, cutoff=rules.title_cutoff, autojunk=rules.autojunk
+    )
+    other = _otherwise(sought, found, database, rules)
+    near = _nearest(sought, found, database, rules)
+    made, start = {}, 0
+    for review in reviews:
+        end = start + len(review.studies)
+        own = slice(start, end)
+        made[review.id] = Stock(
+            wanted=tuple(sought[own]),
+            lookups=tuple(found[own]),
+            otherwise=None if other[own] == list(found[own]) else tuple(other[own]),
+            nearest={
+                place: each for place, each in enumerate(near[own]) if each is not None
+            },
+            _database=database,
         )
-    found, other = (
-        looked_up(sought, database, cutoff=rules.title_cutoff, autojunk=autojunk)
-        for autojunk in (rules.autojunk, not rules.autojunk)
+        start = end
+    return made
+
+
+def _otherwise(
+    sought: Sequence[Wanted], found: Sequence[Lookup], database: Database, rules: Rules
+) -> list[Lookup]:
+    """The same under the other value of `autojunk`, of titles that it may concern."""
+    longest = (2.0 - rules.title_cutoff) / rules.title_cutoff
+    concerned = [
+        at
+        for at, each in enumerate(sought)
+        # a title so much longer than this one is the longest that can be alike
+        if len(each.title) * longest + MARGIN >= JUNK_FROM
+    ]
+    again = looked_up(
+        [sought[at] for at in concerned],
+        database,
+        cutoff=rules.title_cutoff,
+        autojunk=not rules.autojunk,
     )
-    return Stock(
-        wanted=sought,
-        lookups=found,
-        otherwise=None if other == found else other,
-        nearest=_nearest(dataset, database, sought, found),
-        _database=database,
-    )
+    other = list(found)
+    for at, each in zip(concerned, again, strict=True):
+        other[at] = each
+    return other
 
 
 def _nearest(
-    dataset: Dataset,
-    database: Database,
-    sought: tuple[Wanted, ...],
-    lookups: tuple[Lookup, ...],
-) -> Mapping[int, Near]:
-    missing = [at for at, own in enumerate(lookups) if own == Lookup()]
-    found = nearest(
+    sought: Sequence[Wanted], found: Sequence[Lookup], database: Database, rules: Rules
+) -> Sequence[Near | None]:
+    missing = [at for at, own in enumerate(found) if own == Lookup()]
+    likest = nearest(
         [sought[at].title for at in missing],
         _titles(database) if missing else (),
-        autojunk=dataset.settings.autojunk,
+        autojunk=rules.autojunk,
     )
-    return {
-        at: near for at, near in zip(missing, found, strict=True) if near is not None
-    }
+    near: list[Near | None] = [None] * len(sought)
+    for at, each in zip(missing, likest, strict=True):
+        near[at] = each
+    return near
 
 
 def _titles(database: Database) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.review_benchmark.answered import Likeness
+from jobs.review_benchmark.answered import Likeness, Vector
 from jobs.review_benchmark.matching.match import Matched
 from jobs.review_benchmark.matching.nearest import Near
 from jobs.review_benchmark.matching.rules import Hit
@@ -48,6 +48,19 @@ class Searched:
     hits: tuple[int, ...]  #: papers that each query found, before `top_k`
     cut: int  #: papers beyond `max_candidates`
     is_fallback: bool  #: the reply was of no use; the deterministic plan was searched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concluded:
+    """What one replicate concludes of a review, and what compares it."""
+
+    text: str = ""  #: empty: there is none
+    failure: str = ""
+    """Why there is none, or nothing that compares it with what the authors concluded:
+    the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
+    judged: Mapping[str, Likeness] = field(default_factory=dict)
+    """Beside the authors' conclusions of reviews, its own among them."""
+    vector: Vector = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +115,7 @@ class Rebuilt:
     included: tuple[str, ...]  #: ids of the included rows, duplicates and all
     candidates: tuple[Candidate, ...]  #: by rank
     searches: tuple[Searched, ...] = ()  #: by replicate; none of an import
-    conclusion: str = ""
+    conclusions: tuple[Concluded, ...] = ()  #: by replicate
     spent: Spent = field(default_factory=Spent)
     skip: str = ""  #: why it was not done: `no_candidates`, ...
 
@@ -110,6 +123,11 @@ class Rebuilt:
     def hits(self) -> tuple[Hit | None, ...]:
         """The record of each truth paper."""
         return self.matched.hits
+
+    @property
+    def conclusion(self) -> str:
+        """What is concluded, by the first replicate that says; empty: nothing."""
+        return next((own.text for own in self.conclusions if own.text), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +139,8 @@ class Sheet:
     rebuilt: tuple[Rebuilt, ...]  #: by model, then review
     replicates: int = 1
     imported: bool
-    likeness: Mapping[tuple[str, str, str], Likeness] = field(default_factory=dict)
-    """Judged pairs, by model, review of the agent's conclusion, and of the truth's."""
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    """Of what the authors concluded, by review; empty unless vectors are compared."""
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering import imported, own
+from jobs.review_benchmark.gathering.compared import STAGES, Truths
 from jobs.review_benchmark.gathering.course import Course, course
 from jobs.review_benchmark.gathering.stock import stocks
 from jobs.review_benchmark.inputs.results import AgentResult
@@ -20,7 +21,11 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
 def _own(dataset: Dataset, answers: Answers) -> Sheet:
     courses: dict[tuple[str, str], list[Course]] = {}
     missing = stale = 0
+    truths = Truths(dataset=dataset)
     for family in answers.families():
+        if family[0].task.stage in STAGES:
+            truths.add(family)
+            continue
         found = course(dataset, family)
         if found is None:
             stale += sum(answer.reply is not None for answer in family)
@@ -44,8 +49,9 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
         ),
         replicates=answers.replicates,
         imported=False,
-        missing=missing,
-        stale=stale,
+        vectors=truths.vectors,
+        missing=truths.missing + missing,
+        stale=truths.stale + stale,
     )
 
 
@@ -74,8 +80,8 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
         imported=True,
         findings=tuple(
             finding
-            for own in results.values()
-            for result in own
+            for each in results.values()
+            for result in each
             for finding in result.findings
         ),
         stale=stale,

@@ -14,7 +14,7 @@ from jobs.review_benchmark.matching.match import Matched, matched, wanted
 from jobs.review_benchmark.matching.nearest import Near, nearest
 from jobs.review_benchmark.matching.ratio import JUNK_FROM
 from jobs.review_benchmark.matching.rules import Wanted
-from jobs.review_benchmark.rebuilt import Candidate, Rebuilt
+from jobs.review_benchmark.rebuilt import Candidate, Concluded, Rebuilt
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review
 
@@ -51,7 +51,7 @@ def rebuilt(
         nearest=_nearest(sought, own, records, pool),
         included=included,
         candidates=tuple(_candidates(rows, kept)),
-        conclusion=next((own.conclusion for own in results if own.conclusion), ""),
+        conclusions=tuple(_stated(own.conclusion) for own in results),
     )
 
 
@@ -130,3 +130,8 @@ def _nearest(
     return {
         at: near for at, near in zip(missing, found, strict=True) if near is not None
     }
+
+
+def _stated(text: str) -> Concluded:
+    """A conclusion that a file holds, if it does."""
+    return Concluded(text=text) if text else Concluded(failure="no_conclusion")

@@ -57,7 +57,7 @@ def rebuilt(
         included=tuple(own.document for own in first),
         candidates=found,
         searches=tuple(own.searched for own in courses if own.searched is not None),
-        conclusion=next((own.conclusion.text for own in courses if own.conclusion), ""),
+        conclusions=tuple(own.concluded for own in courses),
         spent=in_sum(own.spent for own in courses),
         skip="" if found else _skip(courses),
     )

@@ -8,9 +8,14 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
-from jobs.review_benchmark.scoring.verdicts import Verdicts
+from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.terminal import run_text
+from jobs.review_benchmark.summary.verdicts import verdict_text
+from jobs.review_benchmark.verdicts.findings import findings, not_available
+from jobs.review_benchmark.verdicts.measured import measured as compared
+from jobs.review_benchmark.verdicts.metrics import metrics
+from jobs.review_benchmark.verdicts.tables import tables
 from runner.job import Answers
 from runner.scorecard import Scorecard
 
@@ -22,15 +27,22 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     sheet = sheet_of(dataset, answers)
     results = measured(dataset, sheet)
     columns = results.columns
+    concluded = compared(dataset, sheet)
+    verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
+    text = run_text(list(columns.values()), dataset.settings)
     return Scorecard(
-        models={model: own.metrics for model, own in columns.items()},
-        summary=run_text(list(columns.values()), dataset.settings),
+        models={
+            model: (*own.metrics, *verdicts.get(model, ()))
+            for model, own in columns.items()
+        },
+        summary="\n".join([text, *verdict_text(concluded)]),
         headline=HEADLINE,
         worth_explaining=_worst(results),
-        findings=results.findings,
-        details=Verdicts(results=results, answers=answers),
+        tables=tuple(tables(concluded, sheet.reviews)) if concluded else (),
+        findings=(*results.findings, *findings(dataset, concluded)),
+        details=TaskVerdicts(results=results, answers=answers),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
-        not_available=tuple(_not_available(results)),
+        not_available=(*_not_available(results), *not_available(concluded)),
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(results, own) for model, own in columns.items()},

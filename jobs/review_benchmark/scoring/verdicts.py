@@ -43,7 +43,7 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
+class TaskVerdicts:
     """One verdict for each answered task; may be read again."""
 
     results: Results

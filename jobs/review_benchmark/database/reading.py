@@ -83,6 +83,11 @@ class Database:
         """How many papers fit, of any year."""
         return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
 
+    def fits(self, number: int, expression: str) -> bool:
+        """Whether a paper is one that an expression of FTS5 finds."""
+        found = self._connection.execute(SQL["fits"], (expression, number))
+        return found.fetchone() is not None
+
     def _id(self, name: str, value: str) -> int | None:
         found = self._connection.execute(SQL[name], (value,)).fetchone()
         return None if found is None else found[0]

@@ -10,7 +10,8 @@ from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.plan import queries, searched
 from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.rebuilt import Outcome, Searched
+from jobs.review_benchmark.gathering.spending import spent
+from jobs.review_benchmark.rebuilt import Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query, expression
 from runner.reply import ParseFailure
@@ -39,8 +40,11 @@ class Course:
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: Searched | None = None
     candidates: tuple[int, ...] = ()  #: best first
+    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
+    spent: Spent = field(default_factory=Spent)
     scored: Mapping[int, Scored] = field(default_factory=dict)  #: of the candidates
     conclusion: Conclusion | None = None
+    is_open: bool = False  #: the search plan is still to come
     missing: int = 0  #: candidates that were never asked about
     stale: int = 0  #: answers about papers that are no candidates any more
 
@@ -59,6 +63,9 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
             model=task.model,
             replicate=task.replicate,
             failure=failure,
+            is_open=first.is_open,
+            missing=int(first.is_open),
+            spent=spent(family),
         )
     parsed = reading.read_plan(dataset, task, first.chat)
     found = searched(dataset, review, parsed)
@@ -77,6 +84,8 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         replicate=task.replicate,
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
+        ranked=found.ranked,
+        spent=spent(family),
         scored=scored,
         conclusion=_conclusion(dataset, family),
         missing=sum(each.outcome == "open" for each in scored.values()),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering.gathering import sheet_of
-from jobs.review_benchmark.measuring.metrics import column
+from jobs.review_benchmark.measuring.results import Results, measured
+from jobs.review_benchmark.scoring.comparable import comparable
+from jobs.review_benchmark.scoring.verdicts import Verdicts
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.terminal import run_text
 from runner.job import Answers
@@ -16,20 +20,34 @@ HEADLINE = "macro.recall"
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     sheet = sheet_of(dataset, answers)
-    columns = [
-        column(
-            model,
-            [own for own in sheet.rebuilt if own.model == model],
-            dataset.settings,
-        )
-        for model in sheet.models
-    ]
+    results = measured(dataset, sheet)
+    columns = results.columns
     return Scorecard(
-        models={own.model: own.metrics for own in columns},
-        summary=run_text(columns, dataset.settings),
+        models={model: own.metrics for model, own in columns.items()},
+        summary=run_text(list(columns.values()), dataset.settings),
         headline=HEADLINE,
-        findings=(*dataset.findings, *sheet.findings),
+        worth_explaining=_worst(results),
+        findings=results.findings,
+        details=Verdicts(results=results, answers=answers),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        not_available=tuple(_not_available(results)),
         missing=sheet.missing,
         stale=sheet.stale,
+        comparable={model: comparable(results, own) for model, own in columns.items()},
     )
+
+
+def _worst(results: Results) -> str:
+    """The review of which the first model loses the most; empty: none loses any."""
+    for own in results.columns.values():
+        lost = {review: len(own.lost(review)) for review in own.rebuilt}
+        worst = max(lost, key=lambda review: lost[review], default="")
+        return worst if worst and lost[worst] else ""
+    return ""
+
+
+def _not_available(results: Results) -> Iterator[str]:
+    if results.sheet.imported:
+        yield "recall by rank: imported results do not say how papers ranked"
+    if not any(own.overall for own in results.columns.values()):
+        yield "recall by threshold: no paper has a score"

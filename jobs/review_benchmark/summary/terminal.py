@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.review_benchmark.measuring.benchmark import Benchmark
-from jobs.review_benchmark.measuring.metrics import Column
+from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.settings import Settings
 
 

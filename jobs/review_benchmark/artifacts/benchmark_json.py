@@ -15,9 +15,9 @@ from jobs.review_benchmark.artifacts.naming import Places
 from jobs.review_benchmark.inputs.written import study_fields
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
-from jobs.review_benchmark.summary.reasons import failure_reasons
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.settings import INPUTS
+from jobs.review_benchmark.summary.reasons import failure_reasons
 from runner.scorecard import Artifact
 
 FORMAT = 1

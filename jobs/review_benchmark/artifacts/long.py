@@ -97,7 +97,8 @@ class LongFiles:
                     yield Row(table="matches", cells=cells)
                     if match.lost_at is not None:
                         yield Row(
-                            table="lost_papers", cells=_lost(column.model, review, match)
+                            table="lost_papers",
+                            cells=_lost(column.model, review, match),
                         )
         for column in self.results.columns.values():
             for cells in _sweep(column):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from jobs.review_benchmark.artifacts.benchmark_json import result_files
+from jobs.review_benchmark.artifacts.documents import documents
+from jobs.review_benchmark.artifacts.long import LongFiles
+from jobs.review_benchmark.artifacts.tables import short_tables
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
@@ -12,9 +18,21 @@ from jobs.review_benchmark.scoring.verdicts import Verdicts
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.terminal import run_text
 from runner.job import Answers
-from runner.scorecard import Scorecard
+from runner.scorecard import Detail, Scorecard, Verdict
 
 HEADLINE = "macro.recall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: LongFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
 
 
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
@@ -22,13 +40,20 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     sheet = sheet_of(dataset, answers)
     results = measured(dataset, sheet)
     columns = results.columns
+    files = LongFiles(results)
+    summary = run_text(results)
     return Scorecard(
         models={model: own.metrics for model, own in columns.items()},
-        summary=run_text(list(columns.values()), dataset.settings),
+        summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
+        tables=(*short_tables(results), *files.tables()),
         findings=results.findings,
-        details=Verdicts(results=results, answers=answers),
+        artifacts=(*documents(results, summary), *result_files(results)),
+        figures=Gallery(results),
+        details=_Details(
+            files=files, verdicts=Verdicts(results=results, answers=answers)
+        ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=tuple(_not_available(results)),
         missing=sheet.missing,

@@ -20,9 +20,9 @@ def recall(shown: Shown) -> Figure | None:
     for model in shown.models:
         for review, found in model.column.benchmarks.items():
             lowest[review] = min(found.recall, lowest.get(review, 1.0))
-    # the first row is the lowest one of a picture: the worst review stands on top
-    worst = sorted(lowest, key=lambda review: (lowest[review], review))[:MOST_REVIEWS]
-    rows = tuple(reversed(worst))
+    # the first row is the one on top
+    worst = sorted(lowest, key=lambda review: (lowest[review], review))
+    rows = tuple(worst[:MOST_REVIEWS])
     left_out = (
         f" The {len(rows)} of {len(lowest)} reviews with the least recall."
         if len(rows) < len(lowest)
@@ -60,7 +60,7 @@ def _points(model: Model, rows: tuple[str, ...], models: int) -> Points:
         for place, review in enumerate(rows)
         if (found := model.column.benchmarks.get(review)) is not None
     ]
-    aside = BREADTH * ((models - 1) / 2 - model.series) / models
+    aside = BREADTH * (model.series - (models - 1) / 2) / models
     return Points(
         x=tuple(found.recall for _, found in there),
         y=tuple(place + aside for place, _ in there),

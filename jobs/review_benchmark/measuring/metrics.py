@@ -84,6 +84,7 @@ def _macro(
             n_defined=told.n_defined,
             lo=own.lo,
             hi=own.hi,
+            mean=told.mean,
             std=told.std,
             definition=f"{name}@1(mean over reviews; {draws.definition})",
             meaning=MEANINGS.get(name, ""),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from jobs.review_benchmark.artifacts.benchmark_json import result_files
+from jobs.review_benchmark.artifacts.documents import documents
+from jobs.review_benchmark.artifacts.long import LongFiles
+from jobs.review_benchmark.artifacts.tables import short_tables
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
@@ -17,9 +23,21 @@ from jobs.review_benchmark.verdicts.measured import measured as compared
 from jobs.review_benchmark.verdicts.metrics import metrics
 from jobs.review_benchmark.verdicts.tables import tables
 from runner.job import Answers
-from runner.scorecard import Scorecard
+from runner.scorecard import Detail, Scorecard, Verdict
 
 HEADLINE = "macro.recall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: LongFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
 
 
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
@@ -29,18 +47,27 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     columns = results.columns
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
-    text = run_text(list(columns.values()), dataset.settings)
+    files = LongFiles(results)
+    summary = "\n".join([run_text(results), *verdict_text(concluded)])
     return Scorecard(
         models={
             model: (*own.metrics, *verdicts.get(model, ()))
             for model, own in columns.items()
         },
-        summary="\n".join([text, *verdict_text(concluded)]),
+        summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
-        tables=tuple(tables(concluded, sheet.reviews)) if concluded else (),
+        tables=(
+            *short_tables(results),
+            *files.tables(),
+            *(tables(concluded, sheet.reviews) if concluded else ()),
+        ),
         findings=(*results.findings, *findings(dataset, concluded)),
-        details=TaskVerdicts(results=results, answers=answers),
+        artifacts=(*documents(results, summary), *result_files(results)),
+        figures=Gallery(results),
+        details=_Details(
+            files=files, verdicts=TaskVerdicts(results=results, answers=answers)
+        ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=(*_not_available(results), *not_available(concluded)),
         missing=sheet.missing,

@@ -77,3 +77,5 @@ AND (?5 OR papers.doi IS NULL OR papers.doi NOT GLOB '10.1002/14651858*')
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
 -- name: n_hits
 SELECT count(*) FROM papers_fts WHERE papers_fts MATCH ?;
+-- name: fits
+SELECT 1 FROM papers_fts WHERE papers_fts MATCH ?1 AND rowid = ?2;

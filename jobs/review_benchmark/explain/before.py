@@ -10,7 +10,7 @@ from jobs.review_benchmark.explain.facts import review_facts, study_line
 from jobs.review_benchmark.explain.paper import paper_facts, ranked_lines, stocked
 from jobs.review_benchmark.explain.searching import planned_search, search_lines
 from jobs.review_benchmark.explain.selection import Selection
-from jobs.review_benchmark.gathering.stock import Stock, stock
+from jobs.review_benchmark.gathering.stock import Stock, stocks
 from jobs.review_benchmark.matching.lookup import Stocked
 from jobs.review_benchmark.matching.match import matched
 

@@ -154,7 +154,7 @@ def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
         why = "no_truth_conclusion"
     judged = (each.judged.get(own.review) for each in own.conclusions)
     return Match(
-        text=next((each.text for each in own.conclusions if each.text), ""),
+        text=own.conclusion,
         similarity=similarity,
         directions=tuple(each.direction for each in judged if each is not None),
         failure=why if similarity is None else "",

@@ -9,6 +9,7 @@ import pytest
 
 from jobs.review_benchmark.answered import Agreement, Likeness, Vector
 from jobs.review_benchmark.dataset import Dataset, Label
+from jobs.review_benchmark.matching.match import Matched
 from jobs.review_benchmark.rebuilt import Concluded, Rebuilt, Sheet
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
@@ -50,8 +51,9 @@ def told(
             Rebuilt(
                 review=review,
                 model="m",
-                hits=(),
+                matched=Matched(hits=(), serving=(), claimable=()),
                 documents={},
+                records={},
                 included=(),
                 candidates=(),
                 conclusions=tuple(conclusions),

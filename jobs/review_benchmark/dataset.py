@@ -65,5 +65,6 @@ class Dataset:
             matching=settings.matching,
             title_cutoff=settings.title_cutoff,
             autojunk=settings.autojunk,
+            unique_claims=settings.unique_claims,
             normal=Normal(punctuation=settings.punctuation, strip_dx=settings.strip_dx),
         )

@@ -84,6 +84,14 @@ class ReviewBenchmark(Job):
 
         return score(dataset, answers)
 
+    def explain(
+        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+    ) -> str:
+        """The course of reviews, or of papers in them."""
+        from jobs.review_benchmark.explain import explain  # noqa: PLC0415 - see above
+
+        return explain(dataset, answers, items)
+
     @property
     def importer(self) -> Importer:
         """Reads results that agents made elsewhere."""

@@ -67,7 +67,7 @@ def read_result(
     """What an agent made elsewhere."""
     if dataset.find(task.key) is None:
         return ParseFailure(reason="unknown_review")
-    return parse_result(reply)
+    return parse_result(reply, f"{task.key} of {task.model}")
 
 
 STAGES = (

@@ -12,6 +12,7 @@ from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
+Precision: TypeAlias = Literal["rows", "gt_over_included"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = ("truth", "database", "results", "verdict_labels", "history")
@@ -99,7 +100,7 @@ class Settings(BaseModel):
     unique_claims: bool = Field(
         default=False, description="one record serves one truth paper only"
     )
-    precision: Literal["rows", "gt_over_included"] = Field(
+    precision: Precision = Field(
         "rows", description="numerator: included rows, or truth papers"
     )
     recall_line: bool = Field(

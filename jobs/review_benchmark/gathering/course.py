@@ -11,7 +11,8 @@ from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.plan import conclusion, queries, searched
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering.compared import compared
-from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched
+from jobs.review_benchmark.gathering.spending import spent
+from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query, expression
 from runner.reply import ParseFailure
@@ -53,8 +54,11 @@ class Course:
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: Searched | None = None
     candidates: tuple[int, ...] = ()  #: best first
+    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
+    spent: Spent = field(default_factory=Spent)
     scored: Mapping[int, Scored] = field(default_factory=dict)  #: of the candidates
     concluded: Concluded
+    is_open: bool = False  #: the search plan is still to come
     missing: int = 0
     """Candidates, a conclusion and what compares it: never asked for."""
     stale: int = 0
@@ -77,6 +81,9 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
             replicate=task.replicate,
             failure=failure,
             concluded=Concluded(failure=failure),
+            is_open=first.is_open,
+            missing=int(first.is_open),
+            spent=spent(family),
         )
     parsed = reading.read_plan(dataset, task, first.chat)
     found = searched(dataset, review, parsed)
@@ -97,6 +104,8 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         replicate=task.replicate,
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
+        ranked=found.ranked,
+        spent=spent(family),
         scored=scored,
         concluded=beside.concluded,
         missing=sum(number not in answers for number in found.candidates)

@@ -11,6 +11,7 @@ from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.record import Record
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
+from runner.scorecard import Finding
 
 LABEL = "imported"
 """Whose work it is where neither file nor name says so."""
@@ -36,6 +37,7 @@ class AgentResult:
     label: str  #: the agent, or the library that it searched
     records: tuple[Record, ...]  #: included first, then excluded, each as given
     conclusion: str = ""
+    findings: tuple[Finding, ...] = ()  #: what is odd about it
 
 
 def result_files(named: Iterable[Path]) -> tuple[Path, ...]:

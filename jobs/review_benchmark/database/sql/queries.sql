@@ -8,6 +8,8 @@ PRAGMA application_id = 0x45564C44;
 PRAGMA cache_size = -65536;
 -- name: tables
 SELECT count(*) FROM sqlite_schema;
+-- name: data_version
+PRAGMA data_version;
 -- name: begin
 BEGIN IMMEDIATE;
 -- name: commit

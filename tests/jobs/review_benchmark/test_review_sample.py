@@ -30,7 +30,7 @@ from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.review import TruthPaper
 from jobs.review_benchmark.settings import ENDS, Settings
 from runner.reply import ParseFailure, Reply
-from tests.jobs.screening.commanded import Done, command
+from tests.jobs.screening.commanded import Done, command, rows
 
 MODELS = ("hazel-70b", "fern-8b")
 COUNTS = ("count.truth", "count.found", "count.found_and_included")
@@ -177,6 +177,21 @@ def test_two_recorded_models_answer_everything_that_is_asked(tmp_path: Path) -> 
     assert "failed" not in done.err
     hazel, fern = named
     assert measured(tmp_path, *COUNTS) == {hazel: (39, 35, 32), fern: (39, 35, 25)}
+    by_both = {
+        "not_in_database": {"HUM-7 2014", "HUM-12 2019", "GARDEN-9 2018"},
+        "near_miss_match": {"BUCK-5 2008"},
+        "not_retrieved": {"HUM-9 2015"},
+        "date_filtered": {"BUCK-6 2018"},
+    }
+    assert lost(tmp_path, hazel) == {**by_both, "below_threshold": {"GARDEN-8 2017"}}
+    assert lost(tmp_path, fern) == {
+        **by_both,
+        "unscored": {"HUM-2 2007", "BUCK-8 2013", "SNORE-2 2014"},
+        "below_threshold": {
+            *("HUM-8 2006", "BUCK-4 2006", "QUINCE-4 2012", "GARDEN-5 2011"),
+            "GARDEN-8 2017",
+        },
+    }
     # two reviews conclude so much alike that either verdict could be of the other
     verdicts = measured(tmp_path, "verdict.passed", "verdict.alike")
     assert verdicts == {hazel: (5, 1), fern: (4, 1)}
@@ -187,20 +202,15 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
 ) -> None:
     words = ("--truth", SAMPLE / "truth", "--results", SAMPLE / "results")
     done = run(tmp_path, "import", *words)
-    assert reasons_in(done) == [
-        "4 ground truth paper(s) not found in database",
-        "2 ground truth paper(s) found but not included",
-    ]
     assert "1/3" in done.out
     assert measured(tmp_path, *COUNTS) == {"linden": (26, 22, 20)}
+    assert lost(tmp_path, "linden") == {
+        "not_in_database": {"HUM-3 2009", "HUM-6 2013", "HUM-7 2014", "HUM-12 2019"},
+        "below_threshold": {"BUCK-6 2018", "BUCK-8 2013"},
+    }
     # the long title again, which the agent has found and included
-    done = command("score", "x", "--runs-dir", tmp_path, "--set", "autojunk=false")
-    assert reasons_in(done)[0] == "3 ground truth paper(s) not found in database"
-
-
-def reasons_in(done: Done) -> list[str]:
-    """Why reviews failed, as it was printed."""
-    return [line[4:] for line in done.out.splitlines() if line.startswith("  - ")]
+    command("score", "x", "--runs-dir", tmp_path, "--autojunk=false", "--no-report")
+    assert measured(tmp_path, *COUNTS, scoring=2) == {"linden": (26, 23, 21)}
 
 
 def run(folder: Path, verb: str, *words: object) -> Done:
@@ -219,14 +229,25 @@ def schema(path: Path) -> list[tuple[str]]:
         ).fetchall()
 
 
-def measured(folder: Path, *names: str) -> dict[str, tuple[float, ...]]:
+def measured(
+    folder: Path, *names: str, scoring: int = 1
+) -> dict[str, tuple[float, ...]]:
     """Metrics by model."""
-    path = folder / "x" / "scores" / "1" / "scorecard.json"
+    path = folder / "x" / "scores" / str(scoring) / "scorecard.json"
     models = json.loads(path.read_text("utf-8"))["models"]
     return {
         model: tuple(own["metrics"][name]["value"] for name in names)
         for model, own in models.items()
     }
+
+
+def lost(folder: Path, model: str) -> dict[str, set[str]]:
+    """Studies that a model has lost, by the step."""
+    found: dict[str, set[str]] = {}
+    for row in rows(folder / "x" / "scores" / "1" / "lost_papers.csv"):
+        if row["model"] == model:
+            found.setdefault(row["lost_at"], set()).add(row["cochrane_ref_id"])
+    return found
 
 
 def scored(folder: Path) -> list[str]:

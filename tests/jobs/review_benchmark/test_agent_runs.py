@@ -54,7 +54,10 @@ def scored(*words: object) -> tuple[int, int]:
     done = command("score", "r", "--no-report", "--json", *words)
     assert done.code == 0, done.err
     card = json.loads(done.out)
-    return card["missing"], card["stale"]
+    missing, stale = card["missing"], card["stale"]
+    assert (f"note: {missing} answers that these settings" in done.err) == (missing > 0)
+    assert (f"note: {stale} answers of the run are stale" in done.err) == (stale > 0)
+    return missing, stale
 
 
 def resumed(*words: object) -> Done:

@@ -19,6 +19,7 @@ from jobs.review_benchmark.database.importing import Imported, Importing
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.settings import Settings
 from runner.errors import DatasetError, UsageError
+from tests.nobody import as_nobody, open_to_others
 from tests.processes import siftlog, start
 
 BMLIBRARIAN = "bmlibrarian/agent_runs/*__{}_library.json"
@@ -213,6 +214,18 @@ def test_a_database_that_cannot_be_written_is_one_sentence(
         imported(database, folder / "big.csv")
     with closing(Database(database)) as kept:
         assert len(kept) == 2
+
+
+def test_a_database_of_somebody_else_is_one_sentence(folder: Path) -> None:
+    database = folder / "papers.db"
+    imported(database, folder / "a.csv")
+    open_to_others(database)
+
+    def act() -> None:
+        with pytest.raises(DatasetError, match="attempt to write a readonly database"):
+            imported(database, folder / "a.csv")
+
+    assert as_nobody(act) == 0
 
 
 def test_a_killed_import_leaves_whole_files_and_the_next_one_mends_the_hash(

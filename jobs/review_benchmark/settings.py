@@ -11,8 +11,8 @@ from jobs.review_benchmark.database.formats.choice import Form
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
-Key: TypeAlias = Literal["pmid", "doi", "title"]
 Precision: TypeAlias = Literal["rows", "gt_over_included"]
+Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = ("truth", "database", "results", "verdict_labels", "history")

@@ -19,7 +19,7 @@ from runner.errors import DatasetError
 LONGEST = 1 << 31
 """No title has so many characters."""
 
-BLOCK = 8192
+AT_ONCE = 8192
 """Titles compared at once."""
 
 
@@ -125,5 +125,5 @@ def _nearest(
 
 def _titles(database: Database) -> Iterator[Block]:
     """All titles of the database, with their papers, in blocks."""
-    for rows in database.titles_within(0, LONGEST, BLOCK):
-        yield [(str(number), title) for number, title in rows]
+    for block in database.titles_within(0, LONGEST, AT_ONCE):
+        yield [(str(number), title) for number, title in block]

@@ -171,6 +171,8 @@ def test_an_opposite_direction_fails_whatever_the_number(
     assert found.matches["CD1"].similarity == pytest.approx(similarity)
     assert found.passes("CD1") is passes
     assert values(found)["verdict.opposite"] == opposite
+    said = "\n".join(verdict_text([found]))
+    assert ("m concludes the opposite: CD1" in said) == opposite
 
 
 def test_labels_of_what_the_run_has_not_are_counted() -> None:

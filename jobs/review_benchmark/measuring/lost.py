@@ -245,7 +245,10 @@ def _below_threshold(case: _Case) -> str:
     if step is None:
         return f"{said}; no threshold would pass the review"
     precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
-    return f"{said}; from {step.threshold:g} down the review passes, at {precision}"
+    return (
+        f"{said}; the review passes from {step.threshold:g} down, with a precision of "
+        f"{precision}"
+    )
 
 
 def _excluded(case: _Case) -> str:

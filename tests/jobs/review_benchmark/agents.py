@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,11 +15,14 @@ from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.database.writing import Writing
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.reading import read_plan
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from runner.reply import Reply, Usage
 from runner.task import Answer, Task
+
+UNREADABLE = "?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,10 @@ class Agent:
     queries: Mapping[str, Sequence[object]]
     """Of each review, as the schema has them; a review without any is not asked."""
     score: Callable[[str, int, int], float | str | None]
-    """By review, paper and replicate: a score, the class of a failure, or no answer."""
+    """By review, paper and replicate: a score, the class of a failure, or no answer.
+
+    A question mark is a reply that cannot be read.
+    """
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +86,17 @@ class Asked:
             replicates=self.replicates,
         )
 
+    def failing(self, error: str) -> Given:
+        """All search plans fail."""
+        return Given(
+            models=tuple(agent.model for agent in self.agents),
+            each=[
+                (Answer(task=self._task("plan", review.id, agent, 1), error=error),)
+                for review in self.dataset.reviews
+                for agent in self.agents
+            ],
+        )
+
     def _family(self, agent: Agent, review: Review, replicate: int) -> Iterator[Answer]:
         plan = self._answer(
             self._task("plan", review.id, agent, replicate),
@@ -90,7 +108,9 @@ class Asked:
         for paper in searched(self.dataset, review, parsed).candidates:
             task = self._task("score", f"{review.id}:{paper}", agent, replicate)
             said = agent.score(review.id, paper, replicate)
-            if isinstance(said, str):
+            if said == UNREADABLE:
+                yield self._answer(task, said)
+            elif isinstance(said, str):
                 yield Answer(task=task, error=said)
             elif said is not None:
                 text = json.dumps({"score": said, "rationale": "By its title."})
@@ -119,4 +139,50 @@ def dataset_of(
         settings=Settings.model_validate(settings),
         reviews=tuple(reviews),
         database=database,
+    )
+
+
+def imported(*results: AgentResult) -> Given:
+    """Results as an import brings them; of one agent and review they are replicates."""
+    numbers: Counter[tuple[str, str]] = Counter()
+    each = []
+    for number, result in enumerate(results, start=1):
+        numbers[result.label, result.review] += 1
+        task = Task(
+            number=number,
+            stage="result",
+            key=result.review,
+            model=result.label,
+            replicate=numbers[result.label, result.review],
+        )
+        each.append((Answer(task=task, reply=Reply(text=_text(result))),))
+    return Given(
+        models=tuple(dict.fromkeys(result.label for result in results)),
+        each=each,
+        replicates=max(numbers.values()),
+        imported=True,
+    )
+
+
+def _text(result: AgentResult) -> str:
+    def rows(*, included: bool) -> list[dict[str, object]]:
+        return [
+            {
+                "document_id": each.document,
+                "pmid": each.pmid,
+                "doi": each.doi,
+                "title": each.title,
+                "year": each.year,
+                "relevance_score": each.score,
+            }
+            for each in result.records
+            if each.included == included
+        ]
+
+    return json.dumps(
+        {
+            "cochrane_id": result.review,
+            "included_papers": rows(included=True),
+            "excluded_papers": rows(included=False),
+        }
     )

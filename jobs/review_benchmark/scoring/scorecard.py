@@ -48,7 +48,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
     files = LongFiles(results)
-    summary = "\n".join([run_text(results), *verdict_text(concluded)])
+    said = (f"{line}\n" for line in verdict_text(concluded))
+    summary = "".join([run_text(results), *said])
     return Scorecard(
         models={
             model: (*own.metrics, *verdicts.get(model, ()))

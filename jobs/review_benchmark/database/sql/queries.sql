@@ -73,7 +73,9 @@ SELECT paper_id FROM paper_titles WHERE title_norm = ? ORDER BY paper_id;
 -- name: search
 SELECT papers.id FROM papers_fts JOIN papers ON papers.id = papers_fts.rowid
 WHERE papers_fts MATCH ?1 AND (papers.year IS NULL OR papers.year BETWEEN ?2 AND ?3)
-AND (?5 OR papers.doi IS NULL OR papers.doi NOT GLOB '10.1002/14651858*')
+AND (?5 OR papers.id NOT IN (
+    SELECT id FROM papers WHERE doi GLOB '10.1002/14651858*'
+))
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
 -- name: n_hits
 SELECT count(*) FROM papers_fts WHERE papers_fts MATCH ?;

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.review_benchmark.small_review import REVIEW, stocked
+from tests.jobs.review_benchmark.small_review import REVIEW, stocked, write_truth
 from tests.jobs.review_benchmark.test_agent_runs import (
     attempts,
     generated,
     resumed,
     scored,
     tasks,
-    write_truth,
 )
 from tests.jobs.screening.commanded import command, rows
 
@@ -24,9 +24,9 @@ from tests.jobs.screening.commanded import command, rows
 def _papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     truth = tmp_path / "truth"
-    write_truth(truth, "CD7", conclusion=REVIEW.conclusion)
-    write_truth(truth, "CD8", conclusion="Singing may help.")
-    write_truth(truth, "CD9", conclusion="")
+    write_truth(truth)
+    write_truth(truth, replace(REVIEW, id="CD8", conclusion="Singing may help."))
+    write_truth(truth, replace(REVIEW, id="CD9", conclusion=""))
     stocked(tmp_path / "papers.db")
 
 

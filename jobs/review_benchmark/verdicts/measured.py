@@ -31,6 +31,7 @@ class Match:
     text: str = ""  #: of the first replicate that has one
     similarity: float | None = None  #: mean over replicates; None: not compared
     directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
+    rationale: str = ""  #: of the judge, the first that there is
     failure: str = ""  #: why it was not compared
 
     @property
@@ -152,11 +153,14 @@ def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
     why = next(failures, "not_compared")
     if own.review not in known:
         why = "no_truth_conclusion"
-    judged = (each.judged.get(own.review) for each in own.conclusions)
+    judged = [
+        each.judged[own.review] for each in own.conclusions if own.review in each.judged
+    ]
     return Match(
         text=own.conclusion,
         similarity=similarity,
-        directions=tuple(each.direction for each in judged if each is not None),
+        directions=tuple(each.direction for each in judged),
+        rationale=next((each.rationale for each in judged if each.rationale), ""),
         failure=why if similarity is None else "",
     )
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.review_benchmark.small_review import REVIEW, stocked
+from tests.jobs.review_benchmark.small_review import REVIEW, stocked, write_truth
 from tests.jobs.review_benchmark.test_agent_runs import (
     attempts,
     generated,
     resumed,
     scored,
     tasks,
-    write_truth,
 )
 from tests.jobs.screening.commanded import command, rows
 
@@ -24,9 +24,9 @@ from tests.jobs.screening.commanded import command, rows
 def _papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     truth = tmp_path / "truth"
-    write_truth(truth, "CD7", conclusion=REVIEW.conclusion)
-    write_truth(truth, "CD8", conclusion="Singing may help.")
-    write_truth(truth, "CD9", conclusion="")
+    write_truth(truth)
+    write_truth(truth, replace(REVIEW, id="CD8", conclusion="Singing may help."))
+    write_truth(truth, replace(REVIEW, id="CD9", conclusion=""))
     stocked(tmp_path / "papers.db")
 
 
@@ -44,6 +44,10 @@ def test_a_judge_and_vectors_are_asked_for_what_a_scoring_misses() -> None:
     assert [row["reason"] for row in verdicts] == ["", "", "no_truth_conclusion"]
     assert [row["direction"] for row in verdicts] == ["unclear unclear"] * 2 + [""]
     assert len(rows(Path("runs/r/scores/1/verdict_null.csv"))) == 2
+    page = command("explain", "r", "CD7", "CD9").out
+    assert page.count("judged 0.00 alike, direction unclear") == 2
+    assert page.count("conclusion of the authors\n      | Walking may help.") == 1
+    assert page.count("  none: no_truth_conclusion") == 2
     assert scored("--set", "null_pairs=0") == (0, 4)
     assert scored("--set", "verdict=tfidf") == (0, 8)
     # a vector for each of two truths and two conclusions, and all that twice

@@ -17,7 +17,8 @@ from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.findings import findings
 from jobs.review_benchmark.verdicts.measured import Verdicts, measured
 from jobs.review_benchmark.verdicts.metrics import metrics
-from jobs.review_benchmark.verdicts.tables import tables
+from jobs.review_benchmark.verdicts.tables import VERDICTS, VerdictFiles
+from runner.scorecard import Row
 from tests.jobs.review_benchmark.small_review import REVIEW
 
 TOPICS = ("asthma", "burns", "croup", "dementia", "eczema", "fractures")
@@ -130,13 +131,12 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     assert (numbers["verdict.similarity"], numbers["verdict.passed"]) == (1.0, None)
     lines = " ".join("\n".join(verdict_text([found])).split())
     assert "it takes 20 mismatched pairs, and there are 3" in lines
-    verdicts, _ = tables([found], truths)
-    reasons = [dict(zip(verdicts.columns, row, strict=True)) for row in verdicts.rows]
-    assert [row["reason"] for row in reasons] == [
-        "",
-        "no_truth_conclusion",
-        "nothing_included",
+    written = [
+        row.cells for row in VerdictFiles([found], truths) if isinstance(row, Row)
     ]
+    place = VERDICTS.index("reason")
+    reasons = [cells[place] for cells in written if len(cells) == len(VERDICTS)]
+    assert reasons == [None, "no_truth_conclusion", "nothing_included"]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,8 @@ def test_an_opposite_direction_fails_whatever_the_number(
     assert found.matches["CD1"].similarity == pytest.approx(similarity)
     assert found.passes("CD1") is passes
     assert values(found)["verdict.opposite"] == opposite
+    said = "\n".join(verdict_text([found]))
+    assert ("m concludes the opposite: CD1" in said) == opposite
 
 
 def test_labels_of_what_the_run_has_not_are_counted() -> None:

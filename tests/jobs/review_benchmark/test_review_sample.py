@@ -208,8 +208,11 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
         "not_in_database": {"HUM-3 2009", "HUM-6 2013", "HUM-7 2014", "HUM-12 2019"},
         "below_threshold": {"BUCK-6 2018", "BUCK-8 2013"},
     }
-    # the long title again, which the agent has found and included
-    command("score", "x", "--runs-dir", tmp_path, "--autojunk=false", "--no-report")
+    assert record(tmp_path, "HUM-5 2012") == ("pmid", "5")
+    # one pass stops at the record that has the DOI, and the long title is alike
+    words = ("--matching", "single-pass", "--autojunk=false", "--no-report")
+    command("score", "x", "--runs-dir", tmp_path, *words)
+    assert record(tmp_path, "HUM-5 2012", scoring=2) == ("doi", "1")
     assert measured(tmp_path, *COUNTS, scoring=2) == {"linden": (26, 23, 21)}
 
 
@@ -248,6 +251,16 @@ def lost(folder: Path, model: str) -> dict[str, set[str]]:
         if row["model"] == model:
             found.setdefault(row["lost_at"], set()).add(row["cochrane_ref_id"])
     return found
+
+
+def record(folder: Path, study: str, *, scoring: int = 1) -> tuple[str, str]:
+    """By what a study was matched, and with which record."""
+    (row,) = (
+        row
+        for row in rows(folder / "x" / "scores" / str(scoring) / "matches.csv")
+        if row["cochrane_ref_id"] == study
+    )
+    return row["match_method"], row["matched_document_id"]
 
 
 def scored(folder: Path) -> list[str]:

@@ -210,8 +210,8 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
     }
     assert record(tmp_path, "HUM-5 2012") == ("pmid", "5")
     # one pass stops at the record that has the DOI, and the long title is alike
-    words = ("--matching", "single-pass", "--autojunk=false", "--no-report")
-    command("score", "x", "--runs-dir", tmp_path, *words)
+    other = ("--matching", "single-pass", "--autojunk=false", "--no-report")
+    command("score", "x", "--runs-dir", tmp_path, *other)
     assert record(tmp_path, "HUM-5 2012", scoring=2) == ("doi", "1")
     assert measured(tmp_path, *COUNTS, scoring=2) == {"linden": (26, 23, 21)}
 

@@ -12,7 +12,15 @@ from jobs.review_benchmark.matching.rules import Matching
 Scale: TypeAlias = Literal["1-5", "0-1"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
-INPUTS = ("truth", "database", "results", "verdict_labels", "history")
+INPUTS = (
+    "truth",
+    "database",
+    "results",
+    "verdict_labels",
+    "history",
+    "extract",
+    "against",
+)
 """The settings that name a file or folder."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
@@ -37,6 +45,25 @@ class Settings(BaseModel):
     )
     review: tuple[str, ...] = Field((), description="only these reviews")
     limit: int = Field(0, ge=0, description="first reviews by id; 0: all")
+
+    extract: Path | None = Field(
+        None, description="to read truth from: a review as .pdf, .txt or .xml"
+    )
+    against: Path | None = Field(
+        None, description="truth that an extraction is scored by, file or folder"
+    )
+    with_excluded: bool = Field(
+        default=False, description="extract the excluded studies and their reasons too"
+    )
+    accept: bool = Field(
+        default=False, description="write truth though something needs a look"
+    )
+    chunk_references: int = Field(
+        30, ge=5, description="entries of a reference list that are asked about at once"
+    )
+    extract_tokens: int = Field(
+        16384, ge=1, description="longest reply of an extraction"
+    )
 
     scale: Scale = Field("1-5", description="what relevance is scored on")
     queries: int = Field(6, ge=1, le=50, description="most queries of a plan")

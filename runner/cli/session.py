@@ -241,7 +241,9 @@ def _exit_code(ended: Ended, failed: int) -> int:
 def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) -> None:
     """The summary and where the files lie; on stdout unless it carries JSON."""
     if scoring.folder is not None and given.get("output_dir") is not None:
-        _copy(scoring.folder, given["output_dir"], scoring.artifacts)
+        card = scoring.scorecard
+        names = scoring.artifacts if card.built is None else card.built
+        _copy(scoring.folder, given["output_dir"], names)
     if given["as_json"]:
         return
     text(scoring.scorecard.summary)

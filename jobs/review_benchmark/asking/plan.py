@@ -46,6 +46,12 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
             return
 
 
+def wanted(dataset: Dataset) -> frozenset[str]:
+    """The stages that the settings and the reviews ask for."""
+    asked = {"plan", "score"}
+    return frozenset({*asked, "conclude"} if wants_conclusion(dataset) else asked)
+
+
 def wants_conclusion(dataset: Dataset) -> bool:
     """Whether conclusions are asked for at all."""
     verdict = dataset.settings.verdict

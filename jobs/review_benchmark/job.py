@@ -37,6 +37,7 @@ class ReviewBenchmark(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+    prepare_runs = ("extract",)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""

@@ -59,7 +59,7 @@ class Settings(BaseModel):
         default=False, description="write truth though something needs a look"
     )
     chunk_references: int = Field(
-        30, ge=5, description="entries of a reference list that are asked about at once"
+        30, ge=5, description="references that are asked about at once, roughly"
     )
     extract_tokens: int = Field(
         16384, ge=1, description="longest reply of an extraction"

@@ -215,7 +215,12 @@ def prepare(
     job = load_job(job_name)
     offers = getattr(job, "prepare", {})
     names, flags = choices.split_words(words, switches(job), file_lists(job))
-    known = ", ".join(sorted(filter(None, offers))) or "nothing"
+    runs = getattr(job, "prepare_runs", ())
+    if names and names[0] in runs:
+        from runner.cli.commission import commissioned
+
+        return commissioned(job, names[0], words, given, out=out, as_json=as_json)
+    known = ", ".join(sorted(filter(None, (*offers, *runs)))) or "nothing"
     what = " ".join(names)
     if what not in offers:
         raise UsageError(f"{job.name} can prepare: {known}.")

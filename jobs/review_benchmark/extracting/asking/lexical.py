@@ -14,16 +14,17 @@ from typing import Any, Final
 
 from jobs.marks import blocks
 from jobs.review_benchmark.extracting.asking import prompts
-from jobs.review_benchmark.extracting.cutting.entries import STUDY, entries
+from jobs.review_benchmark.extracting.cutting.entries import (
+    PUBLICATION,
+    STUDIES,
+    entries,
+)
 from jobs.review_benchmark.extracting.source.document import Document
 from runner.request import ChatRequest
 
 _CITATION: Final = re.compile(
     r"(?:\*\s*)?(?P<authors>[^.]+)\.\s+(?P<title>.+?)[.?!]\s+"
     r"(?P<journal>[^.]*?)[.,;]?\s+(?P<year>(?:18|19|20)\d\d)\b"
-)
-_PUBLICATION: Final = re.compile(
-    r"^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])", re.MULTILINE
 )
 _DOI: Final = re.compile(r"\b10\.\d{4,9}/[^\s\];,]+")
 _PMID: Final = re.compile(r"(?:PMID|PubMed|MEDLINE)\s*:?\s*(\d{1,8})", re.IGNORECASE)
@@ -136,7 +137,7 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
     document = Document(name="", text=text, starts=(0,))
     for span in entries(document, document.whole):
         entry = document.piece(span)
-        study = STUDY.match(entry)
+        study = next(filter(None, (each.match(entry) for each in STUDIES)), None)
         name = study["id"].strip() if study else None
         for quote in _publications(entry[study.end() :] if study else entry):
             own = _reference(name, quote)
@@ -146,7 +147,7 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
 
 def _publications(entry: str) -> Iterator[str]:
     """The references of a study, each in one line."""
-    starts = [match.start() for match in _PUBLICATION.finditer(entry)]
+    starts = [match.start() for match in PUBLICATION.finditer(entry)]
     bounds = [0, *(start for start in starts if start), len(entry)]
     for start, end in pairwise(bounds):
         if found := _flat(entry[start:end]):

@@ -120,7 +120,8 @@ def _chunks(
 ) -> Iterator[tuple[int, Span]]:
     if name in spans:
         found = entries(extract.document, spans[name])
-        yield from enumerate(chunks(found, extract.settings.chunk_references), start=1)
+        size = extract.settings.chunk_references
+        yield from enumerate(chunks(extract.document, found, size), start=1)
 
 
 def _skip(extract: Extract, asked: ChatRequest) -> str | None:

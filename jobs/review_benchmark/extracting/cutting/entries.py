@@ -14,34 +14,46 @@ from jobs.review_benchmark.extracting.source.document import Document, Span
 OVERLAP: Final = 2
 """Entries that a chunk shares with the one before it."""
 
-STUDY: Final = re.compile(
-    r"^[ \t]*(?P<id>[^\W\d_][^\n{}]{0,60}?[ ](?:18|19|20)\d\d[a-z]?)"
-    r"[ \t]*(?:\{[^}\n]*\}|\(?(?:un)?published data[^)\n]*\)?)?[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
+STUDIES: Final = (
+    re.compile(
+        r"^[ \t]*(?P<id>[^\W_][^\n{}]{0,60}?)[ \t]*\{[^}\n]*\}[ \t]*$", re.MULTILINE
+    ),
+    re.compile(
+        r"^[ \t]*(?P<id>[^\W\d_][^\n{}.,;:]{0,40}?[ ](?:18|19|20)\d\d[a-z]?)[ \t]*$",
+        re.MULTILINE,
+    ),
 )
-"""A study's heading, such as `Ahn 2008 {published data only}`."""
+"""A study's heading: `Ahn 2008 {published data only}`, or without the braces."""
 
 BORDERS: Final = (
-    STUDY,
+    *STUDIES,
     re.compile(r"^[ \t]*\[?\d{1,4}[.\])][ \t]+(?=\S)", re.MULTILINE),
     re.compile(r"(?<=\n)[ \t]*\n(?=[ \t]*\S)"),
     re.compile(r"^(?=[^\W\d_][\w'-]+ [A-Z]{1,3}[,.:])", re.MULTILINE),
 )
-"""What an entry begins with; the first that comes more than once counts."""
+"""What an entry begins with; the first that comes at all, of a study, or more than
+once, of anything else, counts."""
+
+PUBLICATION: Final = re.compile(
+    r"^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])", re.MULTILINE
+)
+"""What a reference to a publication begins with: a star, or its first author."""
 
 
 def entries(document: Document, span: Span) -> tuple[Span, ...]:
     """The entries of a list of references, in order; at least one."""
     for border in BORDERS:
+        is_study = border in STUDIES
         found = [
             match.start()
             for match in border.finditer(document.text, span.start, span.end)
         ]
-        if len(found) > 1 or (found and border is STUDY):
+        if len(found) > 1 or (found and is_study):
             break
     else:
         return (span,)
-    if document.piece(Span(start=span.start, end=found[0])) and border is not STUDY:
+    before = Span(start=span.start, end=found[0])
+    if document.piece(before) and not is_study:
         found.insert(0, span.start)
     ends = (*found[1:], span.end)
     return tuple(
@@ -49,14 +61,24 @@ def entries(document: Document, span: Span) -> tuple[Span, ...]:
     )
 
 
-def chunks(found: tuple[Span, ...], size: int) -> tuple[Span, ...]:
-    """Spans of about *size* entries that end at their borders.
+def chunks(document: Document, found: tuple[Span, ...], size: int) -> tuple[Span, ...]:
+    """Spans of about *size* publications that end at the borders of entries.
 
     Each but the first begins with the last entries of the one before.
     """
-    step = max(size - OVERLAP, 1)
-    starts = range(0, max(len(found) - OVERLAP, 1), step)
-    return tuple(
-        Span(start=found[at].start, end=found[min(at + size, len(found)) - 1].end)
-        for at in starts
-    )
+    made = []
+    begin = end = 0
+    while end < len(found):
+        held = 0
+        end = begin
+        while end < len(found) and (end == begin or held < size):
+            held += _publications(document, found[end])
+            end += 1
+        made.append(Span(start=found[begin].start, end=found[end - 1].end))
+        begin = max(end - OVERLAP, begin + 1)
+    return tuple(made)
+
+
+def _publications(document: Document, entry: Span) -> int:
+    """How many publications an entry seems to have; at least one."""
+    return max(1, len(PUBLICATION.findall(document.text, entry.start, entry.end)))

@@ -43,11 +43,13 @@ def score(extract: Extract, answers: Answers) -> Scorecard:
     settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
     return Scorecard(
         models={own.model: tuple(_metrics(own, extract)) for own in found},
-        summary="\n\n".join(extraction_text(own, extract) for own in found),
+        summary="\n\n".join(
+            extraction_text(own, extract, _compared(own, extract)) for own in found
+        ),
         headline=HEADLINE,
         findings=(
             *extract.findings,
-            *(each for own in found for each in _findings(own)),
+            *(each for own in found for each in _findings(own, extract)),
         ),
         failures=tuple(
             sentence for own in found if (sentence := _failure(own, extract))
@@ -84,13 +86,30 @@ def _metrics(own: Extraction, extract: Extract) -> Iterator[Metric]:
         yield Metric(
             path=f"count.{name}", value=value, n=total, definition=f"count@1({name})"
         )
-    for truth in extract.against:
-        if truth.id == own.recorded.meta.id:
-            yield from against_metrics(own, truth, extract.rules)
+    yield from _compared(own, extract)
 
 
-def _findings(own: Extraction) -> Iterator[Finding]:
-    """One a kind of flag."""
+def _compared(own: Extraction, extract: Extract) -> tuple[Metric, ...]:
+    """How it stands to the truth of the same review, where there is one."""
+    return tuple(
+        metric
+        for truth in extract.against
+        if truth.id == own.recorded.meta.id
+        for metric in against_metrics(own, truth, extract.rules)
+    )
+
+
+def _findings(own: Extraction, extract: Extract) -> Iterator[Finding]:
+    """One a kind of flag, and truth that is of other reviews."""
+    review = own.recorded.meta.id
+    if extract.against and all(truth.id != review for truth in extract.against):
+        yield Finding(
+            code="no_truth",
+            severity="warn",
+            where="against",
+            message="The truth to score by has no such review.",
+            example=review,
+        )
     for code, meaning in MEANINGS.items():
         flags = [flag for flag in own.flags if flag.code == code]
         if flags:
@@ -117,7 +136,8 @@ def _failure(own: Extraction, extract: Extract) -> str:
             return (
                 f"{extract.document.name}: cochrane_{name}.json was not written, since "
                 f"{len(own.flags)} things need a look (extraction_{name}.json has "
-                "them); siftlog score RUN --accept writes it nevertheless."
+                "them); siftlog score RUN --accept --output-dir DIR writes it "
+                "nevertheless."
             )
         case "accepted":
             return ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.extraction import Extraction
+from runner.scorecard import Metric
 
 SHOWN = 20
 """Flags that are listed; all of them stand in extraction_{id}.json."""
@@ -15,9 +16,17 @@ WIDTH = 60
 """Characters of what a flag is about."""
 
 
-def extraction_text(own: Extraction, extract: Extract) -> str:
-    """What a terminal shows of one model's extraction."""
-    return "\n".join(_lines(own, extract))
+def extraction_text(
+    own: Extraction, extract: Extract, compared: Sequence[Metric] = ()
+) -> str:
+    """What a terminal shows of one model's extraction, and how it stands to truth."""
+    values = (
+        f"  {each.path:24} {'n/a' if each.value is None else f'{each.value:.4f}'}"
+        f"  (n {each.n})"
+        for each in compared
+    )
+    against = ("Against the truth:", *values) if compared else ()
+    return "\n".join((*_lines(own, extract), *against))
 
 
 def _lines(own: Extraction, extract: Extract) -> Iterator[str]:

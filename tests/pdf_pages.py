@@ -53,14 +53,38 @@ def assembled(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
     return bytes(file + f" >>\nstartxref\n{start}\n%%EOF\n".encode())
 
 
+def nested(*, levels: int, calls: int) -> bytes:
+    """A small PDF whose page takes for ever: each form draws the next many times."""
+    call = b"/X Do\n" * calls
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        FONT,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources %s "
+        b"/Contents 5 0 R >>" % _drawing(6),
+        _stream(call),
+    ]
+    for level in range(levels):
+        number = len(objects) + 1
+        body = call if level < levels - 1 else _content("x")
+        form = b"/Type /XObject /Subtype /Form /BBox [0 0 595 842] /Resources %s"
+        objects.append(_stream(body, form % _drawing(number + 1)))
+    return assembled(objects)
+
+
+def _drawing(form: int) -> bytes:
+    return b"<< /Font << /F1 3 0 R >> /XObject << /X %d 0 R >> >>" % form
+
+
 def _content(page: str) -> bytes:
     lines = page.rstrip("\n").split("\n")
     shown = b"".join(b"(%s) Tj T*\n" % _escaped(line) for line in lines)
     return b"BT /F1 10 Tf %d TL %d %d Td\n%sET" % (LINE_PT, LEFT_PT, TOP_PT, shown)
 
 
-def _stream(content: bytes) -> bytes:
-    return b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content)
+def _stream(content: bytes, further: bytes = b"") -> bytes:
+    head = b"<< /Length %d %s >>" % (len(content), further)
+    return b"%s\nstream\n%s\nendstream" % (head, content)
 
 
 def _escaped(line: str) -> bytes:

@@ -48,17 +48,17 @@ def entries(document: Document, span: Span) -> tuple[Span, ...]:
             match.start()
             for match in border.finditer(document.text, span.start, span.end)
         ]
+        if found and not is_study:
+            # what stands before the first border is an entry too
+            before = Span(start=span.start, end=found[0])
+            found[:0] = [span.start] if document.piece(before) else []
         if len(found) > 1 or (found and is_study):
-            break
-    else:
-        return (span,)
-    before = Span(start=span.start, end=found[0])
-    if document.piece(before) and not is_study:
-        found.insert(0, span.start)
-    ends = (*found[1:], span.end)
-    return tuple(
-        Span(start=start, end=end) for start, end in zip(found, ends, strict=True)
-    )
+            ends = (*found[1:], span.end)
+            return tuple(
+                Span(start=start, end=end)
+                for start, end in zip(found, ends, strict=True)
+            )
+    return (span,)
 
 
 def chunks(document: Document, found: tuple[Span, ...], size: int) -> tuple[Span, ...]:

@@ -56,8 +56,8 @@ def cleaned(name: str, pages: Sequence[str]) -> Document:
         first, between, second = match.groups()
         # a name has its hyphen by right, and so has a word that has it within a line
         is_own = second[0].isupper() or f"{first}-{second}".lower() in lowered
-        page = PAGE if PAGE in between else ""
-        return f"{first}{'-' if is_own else ''}{second}{page}"
+        pages = PAGE * between.count(PAGE)
+        return f"{first}{'-' if is_own else ''}{second}{pages}"
 
     text = _BREAK.sub(joined, text)
     starts = (0, *(match.end() for match in re.finditer(PAGE, text)))

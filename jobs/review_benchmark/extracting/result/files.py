@@ -84,7 +84,9 @@ def _kept(own: Kept) -> dict[str, Any]:
 
 def _dropped(found: Checked) -> Iterator[Mapping[str, Any]]:
     for each in found.dropped:
-        yield {"code": each.flag.code, **asdict(each.reference)}
+        reference = asdict(each.reference)
+        name = reference.pop("ref_id")
+        yield {"code": each.flag.code, "cochrane_ref_id": name, **reference}
 
 
 def _excluded(own: Extraction) -> str:

@@ -111,7 +111,7 @@ def test_sections_without_a_heading_are_asked_for_and_counted(tmp_path: Path) ->
     assert values["count.references"] >= 10
     assert "found by the model: objectives, included" in card.summary
     # where the model is of no help, the list is not read and nothing is written
-    lost = _scored(extract, lambda task: '{"places": []}')
+    lost = _scored(extract, lambda _: '{"places": []}')
     codes = {finding.code for finding in lost.findings}
     assert {"section_not_found", "no_answer", "missing"} <= codes
     assert list(_files(lost)) == ["extraction_CD900001.json"]
@@ -208,3 +208,7 @@ def test_a_count_that_differs_from_the_abstracts_is_flagged(
     card = _scored(_loaded(tmp_path, text))
     assert [finding.code for finding in card.findings] == ["study_count"]
     assert "needs review" in _files(card)["extraction_CD900001.json"]
+    assert "was not written, since 1 things need a look" in card.failures[0]
+    accepted = _scored(_loaded(tmp_path, text, accept=True))
+    assert "cochrane_CD900001.json" in _files(accepted)
+    assert not accepted.failures

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from jobs.counted import counted
 from jobs.metrics import ratio
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
@@ -135,9 +136,9 @@ def _failure(own: Extraction, extract: Extract) -> str:
             name = _file_name(own)
             return (
                 f"{extract.document.name}: cochrane_{name}.json was not written, since "
-                f"{len(own.flags)} things need a look (extraction_{name}.json has "
-                "them); siftlog score RUN --accept --output-dir DIR writes it "
-                "nevertheless."
+                f"{counted(len(own.flags), 'thing')} should be looked at "
+                f"(extraction_{name}.json); siftlog score RUN --accept --output-dir "
+                "DIR writes it nevertheless."
             )
         case "accepted":
             return ""

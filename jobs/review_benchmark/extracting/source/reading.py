@@ -7,7 +7,6 @@ from typing import Final
 
 from jobs.review_benchmark.extracting.source.cleaning import PAGE, cleaned
 from jobs.review_benchmark.extracting.source.document import Document
-from jobs.review_benchmark.extracting.source.markup import xml_text
 from jobs.review_benchmark.extracting.source.pdf import pdf_pages
 from runner.errors import DatasetError
 
@@ -33,6 +32,10 @@ def read_document(path: Path) -> Document:
         case ".txt":
             pages = _text(path).split(PAGE)
         case ".xml":
+            from jobs.review_benchmark.extracting.source.markup import (  # noqa: PLC0415 - brings a parser
+                xml_text,
+            )
+
             pages = [xml_text(path)]
         case suffix:
             raise DatasetError(

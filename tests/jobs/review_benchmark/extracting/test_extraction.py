@@ -208,7 +208,7 @@ def test_a_count_that_differs_from_the_abstracts_is_flagged(
     card = _scored(_loaded(tmp_path, text))
     assert [finding.code for finding in card.findings] == ["study_count"]
     assert "needs review" in _files(card)["extraction_CD900001.json"]
-    assert "was not written, since 1 things need a look" in card.failures[0]
+    assert "was not written, since 1 thing should be looked at" in card.failures[0]
     accepted = _scored(_loaded(tmp_path, text, accept=True))
     assert "cochrane_CD900001.json" in _files(accepted)
     assert not accepted.failures

@@ -74,6 +74,7 @@ def test_without_its_reader_a_pdf_names_the_extra(
 def test_xml_is_read_as_lines_with_references_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_text(
+        '<!DOCTYPE article PUBLIC "-//X//DTD//EN" "http://localhost/x.dtd">'
         "<article><title>Objectives</title><p>To test\n <italic>light</italic>.</p>"
         "<ref-list><title>References to studies included in this review</title>"
         "<ref><label>1</label><element-citation><name><surname>Alder</surname>"
@@ -95,13 +96,19 @@ def test_xml_is_read_as_lines_with_references_whole(tmp_path: Path) -> None:
         (
             "a.xml",
             '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
-            "a.xml: it defines entities",
+            "a.xml: it declares entities",
         ),
         (
             "a.xml",
             '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><a>&b;</a>',
-            "a.xml: it defines entities",
+            "a.xml: it declares entities",
         ),
+        (
+            "a.xml",
+            '<!DOCTYPE a [<!ATTLIST a b CDATA "long">]><a>words</a>',
+            "a.xml: it declares entities",
+        ),
+        ("a.xml", "<a>" * 20_000 + "</a>" * 20_000, "a.xml: it holds no text"),
         ("a.doc", "words", "a.doc: .doc is not read (give a .pdf, .txt or .xml)"),
         ("a.txt", " \n", "a.txt: it holds no text"),
         ("a.txt", "\udcff", "a.txt: byte 0 is not UTF-8"),

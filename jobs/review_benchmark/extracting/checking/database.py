@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
-from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.extracting.checking.flags import Flag
 from jobs.review_benchmark.matching.match import Rules
 from jobs.review_benchmark.matching.ratio import ratio
 from jobs.review_benchmark.review import TruthPaper
 
 
+class Known(Protocol):
+    """Papers by PMID, as a `Database` has them."""
+
+    def by_pmid(self, pmid: str) -> int | None:
+        """Id of the paper with a PMID, in normal form."""
+        ...
+
+    def paper(self, number: int) -> Paper | None:
+        """A paper by its id."""
+        ...
+
+
 def other_titles(
-    papers: Iterable[TruthPaper], database: Database, rules: Rules
+    papers: Iterable[TruthPaper], database: Known, rules: Rules
 ) -> Iterator[Flag]:
     """Papers whose PMID the database knows by a title that does not match."""
     for paper in papers:

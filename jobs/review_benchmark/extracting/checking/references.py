@@ -18,13 +18,16 @@ from jobs.review_benchmark.extracting.source.document import Document, Span
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 from jobs.review_benchmark.review import TruthPaper
 
+_SHOWN: Final = 80
+"""Characters of an entry that a flag shows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """A reference that stands in the text."""
 
     paper: TruthPaper
-    span: Span  #: of its quote
+    span: Span  #: of its quote; of its title, where the quote takes in other entries
     page: int
     quote: str  #: as the text has it
     ratio: float  #: the lower of quote and title; 1.0: word by word
@@ -113,15 +116,18 @@ class Checker:
             return Flag(
                 code="not_grounded", where=reference.name, detail=reference.title
             )
-        own = self.document.text[around.start : around.end]
+        # a quote may run over several entries; the title says which is meant
+        meant = around if title is None else _around(title.span, found)
+        own = self.document.text[meant.start : meant.end]
         paper, flags = _paper(reference, own, self.latest)
         if not (paper.title or paper.doi or paper.pmid):
             return Flag(code="no_title", where=reference.name)
+        where = quote.span if title is None or meant == around else title.span
         kept = Kept(
             paper=paper,
-            span=quote.span,
-            page=self.document.page(quote.span.start),
-            quote=" ".join(self.document.piece(quote.span).split()),
+            span=where,
+            page=self.document.page(where.start),
+            quote=" ".join(self.document.piece(where).split()),
             ratio=min(quote.ratio, 1.0 if title is None else title.ratio),
             reason=self._reason(reference, reasons, flags),
         )
@@ -146,10 +152,6 @@ class Checker:
                 first = self.document.piece(span).split("\n")[0]
                 page = self.document.page(span.start)
                 yield Flag(code="unread", where=first[:_SHOWN], detail=f"page {page}")
-
-
-_SHOWN: Final = 80
-"""Characters of an entry that a flag shows."""
 
 
 def _around(quote: Span, found: Sequence[Span]) -> Span:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -13,7 +11,7 @@ from jobs.review_benchmark.extracting.checking.references import Checked, Kept
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.extraction import Extraction
 from jobs.review_benchmark.inputs.written import review_json
-from runner.scorecard import Artifact
+from runner.scorecard import Artifact, Table
 
 EXCLUDED: Final = (
     "review_pmid",
@@ -39,8 +37,33 @@ def files(own: Extraction, extract: Extract, name: str) -> Iterator[Artifact]:
     if own.review is not None and status == "accepted":
         yield _json(f"cochrane_{name}.json", review_json(own.review))
     yield _json(f"extraction_{name}.json", _evidence(own, extract, status))
-    if extract.settings.with_excluded:
-        yield Artifact(name=f"excluded_{name}.csv", text=_excluded(own))
+
+
+def excluded_table(own: Extraction, name: str, folder: str = "") -> Table:
+    """The excluded studies that have a PMID, by which screening knows a paper.
+
+    Args:
+        own: what a model made of the review.
+        name: the review's id, as a file name has it.
+        folder: where it goes, with the stroke at its end.
+    """
+    return Table(
+        name=f"{folder}excluded_{name}",
+        columns=EXCLUDED,
+        rows=tuple(
+            (
+                own.recorded.meta.id,
+                each.paper.pmid,
+                "excluded",
+                each.reason,
+                each.paper.ref_id,
+                each.paper.title,
+                each.paper.year,
+            )
+            for each in own.excluded.kept
+            if each.paper.pmid
+        ),
+    )
 
 
 def _evidence(own: Extraction, extract: Extract, status: str) -> dict[str, Any]:
@@ -87,28 +110,6 @@ def _dropped(found: Checked) -> Iterator[Mapping[str, Any]]:
         reference = asdict(each.reference)
         name = reference.pop("ref_id")
         yield {"code": each.flag.code, "cochrane_ref_id": name, **reference}
-
-
-def _excluded(own: Extraction) -> str:
-    """The excluded studies that have an identifier, by which screening knows them."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(EXCLUDED)
-    for each in own.excluded.kept:
-        paper = each.paper
-        if paper.pmid:
-            writer.writerow(
-                (
-                    own.recorded.meta.id,
-                    paper.pmid,
-                    "excluded",
-                    each.reason,
-                    paper.ref_id,
-                    paper.title,
-                    "" if paper.year is None else paper.year,
-                )
-            )
-    return text.getvalue()
 
 
 def _json(name: str, value: Mapping[str, Any]) -> Artifact:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -12,12 +13,12 @@ from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.against import against_metrics
 from jobs.review_benchmark.extracting.result.extraction import Extraction, extraction
-from jobs.review_benchmark.extracting.result.files import files
+from jobs.review_benchmark.extracting.result.files import excluded_table, files
 from jobs.review_benchmark.extracting.result.summary import extraction_text
 from jobs.review_benchmark.settings import INPUTS
 from jobs.slugs import slugs
 from runner.job import Answers
-from runner.scorecard import Artifact, Finding, Metric, Scorecard
+from runner.scorecard import Finding, Metric, Scorecard
 from runner.task import Answer
 
 HEADLINE: Final = "references.grounded"
@@ -35,11 +36,16 @@ def score(extract: Extract, answers: Answers) -> Scorecard:
     for answer in chain.from_iterable(answers.families()):
         by_model[answer.task.model].append(answer)
     found = [extraction(extract, model, own) for model, own in by_model.items()]
-    names = slugs(by_model)
+    folders = _folders(list(by_model))
     written = [
-        _inside(artifact, names[own.model] if len(found) > 1 else "")
+        replace(each, name=f"{folders[own.model]}{each.name}")
         for own in found
-        for artifact in files(own, extract, _file_name(own))
+        for each in files(own, extract, _file_name(own))
+    ]
+    tables = [
+        excluded_table(own, _file_name(own), folders[own.model])
+        for own in found
+        if extract.settings.with_excluded
     ]
     settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
     return Scorecard(
@@ -55,8 +61,12 @@ def score(extract: Extract, answers: Answers) -> Scorecard:
         failures=tuple(
             sentence for own in found if (sentence := _failure(own, extract))
         ),
+        tables=tuple(tables),
         artifacts=tuple(written),
-        built=tuple(artifact.name for artifact in written),
+        built=(
+            *(each.name for each in written),
+            *(f"{each.name}.csv" for each in tables),
+        ),
         settings={name: settings[name] for name in settings if name in SETTINGS},
         missing=sum(own.missing for own in found),
         stale=sum(own.stale for own in found),
@@ -144,14 +154,14 @@ def _failure(own: Extraction, extract: Extract) -> str:
             return ""
 
 
+def _folders(models: Sequence[str]) -> dict[str, str]:
+    """Where the files of each model go: of several, each has a folder of its own."""
+    if len(models) == 1:
+        return dict.fromkeys(models, "")
+    return {model: f"{slug}/" for model, slug in slugs(models).items()}
+
+
 def _file_name(own: Extraction) -> str:
     """The review's id, which the text gave, as a file name."""
     review = own.recorded.meta.id or "unknown"
     return slugs([review])[review]
-
-
-def _inside(artifact: Artifact, folder: str) -> Artifact:
-    """An artifact in a model's own folder, where there are several."""
-    if not folder:
-        return artifact
-    return Artifact(name=f"{folder}/{artifact.name}", text=artifact.text)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
+from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.extracting.asking.answers import Meta, Reference
+from jobs.review_benchmark.extracting.checking.database import other_titles
 from jobs.review_benchmark.extracting.checking.grounds import Grounds
 from jobs.review_benchmark.extracting.checking.record import checked_record
 from jobs.review_benchmark.extracting.checking.references import Checked, Checker
 from jobs.review_benchmark.extracting.cutting.entries import entries
 from jobs.review_benchmark.extracting.cutting.sections import sections
 from jobs.review_benchmark.extracting.source.document import Document
-from jobs.review_benchmark.review import Pico
+from jobs.review_benchmark.matching.match import Rules
+from jobs.review_benchmark.review import Pico, TruthPaper
 
 TEXT = """\
 Alder 2008 {published data only}
@@ -106,6 +110,12 @@ def test_what_does_not_stand_in_the_text_is_dropped_and_its_entry_is_unread(
     assert found.dropped[0].reference.ref_id == "Alder 2008"
 
 
+def test_a_quote_of_the_whole_list_lends_nobody_the_identifiers_of_another() -> None:
+    found = _checked(replace(BIRCH, quote=TEXT, doi="10.5555/a.1", pmid="99000001"))
+    codes = [flag.code for flag in found.flags]
+    assert codes == ["doi_removed", "pmid_removed", "unread"]
+
+
 def test_a_reference_without_title_needs_an_identifier() -> None:
     untitled = replace(BIRCH, title="")
     assert not _checked(ALDER, untitled).flags
@@ -160,3 +170,27 @@ def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() ->
         Meta(date_range=(1990, 2030)), document, Grounds.of(document), {}
     )
     assert [flag.where for flag in years.flags] == ["date_range"]
+
+
+def test_a_pmid_that_the_database_knows_by_another_title_is_flagged() -> None:
+    papers = [
+        TruthPaper(pmid="1", title="Bright light before the night shift!"),
+        TruthPaper(pmid="2", title="Lamps in a paper mill"),
+        TruthPaper(pmid="3", title="Not in the database"),
+        TruthPaper(title="Without a PMID"),
+    ]
+    (flag,) = other_titles(papers, _Known(), Rules())
+    assert (flag.code, flag.where) == ("pmid_other_title", "Lamps in a paper mill")
+    assert flag.detail == "2 is 'Naps of pilots'"
+
+
+class _Known:
+    """Two papers, as a database tells of them."""
+
+    titles: ClassVar = {1: "Bright light before the night shift", 2: "Naps of pilots"}
+
+    def by_pmid(self, pmid: str) -> int | None:
+        return int(pmid) if int(pmid) in self.titles else None
+
+    def paper(self, number: int) -> Paper | None:
+        return Paper(id=number, title=self.titles[number])

@@ -35,9 +35,12 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     recording.write_text("\n".join(replies[:1]), "utf-8")
     data = tmp_path / "data"
     assert not list(data.glob("cochrane_*"))
+    (data / "cochrane_CD900001.json").write_text("made by hand", "utf-8")
     siftlog("retry", "x", cwd=tmp_path)
     words = ("--accept", "--no-report", "--output-dir", "data")
-    said = siftlog("resume", "x", *words, cwd=tmp_path).stdout
+    resumed = siftlog("resume", "x", *words, cwd=tmp_path)
+    assert (data / "cochrane_CD900001.json~").read_text("utf-8") == "made by hand"
+    assert "is kept as cochrane_CD900001.json~" in resumed.stderr
     count = "10 references of 9 studies (abstract: 9); 1 dropped, 0 repeated"
     doi = "10.5555/ilr.2012.055"
     for line in (
@@ -46,7 +49,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
         f"  - Cedar 2012: DOI that is not in its reference was removed ({doi})",
         "  - Medlar 2018: does not stand in the text and was dropped (Medlar RS. Light",
     ):
-        assert line in said
+        assert line in resumed.stdout
     evidence = json.loads((data / "extraction_CD900001.json").read_text("utf-8"))
     assert [each["page"] for each in evidence["included"]] == [5] * 8 + [6] * 2
     assert [each["cochrane_ref_id"] for each in evidence["dropped"]] == ["Medlar 2018"]

@@ -6,7 +6,7 @@ that `siftlog jobs` and a run's first call must not wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.asking import lexical, plan
@@ -19,7 +19,14 @@ from jobs.review_benchmark.extracting.asking import request as extracting_asking
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
-from runner.job import Answers, Importer, InputFile, Job
+from runner.job import (
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    PreparedFromFiles,
+)
 from runner.reply import Content
 from runner.request import ChatRequest
 from runner.scorecard import Scorecard
@@ -38,6 +45,17 @@ class ReviewBenchmark(Job):
     Settings = JobSettings
     stages = reading.STAGES
     prepare_runs = ("extract",)
+
+    @property
+    def prepare(
+        self,
+    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFromFiles]]:
+        """What `siftlog prepare review-benchmark` builds and checks."""
+        from jobs.review_benchmark.preparing import (  # noqa: PLC0415 - see above
+            SUBCOMMANDS,
+        )
+
+        return SUBCOMMANDS
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""

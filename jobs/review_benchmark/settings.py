@@ -7,9 +7,11 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from jobs.review_benchmark.database.formats.choice import Form
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
+Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = (
@@ -46,6 +48,18 @@ class Settings(BaseModel):
     review: tuple[str, ...] = Field((), description="only these reviews")
     limit: int = Field(0, ge=0, description="first reviews by id; 0: all")
 
+    format: Form | None = Field(
+        None, description="prepare import: of all files; none: by their names' ends"
+    )
+    map: tuple[str, ...] = Field(
+        (), description="prepare import: name=column of CSV and TSV files"
+    )
+    skip_bad: bool = Field(
+        default=False, description="prepare import: leave out what cannot be read"
+    )
+    keys: tuple[Key, ...] = Field(
+        ("pmid", "doi", "title"), description="prepare coverage: what papers match by"
+    )
     extract: Path | None = Field(
         None, description="to read truth from: a review as .pdf, .txt or .xml"
     )
@@ -79,7 +93,7 @@ class Settings(BaseModel):
         40, ge=1, description="included papers that a conclusion is drawn from"
     )
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="longest reply")
+    max_output_tokens: int = Field(2048, ge=1, description="longest reply")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"
@@ -142,6 +156,12 @@ class Settings(BaseModel):
     def least_score(self) -> float:
         """The score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
+
+    def includes(self, score: float | None) -> bool:
+        """Whether a paper that was asked about is included; None: no readable score."""
+        if score is None:
+            return self.unscored == "include"
+        return score >= self.least_score
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -14,6 +14,7 @@ from typing import Any
 from jobs.marks import blocks
 from jobs.review_benchmark.asking.deterministic import plan_of
 from jobs.review_benchmark.asking.prompts import SCORE_SYSTEM
+from jobs.review_benchmark.review import PICO, Pico
 from jobs.words import content_words
 from runner.request import ChatRequest
 
@@ -53,11 +54,8 @@ def baseline(request: ChatRequest) -> str:
 
 def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:
     most = _COUNT.search(search.get("Queries", ""))
-    queries = plan_of(
-        review.get("Question", ""),
-        review.get("Population", ""),
-        review.get("Intervention", ""),
-    )
+    pico = Pico(**{name: review.get(name.capitalize(), "") for name in PICO})
+    queries = plan_of(review.get("Question", ""), pico)
     return {
         "queries": [
             {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
@@ -71,8 +69,8 @@ def _scored(
     review: Mapping[str, str], paper: Mapping[str, str], *, is_share: bool
 ) -> dict[str, Any]:
     """Shares of the question's words; a first estimate on either scale."""
-    parts = ("Question", "Population", "Intervention", "Comparison", "Outcome")
-    asked = set(content_words(" ".join(review.get(part, "") for part in parts)))
+    parts = (review.get(name.capitalize(), "") for name in ("question", *PICO))
+    asked = set(content_words(" ".join(parts)))
     title = set(content_words(paper.get("Title", "")))
     read = title | set(content_words(paper.get("Abstract", "")))
     share = TEXT * _share(asked, read) + TITLE * _share(asked, title)

@@ -14,12 +14,16 @@ APPLICATION_ID = 0x45564C44
 
 SCHEMA_VERSION = "1"
 
+PATIENCE_S = 5.0
+"""How long to wait while another process writes."""
+
 
 def reader(path: Path) -> sqlite3.Connection:
     """A read-only connection, for any thread that holds it alone.
 
     Raises:
-        DatasetError: there is no such file, or it is no paper database.
+        DatasetError: there is no such file, it is no paper database, or somebody is
+            importing into it.
     """
     if not path.is_file():
         raise DatasetError(
@@ -28,7 +32,10 @@ def reader(path: Path) -> sqlite3.Connection:
         )
     return _checked(
         sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+            f"{path.resolve().as_uri()}?mode=ro",
+            PATIENCE_S,
+            uri=True,
+            check_same_thread=False,
         ),
         path,
     )
@@ -41,7 +48,7 @@ def writer(path: Path) -> sqlite3.Connection:
         DatasetError: the file is something else, or cannot be written.
     """
     try:
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = sqlite3.connect(path, PATIENCE_S, isolation_level=None)
         (tables,) = connection.execute(SQL["tables"]).fetchone()
         if not tables:
             _made(connection)
@@ -52,6 +59,13 @@ def writer(path: Path) -> sqlite3.Connection:
     connection = _checked(connection, path)
     connection.execute(SQL["cache"])
     return connection
+
+
+def busy(path: Path, error: sqlite3.OperationalError) -> DatasetError:
+    """What to say where a database cannot be read at the moment."""
+    return DatasetError(
+        f"{path}: {error} (wait until nobody imports into it, and try again)."
+    )
 
 
 def _made(connection: sqlite3.Connection) -> None:
@@ -68,6 +82,9 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
             if found == APPLICATION_ID
             else None
         )
+    except sqlite3.OperationalError as error:
+        with closing(connection):
+            raise busy(path, error) from error
     except sqlite3.DatabaseError:
         version = None
     if version != (SCHEMA_VERSION,):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
-from jobs.review_benchmark.asking.plan import queries, searched
+from jobs.review_benchmark.asking.plan import conclusion, queries, searched
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.rebuilt import Outcome, Searched
 from jobs.review_benchmark.review import Review
@@ -17,6 +17,10 @@ from runner.reply import ParseFailure
 from runner.task import Answer
 
 _SKIPS: Mapping[str, Outcome] = {"no_text": "no_text", "too_long": "too_long"}
+
+_ANSWERED: frozenset[Outcome] = frozenset({"scored", "unparsed"})
+_ASKED = _ANSWERED | {"failed"}
+"""Outcomes of a paper that has a reply, and of one that was asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,15 @@ class Scored:
     score: float | None = None
     rationale: str = ""
     failure: str = ""  #: class of the failure, or reason of the parse failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """The conclusion that was drawn from the papers that are included now."""
+
+    conclusion: Conclusion | None = None
+    missing: int = 0  #: it was never asked for
+    stale: int = 0  #: others, drawn from papers that were included under other rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +54,8 @@ class Course:
     candidates: tuple[int, ...] = ()  #: best first
     scored: Mapping[int, Scored] = field(default_factory=dict)  #: of the candidates
     conclusion: Conclusion | None = None
-    missing: int = 0  #: candidates that were never asked about
-    stale: int = 0  #: answers about papers that are no candidates any more
+    missing: int = 0  #: candidates never asked about, and a conclusion never asked for
+    stale: int = 0  #: answers about papers that are no candidates, or not included, now
 
 
 def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
@@ -68,9 +81,10 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         if answer.task.stage == "score" and answer.skip != "no_candidates"
     }
     scored = {
-        number: answers.pop(number, Scored(outcome="open"))
+        number: answers.get(number, Scored(outcome="open"))
         for number in found.candidates
     }
+    drawn = _drawn(dataset, review, answers, family)
     return Course(
         review=review.id,
         model=task.model,
@@ -78,9 +92,14 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
         scored=scored,
-        conclusion=_conclusion(dataset, family),
-        missing=sum(each.outcome == "open" for each in scored.values()),
-        stale=len(answers),
+        conclusion=drawn.conclusion,
+        missing=sum(number not in answers for number in found.candidates)
+        + drawn.missing,
+        stale=sum(
+            own.outcome in _ANSWERED and number not in scored
+            for number, own in answers.items()
+        )
+        + drawn.stale,
     )
 
 
@@ -120,9 +139,32 @@ def _scored(dataset: Dataset, answer: Answer) -> Scored:
     return Scored(outcome="unparsed", failure=parsed.reason)
 
 
-def _conclusion(dataset: Dataset, family: Sequence[Answer]) -> Conclusion | None:
-    for answer in family:
-        if answer.task.stage == "conclude" and answer.chat is not None:
-            parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
-            return parsed if isinstance(parsed, Conclusion) else None
-    return None
+def _drawn(
+    dataset: Dataset,
+    review: Review,
+    answers: Mapping[int, Scored],
+    family: Sequence[Answer],
+) -> _Drawn:
+    """The conclusion from what is included now, in the order of the plan.
+
+    While a score is still to come, nobody knows what will be included.
+    """
+    asked = [answer for answer in family if answer.task.stage == "conclude"]
+    if any(own.outcome == "open" and not own.failure for own in answers.values()):
+        return _Drawn()
+    scores = {
+        number: own.score for number, own in answers.items() if own.outcome in _ASKED
+    }
+    spec = conclusion(dataset, review, scores) if answers else None
+    due = [] if spec is None else [own for own in asked if own.task.key == spec.key]
+    stale = sum(own.reply is not None for own in asked if own not in due)
+    if spec is None or spec.skip is not None or not due:
+        is_missing = spec is not None and spec.skip is None
+        return _Drawn(missing=int(is_missing), stale=stale)
+    (answer,) = due
+    if answer.chat is None:
+        return _Drawn(stale=stale)
+    parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
+    return _Drawn(
+        conclusion=parsed if isinstance(parsed, Conclusion) else None, stale=stale
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
@@ -30,29 +32,52 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
-    names = ("truth", "database")
-    found = ((name, getattr(settings, name)) for name in names)
-    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+    """The files and folders that `load` reads under these settings.
+
+    A database counts by its papers: to import a file once more changes its bytes and
+    none of them.
+    """
+    found = []
+    if settings.truth is not None:
+        found.append(InputFile(setting="truth", path=settings.truth))
+    if settings.database is not None:
+        with closing(Database(settings.database)) as database:
+            papers = database.content_hash
+        found.append(
+            InputFile(setting="database", path=settings.database, sha256=papers)
+        )
+    return tuple(found)
 
 
 def load(settings: Settings) -> Dataset:
     """Read and validate the inputs that are named; an imported run has no database.
 
     Raises:
-        DatasetError: an input is off, or a review that is named is not there.
+        DatasetError: an input is off, there is no paper, or a review that is named is
+            not there.
         UsageError: no reviews are named.
     """
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
     noticed = Noticed()
-    reviews = _chosen(read_truth(settings.truth, noticed), settings)
     return Dataset(
         settings=settings,
-        reviews=reviews,
-        database=None if settings.database is None else Database(settings.database),
+        reviews=_chosen(read_truth(settings.truth, noticed), settings),
+        database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
+
+
+def _stocked(path: Path) -> Database:
+    """A database that holds papers at all."""
+    database = Database(path)
+    if not len(database):
+        with closing(database):
+            raise DatasetError(
+                f"{path}: it holds no paper (siftlog prepare review-benchmark import "
+                "--database FILE adds those of files)."
+            )
+    return database
 
 
 def _chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:

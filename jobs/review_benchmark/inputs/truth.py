@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.fields import Fields
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
+from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
 
@@ -27,7 +27,6 @@ _REVIEW = (
     "date_range",
 )
 _STUDY = ("pmid", "doi", "title", "authors", "year", "cochrane_ref_id", "notes")
-_PICO = ("population", "intervention", "comparison", "outcome")
 
 
 def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
@@ -136,7 +135,7 @@ def _study(fields: Fields) -> TruthPaper:
 
 def _pico(fields: Fields | None) -> Pico | None:
     return (
-        None if fields is None else Pico(**{name: fields.text(name) for name in _PICO})
+        None if fields is None else Pico(**{name: fields.text(name) for name in PICO})
     )
 
 

@@ -24,17 +24,37 @@ TITLE_CHARS = 60
 MOST_LOST = 10
 """Lost papers of a review that are listed; lost_papers.csv has all."""
 
+MOST_REVIEWS = 60
+"""Results that a terminal is told of; summary.txt has all."""
+
 UNDEFINED = "n/a"
 
 
 def run_text(
-    results: Results, concluded: Sequence[Verdicts], findings: Sequence[Finding]
+    results: Results,
+    concluded: Sequence[Verdicts],
+    findings: Sequence[Finding],
+    most: int | None = None,
 ) -> str:
-    """The summary of one scoring."""
+    """The summary of one scoring.
+
+    Args:
+        results: what was measured.
+        concluded: how conclusions compare, by model.
+        findings: of the scoring.
+        most: so many reviews are told at most; None: all.
+    """
+    every = [
+        (column, review)
+        for column in results.columns.values()
+        for review in column.benchmarks
+    ]
     lines: list[str] = []
-    for column in results.columns.values():
-        for review in column.benchmarks:
-            lines += [*_review(results, column, review), ""]
+    for column, review in every[:most]:
+        lines += [*_review(results, column, review), ""]
+    left = len(every) - len(every[:most])
+    if left:
+        lines += [f"{counted(left, 'more result')} in summary.txt", ""]
     lines += _table(results)
     lines += _lost(results)
     lines += _pairs(results.pairs)

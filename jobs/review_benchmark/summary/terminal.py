@@ -24,6 +24,9 @@ TITLE_CHARS = 60
 MOST_LOST = 10
 """Lost papers of a review that are listed; lost_papers.csv has all."""
 
+MOST_PAIRS = 10
+"""Pairs of models that are told; comparison.csv has all."""
+
 MOST_REVIEWS = 60
 """Results that a terminal is told of; summary.txt has all."""
 
@@ -151,7 +154,7 @@ def _lost(results: Results) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
-    for own in pairs:
+    for own in pairs[:MOST_PAIRS]:
         gap = own.gaps["macro.recall"]
         value = UNDEFINED if gap.value is None else f"{gap.value:+.3f}"
         ends = (
@@ -166,6 +169,9 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
             f"p (McNemar, Holm) {p}  {counted(own.reviews, 'review')} "
             f"({own.dropped} dropped)"
         )
+    if pairs[MOST_PAIRS:]:
+        left = counted(len(pairs) - MOST_PAIRS, "more pair")
+        yield f"{left} of models in comparison.csv"
 
 
 def _finding(finding: Finding) -> str:

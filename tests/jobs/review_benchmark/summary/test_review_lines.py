@@ -14,7 +14,7 @@ from jobs.review_benchmark.review import TruthPaper
 from jobs.review_benchmark.scoring import score
 from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.summary.reasons import failure_reasons
-from jobs.review_benchmark.summary.terminal import MOST_LOST, MOST_REVIEWS
+from jobs.review_benchmark.summary.terminal import MOST_LOST, MOST_PAIRS, MOST_REVIEWS
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import FIRST, SLEEP, imported, scored
 
@@ -126,3 +126,5 @@ def test_a_terminal_is_told_of_the_first_results_and_the_file_of_all() -> None:
     assert card.summary.count("Benchmark Result: ") == MOST_REVIEWS
     assert "\n2 more results in summary.txt\n" in card.summary
     assert file.count("Benchmark Result: ") == len(names)
+    pairs = len(names) * (len(names) - 1) // 2
+    assert f"\n{pairs - MOST_PAIRS:,} more pairs of models in comparison.csv\n" in file

@@ -16,6 +16,7 @@ from runner.reply import ParseFailure, Reply, Vectors
 from runner.task import Answer
 
 STAGES = frozenset({"judge", "embed"})
+"""The stages of other models than the agent's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

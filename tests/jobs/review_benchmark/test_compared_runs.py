@@ -44,6 +44,9 @@ def test_a_judge_and_vectors_are_asked_for_what_a_scoring_misses() -> None:
     assert [row["reason"] for row in verdicts] == ["", "", "no_truth_conclusion"]
     assert [row["direction"] for row in verdicts] == ["unclear unclear"] * 2 + [""]
     assert len(rows(Path("runs/r/scores/1/verdict_null.csv"))) == 2
+    # a plan, three scores and a conclusion, twice; what the judge says is not its work
+    spent = [row["calls"] for row in rows(Path("runs/r/scores/1/per_review.csv"))]
+    assert spent == ["10", "10", "8"]
     page = command("explain", "r", "CD7", "CD9").out
     assert page.count("judged 0.00 alike, direction unclear") == 2
     assert page.count("conclusion of the authors\n      | Walking may help.") == 1

@@ -94,7 +94,7 @@ def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
         writer = csv.DictWriter(file, verdicts[0])
         writer.writeheader()
         writer.writerows(verdicts)
-    done = command("score", "r", "--no-report", "--set", "verdict_labels=labels.csv")
+    done = command("score", "r", "--no-report", "--verdict-labels", "labels.csv")
     assert done.code == 0, done.err
     found = metrics(2, "first")
     # CD015244 and CD015249 follow each other: 0.579 without belonging together

@@ -14,7 +14,7 @@ from jobs.review_benchmark.rebuilt import Concluded, Rebuilt, Sheet
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.summary.verdicts import verdict_text
-from jobs.review_benchmark.verdicts.findings import findings
+from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import Verdicts, measured
 from jobs.review_benchmark.verdicts.metrics import metrics
 from jobs.review_benchmark.verdicts.tables import VERDICTS, VerdictFiles
@@ -213,6 +213,16 @@ def test_vectors_are_compared_by_their_direction() -> None:
         ("CD4", "CD2"),
         ("CD4", "CD3"),
     }
+
+
+def test_nobody_is_asked_about_imported_conclusions() -> None:
+    truths = reviews("Walking helps.")
+    for verdict in ("judge", "embedding"):
+        found = told(truths, {"CD1": text("It helps.")}, imported=True, verdict=verdict)
+        assert found.matches["CD1"].failure == "not_compared"
+        (missing,) = not_available([found])
+        assert "--verdict tfidf needs no call" in missing
+        assert {value for value in values(found).values() if value} == set()
 
 
 def test_results_without_conclusions_have_no_verdicts_unless_asked_for() -> None:

@@ -164,6 +164,40 @@ class PreparedData(Prepared, Protocol):
 
 
 @runtime_checkable
+class PreparedCheck(Prepared, Protocol):
+    """What a subcommand of `siftlog prepare JOB` finds that can be asked for a least.
+
+    It is written as a file where `--out` names one.
+    """
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The file's lines, without their ends."""
+        ...
+
+    @property
+    def share(self) -> float | None:
+        """What `--fail-under` asks of, from 0 to 1; None: of nothing at all."""
+        ...
+
+
+@runtime_checkable
+class PreparedFromFiles(Protocol):
+    """What a subcommand of `siftlog prepare JOB` makes of the files named after it."""
+
+    def read(
+        self, files: tuple[Path, ...], progress: Callable[[str], None]
+    ) -> Prepared:
+        """Take the files in.
+
+        Args:
+            files: as they were named, in that order.
+            progress: is told in a line how far this is, as often as that changes.
+        """
+        ...
+
+
+@runtime_checkable
 class PreparedFolder(Protocol):
     """What a subcommand of `siftlog prepare JOB` makes that builds a folder.
 

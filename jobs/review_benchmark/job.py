@@ -6,7 +6,7 @@ that `siftlog jobs` and a run's first call must not wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.asking import lexical, plan
@@ -14,7 +14,14 @@ from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
-from runner.job import Answers, Importer, InputFile, Job
+from runner.job import (
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    PreparedFromFiles,
+)
 from runner.reply import Content
 from runner.request import Request
 from runner.scorecard import Scorecard
@@ -28,6 +35,17 @@ class ReviewBenchmark(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+
+    @property
+    def prepare(
+        self,
+    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFromFiles]]:
+        """What `siftlog prepare review-benchmark` builds and checks."""
+        from jobs.review_benchmark.preparing import (  # noqa: PLC0415 - see above
+            SUBCOMMANDS,
+        )
+
+        return SUBCOMMANDS
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""

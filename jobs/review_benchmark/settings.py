@@ -7,10 +7,12 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from jobs.review_benchmark.database.formats.choice import Form
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
 Precision: TypeAlias = Literal["rows", "gt_over_included"]
+Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = ("truth", "database", "results", "verdict_labels", "history")
@@ -39,6 +41,19 @@ class Settings(BaseModel):
     review: tuple[str, ...] = Field((), description="only these reviews")
     limit: int = Field(0, ge=0, description="first reviews by id; 0: all")
 
+    format: Form | None = Field(
+        None, description="prepare import: of all files; none: by their names' ends"
+    )
+    map: tuple[str, ...] = Field(
+        (), description="prepare import: name=column of CSV and TSV files"
+    )
+    skip_bad: bool = Field(
+        default=False, description="prepare import: leave out what cannot be read"
+    )
+    keys: tuple[Key, ...] = Field(
+        ("pmid", "doi", "title"), description="prepare coverage: what papers match by"
+    )
+
     scale: Scale = Field("1-5", description="what relevance is scored on")
     queries: int = Field(6, ge=1, le=50, description="most queries of a plan")
     top_k: int = Field(200, ge=1, description="papers kept of each query")
@@ -53,7 +68,7 @@ class Settings(BaseModel):
         40, ge=1, description="included papers that a conclusion is drawn from"
     )
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="longest reply")
+    max_output_tokens: int = Field(2048, ge=1, description="longest reply")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

@@ -12,6 +12,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
@@ -28,6 +29,10 @@ Record: TypeAlias = tuple[int, list[str]]
 
 FIELD_CHARS = 1 << 24
 """Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
+
+
+CHUNK = 1 << 16
+"""Bytes of a piece."""
 
 
 def read_csv(
@@ -57,9 +62,8 @@ def read_csv(
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
     """
-    csv.field_size_limit(FIELD_CHARS)
-    records = _records(path)
-    header, columns = _header(path, records, aliases or {})
+    found = records(path)
+    header, columns = header_of(path, found, aliases or {})
     for name in needed:
         if name not in columns:
             raise DatasetError(
@@ -70,7 +74,7 @@ def read_csv(
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
     kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
     width = len(columns)
-    for number, (line, cells) in enumerate(records, start=2):
+    for number, (line, cells) in enumerate(found, start=2):
         at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
             raise _wrong_width(f"{path.name} {unit} {at}", len(cells), width)
@@ -93,7 +97,7 @@ def csv_columns(path: Path) -> tuple[str, ...]:
     Raises:
         DatasetError: the file is not to be read, or has no header.
     """
-    return _header(path, _records(path), {})[1]
+    return header_of(path, records(path), {})[1]
 
 
 def read_jsonl(
@@ -113,7 +117,7 @@ def read_jsonl(
     """
     wanted = {*needed, *optional}
     unknown: dict[str, None] = {}
-    for line, text in _lines(path):
+    for line, text in lines(path):
         if not text.strip():
             continue
         fields = object_of(text, f"{path.name} line {line}")
@@ -130,7 +134,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """The one JSON value in a file; raise `DatasetError` where there is none."""
     try:
         return msgspec.json.decode(read_text(path))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise DatasetError(
             f"{path.name}: not JSON, {error} (correct the file)."
         ) from error
@@ -138,14 +142,18 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
 
 def read_text(path: Path) -> str:
     """The text of a file; raise `DatasetError` where it is not to be read."""
-    return "".join(text for _, text in _lines(path))
+    return "".join(text for _, text in lines(path))
 
 
-def _header(
-    path: Path, records: Iterator[Record], aliases: Mapping[str, str]
+def header_of(
+    path: Path, found: Iterator[Record], aliases: Mapping[str, str]
 ) -> tuple[int, tuple[str, ...]]:
-    """The header's line and its names."""
-    line, header = next(records, (0, None))
+    """The header's line and its names, taken from the front of a file's records.
+
+    Raises:
+        DatasetError: there is none, or a column occurs twice.
+    """
+    line, header = next(found, (0, None))
     if header is None:
         raise DatasetError(
             f"{path.name}: the file is empty (a header of columns is expected)."
@@ -184,10 +192,15 @@ def _note_unknown(path: Path, names: Sequence[str], noticed: Noticed) -> None:
         )
 
 
-def _records(path: Path) -> Iterator[Record]:
-    """Records with the line that each begins on; empty lines are no records."""
-    lines = _lines(path)
-    reader = csv.reader((text for _, text in lines), strict=True)
+def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
+    """Records with the line that each begins on; empty lines are no records.
+
+    Raises:
+        DatasetError: the file is not to be read, or its quotes are off.
+    """
+    csv.field_size_limit(FIELD_CHARS)
+    parts = (text for _, text in lines(path))
+    reader = csv.reader(parts, delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -203,27 +216,46 @@ def _records(path: Path) -> Iterator[Record]:
             yield line, cells
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers and ends; the file is closed when they are through."""
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers and ends; the file is closed when they are through.
+
+    Raises:
+        DatasetError: the file is not to be read, or not UTF-8.
+    """
+    with _opened(path) as file:
+        for number, raw in enumerate(file, start=1):
+            data = raw.removeprefix(BOM) if number == 1 else raw
+            try:
+                yield number, data.decode()
+            except UnicodeDecodeError as error:
+                raise DatasetError(
+                    f"{path.name} line {number}: byte {error.start + 1} of the "
+                    "line is not UTF-8 (save the file as UTF-8)."
+                ) from error
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """A file's bytes by pieces, for formats that name their encoding themselves.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    with _opened(path) as file:
+        while data := file.read(CHUNK):
+            yield data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
-        with _opened(path) as file:
-            for number, raw in enumerate(file, start=1):
-                data = raw.removeprefix(BOM) if number == 1 else raw
-                try:
-                    yield number, data.decode()
-                except UnicodeDecodeError as error:
-                    raise DatasetError(
-                        f"{path.name} line {number}: byte {error.start + 1} of the "
-                        "line is not UTF-8 (save the file as UTF-8)."
-                    ) from error
+        if path.suffix == ".gz":
+            with gzip.open(path, "rb") as file:
+                yield cast("BinaryIO", file)
+        else:
+            with path.open("rb") as file:
+                yield file
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DatasetError(
             f"{path}: {why} (check the path, its permissions and that it is whole)."
         ) from error
-
-
-def _opened(path: Path) -> BinaryIO:
-    if path.suffix == ".gz":
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    return path.open("rb")

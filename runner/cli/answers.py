@@ -1,10 +1,9 @@
-"""Verbs about answers, stored or not asked for yet: score, explain, prepare."""
+"""Verbs about stored answers: score and explain."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,6 +112,11 @@ def _remarks(made: Scoring) -> Iterator[str]:
             f"note: {made.scorecard.missing:,} answers that these settings ask for are "
             "not in the run, and what needs them goes without."
         )
+    if made.scorecard.stale:
+        yield (
+            f"note: {made.scorecard.stale:,} answers of the run are stale: these "
+            "settings do not ask for them, and nothing uses them."
+        )
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -181,64 +185,3 @@ def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the inter
     if explainer is None:
         raise UsageError(f"{job.name} has no explain.")
     return explainer
-
-
-@click.command(context_settings=ANY_SETTING)
-@click.argument("job_name", metavar="JOB")
-@click.argument("words", nargs=-1, metavar="[SUBCOMMAND]", type=click.UNPROCESSED)
-@choices.config
-@choices.sets
-@click.option(
-    "--out",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Where the file or folder goes that SUBCOMMAND builds.",
-)
-@click.option("--force", is_flag=True, help="Replace a folder that is there already.")
-@choices.as_json
-def prepare(
-    job_name: str,
-    words: tuple[str, ...],
-    out: Path | None,
-    force: bool,
-    as_json: bool,
-    **given: Any,
-) -> int:
-    """Check or build the data of JOB; without SUBCOMMAND, say what there is."""
-    from runner.cli import session
-    from runner.errors import UsageError
-    from runner.job import PreparedData, PreparedFolder
-    from runner.records.folders import replaced
-    from runner.registry import load_job
-    from runner.settings import file_lists, switches
-
-    job = load_job(job_name)
-    offers = getattr(job, "prepare", {})
-    names, flags = choices.split_words(words, switches(job), file_lists(job))
-    known = ", ".join(sorted(filter(None, offers))) or "nothing"
-    what = " ".join(names)
-    if what not in offers:
-        raise UsageError(f"{job.name} can prepare: {known}.")
-    settings = session.typed_settings(job, flags, given, session.configuration(given))
-    report = offers[what](session.with_sample(job, settings))
-    is_folder = isinstance(report, PreparedFolder)
-    builds = is_folder or isinstance(report, PreparedData)
-    named = " ".join(filter(None, (job.name, what)))
-    if builds and out is None:
-        built = "folder" if is_folder else "file"
-        raise UsageError(f"{named} builds a {built}; say where with --out.")
-    if out is not None and not builds:
-        raise UsageError(f"{named} builds no file; leave out --out.")
-    if out is not None and isinstance(report, PreparedFolder):
-        with replaced(out, force=force) as draft:
-            report = report.write(draft)
-    elif out is not None:
-        try:
-            out.write_bytes("".join(f"{line}\n" for line in report.lines).encode())
-        except OSError as error:
-            raise UsageError(f"{out} cannot be written: {error.strerror}.") from error
-    if as_json:
-        record(report.json)
-    else:
-        text(report.text)
-    return DONE

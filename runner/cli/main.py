@@ -42,7 +42,9 @@ VERBS = {
     "estimate": Verb(
         "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
     ),
-    "prepare": Verb("runner.cli.answers", "prepare", "Check or build a job's data."),
+    "prepare": Verb(
+        "runner.cli.preparation", "prepare", "Check or build a job's data."
+    ),
     "simulate": Verb(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
     ),

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.cli.figures import duration
+from runner.cli.pace import PLAIN_S, TERMINAL_S
 from runner.cli.speech import ERASE, mutter
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
@@ -21,8 +22,6 @@ from store.task import usd
 from store.views import Status
 
 DOT: Final = " · "
-TERMINAL_S: Final = 0.5
-PLAIN_S: Final = 30.0
 WINDOW_S: Final = 60.0
 """Rates are over the last minute: a run's mean hides that it slowed down."""
 

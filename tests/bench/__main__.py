@@ -1,9 +1,9 @@
 """All benches: `make bench`, or `python -m tests.bench [--quick] [NAME...]`.
 
-Runs the modules here that are called `calls_*`, `limits_*`, `log_*`, `plan_*`,
-`score_*`, `screening_*` or `tui_*`, in that order, and prints one table. A full run
-keeps it in `design/benchmarks.md`, between the two markers; `--quick`, or naming some
-modules, only prints.
+Runs the modules here that are called `calls_*`, `limits_*`, `log_*`, `papers_*`,
+`plan_*`, `score_*`, `screening_*` or `tui_*`, in that order, and prints one table. A
+full run keeps it in `design/benchmarks.md`, between the two markers; `--quick`, or
+naming some modules, only prints.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tests.bench.row import Row
 
 HERE = Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "design" / "benchmarks.md"
-PREFIXES = ("calls_", "limits_", "log_", "plan_", "score_", "screening_", "tui_")
+PREFIXES = (
+    *("calls_", "limits_", "log_", "papers_", "plan_", "score_", "screening_", "tui_"),
+)
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 

@@ -19,6 +19,38 @@ NORMAL = Normal()
 By: TypeAlias = Literal["pmid", "doi", "title"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """A record in normal form: what is looked for, and what it would be as a paper."""
+
+    paper: Paper  #: its id is 0
+    title: str  #: normal form
+    source_id: str  #: of the record in its file
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether it has a PMID or a DOI; such a record is not known by its title."""
+        return bool(self.paper.pmid or self.paper.doi)
+
+
+def sought(entry: Entry) -> Sought:
+    """A record in normal form."""
+    return Sought(
+        paper=Paper(
+            id=0,
+            pmid=pmid_of(entry.pmid),
+            doi=NORMAL.doi(entry.doi),
+            title=entry.title.strip(),
+            abstract=entry.abstract.strip(),
+            authors="; ".join(entry.authors),
+            journal=entry.journal.strip(),
+            year=entry.year,
+        ),
+        title=NORMAL.title(entry.title),
+        source_id=entry.source_id,
+    )
+
+
 class Known(Protocol):
     """The papers so far."""
 
@@ -30,8 +62,12 @@ class Known(Protocol):
         """The paper with a DOI."""
         ...
 
-    def by_title(self, title: str, year: int | None) -> Paper | None:
-        """The first paper with a title and a year; a missing one equals none."""
+    def by_title(self, record: Sought) -> Paper | None:
+        """The first paper with a record's title and year; a missing one equals none.
+
+        Before all others comes the paper that this very record is known to be of: its
+        year and the titles of others may have changed since.
+        """
         ...
 
 
@@ -41,54 +77,39 @@ class Merged:
 
     before: Paper | None  #: the paper that it is merged into; None: a new one
     after: Paper  #: what the paper is then; its id is 0 where it is new
-    title: str  #: normal form of the record's own title
     by: By | None = None  #: how the two were found to be one
     is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
 
 
-def merged(entry: Entry, known: Known) -> Merged:
+def merged(record: Sought, known: Known) -> Merged:
     """Where a record goes."""
-    made = _paper(entry)
-    title = NORMAL.title(entry.title)
+    made = record.paper
     owner = known.by_doi(made.doi) if made.doi else None
-    found, by = _found(made, title, owner, known)
+    found, by = _found(record, owner, known)
     is_conflict = owner is not None and owner != found
     if is_conflict:
         made = replace(made, doi="")
     return Merged(
         before=found,
         after=made if found is None else _filled(found, made),
-        title=title,
         by=by,
         is_conflict=is_conflict,
     )
 
 
 def _found(
-    made: Paper, title: str, owner: Paper | None, known: Known
+    record: Sought, owner: Paper | None, known: Known
 ) -> tuple[Paper | None, By | None]:
-    same = known.by_pmid(made.pmid) if made.pmid else None
+    pmid = record.paper.pmid
+    same = known.by_pmid(pmid) if pmid else None
     if same is not None:
         return same, "pmid"
-    if owner is not None and not (made.pmid and owner.pmid):
+    if owner is not None and not (pmid and owner.pmid):
         return owner, "doi"
-    if title and not (made.pmid or made.doi):
-        same = known.by_title(title, made.year)
+    if record.title and not record.has_ids:
+        same = known.by_title(record)
         return same, None if same is None else "title"
     return None, None
-
-
-def _paper(entry: Entry) -> Paper:
-    return Paper(
-        id=0,
-        pmid=pmid_of(entry.pmid),
-        doi=NORMAL.doi(entry.doi),
-        title=entry.title.strip(),
-        abstract=entry.abstract.strip(),
-        authors="; ".join(entry.authors),
-        journal=entry.journal.strip(),
-        year=entry.year,
-    )
 
 
 def _filled(old: Paper, new: Paper) -> Paper:

@@ -29,6 +29,17 @@ class BadEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """Papers that PubMed says to have deleted; they are counted and stay."""
+
+    n: int
+
+
+Found: TypeAlias = Entry | BadEntry | Deleted
+"""What a file holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
     """A paper as the database has it."""
 
@@ -45,6 +56,20 @@ class Paper:
     def has_text(self) -> bool:
         """Whether there is anything to judge it by."""
         return bool(self.title.strip() or self.abstract.strip())
+
+    @property
+    def row(self) -> PaperRow:
+        """The row of the table that holds it."""
+        return (
+            self.id,
+            self.pmid or None,
+            self.doi or None,
+            self.title,
+            self.abstract,
+            self.authors,
+            self.journal,
+            self.year,
+        )
 
 
 PaperRow: TypeAlias = tuple[int, str | None, str | None, str, str, str, str, int | None]

@@ -32,7 +32,7 @@ class Database:
         return found[0] if found else content_hash(self._connection)
 
     def __len__(self) -> int:
-        return int(self._connection.execute(SQL["counts"]).fetchone()[0])
+        return int(self._connection.execute(SQL["n_papers"]).fetchone()[0])
 
     def paper(self, number: int) -> Paper | None:
         """A paper by its id."""
@@ -47,10 +47,13 @@ class Database:
         """Id of the paper with a DOI, in normal form."""
         return self._id("id_by_doi", doi)
 
-    def titles_within(self, shortest: int, longest: int) -> list[tuple[int, str]]:
-        """Papers and titles of so many characters, by paper, then title."""
+    def titles_within(
+        self, shortest: int, longest: int, at_once: int
+    ) -> Iterator[list[tuple[int, str]]]:
+        """Papers and titles of so many characters, *at_once* at a time, by length."""
         found = self._connection.execute(SQL["titles_within"], (shortest, longest))
-        return found.fetchall()
+        while block := found.fetchmany(at_once):
+            yield block
 
     def papers(self) -> Iterator[Paper]:
         """All papers by id."""

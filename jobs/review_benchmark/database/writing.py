@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
-from jobs.review_benchmark.database.merging import Merged, merged
-from jobs.review_benchmark.database.paper import BadEntry, Entry, Paper, paper_of
+from jobs.review_benchmark.database.merging import Merged, Sought, merged, sought
+from jobs.review_benchmark.database.paper import BadEntry, Deleted, Entry, Found
+from jobs.review_benchmark.database.shelf import Shelf
 from jobs.review_benchmark.database.signature import content_hash
 from jobs.review_benchmark.database.statements import SQL
 from runner.errors import DatasetError
+
+BATCH = 500
+"""Records that are looked up and written at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,57 +30,39 @@ class Added:
     merged: Mapping[str, int]  #: records by how they were found to be known
     conflicts: int  #: records whose DOI belonged to another paper
     titles: int  #: further titles of papers that had one
+    deleted: int = 0  #: papers that the file says to have been deleted; they stay
     bad: tuple[BadEntry, ...] = ()  #: records that were left out
 
 
 class Writing:
-    """The papers so far, and how to add to them; a `merging.Known`."""
+    """Adds to a database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(
-        self, source: str, entries: Iterable[Entry | BadEntry], *, skip_bad: bool
-    ) -> Added:
+    def add(self, source: str, found: Iterable[Found], *, skip_bad: bool) -> Added:
         """Add a file's records, all of them or none.
 
         Args:
             source: name of the file.
-            entries: its records.
+            found: its records.
             skip_bad: leave out what cannot be read, and say so.
 
         Raises:
             DatasetError: a record cannot be read and must not be left out.
         """
-        bad: list[BadEntry] = []
-        counts: Counter[str] = Counter()
-        by: Counter[str] = Counter()
+        tally = _Tally(source=source)
         with self._transaction():
             self._connection.execute(SQL["forget"], ("content_hash",))
-            for entry in entries:
-                if isinstance(entry, BadEntry):
-                    if not skip_bad:
-                        raise DatasetError(
-                            f"{source} record {entry.number}: {entry.reason} (correct "
-                            "it, or leave such records out with --skip-bad)."
-                        )
-                    bad.append(entry)
-                    continue
-                found = merged(entry, self)
-                counts["records"] += 1
-                counts["conflicts"] += found.is_conflict
-                if found.by is not None:
-                    by[found.by] += 1
-                counts["titles"] += self._write(found, source, entry.source_id)
-        return Added(
-            source=source,
-            records=counts["records"],
-            papers=counts["records"] - by.total(),
-            merged=dict(sorted(by.items())),
-            conflicts=counts["conflicts"],
-            titles=counts["titles"],
-            bad=tuple(bad),
-        )
+            shelf = Shelf(self._connection, source)
+            for records in _batches(_good(found, tally, skip_bad=skip_bad)):
+                shelf.fetch(records)
+                for record in records:
+                    place = merged(record, shelf)
+                    shelf.put(record, place)
+                    tally.count(place)
+                shelf.flush()
+        return tally.added(shelf.further_titles)
 
     def sign(self) -> str:
         """Hash all papers, keep the hash, and return it.
@@ -87,69 +74,69 @@ class Writing:
             self._connection.execute(SQL["set_meta"], ("content_hash", found))
         return found
 
-    def by_pmid(self, pmid: str) -> Paper | None:
-        """The paper with a PMID."""
-        return self._paper("id_by_pmid", pmid)
-
-    def by_doi(self, doi: str) -> Paper | None:
-        """The paper with a DOI."""
-        return self._paper("id_by_doi", doi)
-
-    def by_title(self, title: str, year: int | None) -> Paper | None:
-        """The first paper with a title and a year; a missing one equals none."""
-        return self._paper("id_by_title", title, year)
-
-    def _paper(self, name: str, *values: str | int | None) -> Paper | None:
-        found = self._connection.execute(SQL[name], values).fetchone()
-        if found is None or found[0] is None:
-            return None
-        return paper_of(self._connection.execute(SQL["kept"], found).fetchone())
-
-    def _write(self, found: Merged, source: str, source_id: str) -> int:
-        """Write one record; 1 where it brought a further title."""
-        before, after = found.before, found.after
-        execute = self._connection.execute
-        if before is None:
-            made = execute(
-                SQL["add"],
-                (
-                    after.pmid or None,
-                    after.doi or None,
-                    after.title,
-                    after.abstract,
-                    after.authors,
-                    after.journal,
-                    after.year,
-                ),
-            )
-            paper = made.lastrowid
-        else:
-            paper = before.id
-            self._fill(before, after)
-        execute(SQL["add_source"], (paper, source, source_id))
-        if not found.title:
-            return 0
-        new = execute(SQL["add_title"], (paper, found.title, len(found.title)))
-        return int(new.rowcount > 0 and before is not None and bool(before.title))
-
-    def _fill(self, before: Paper, after: Paper) -> None:
-        execute = self._connection.execute
-        if before.pmid != after.pmid:
-            execute(SQL["fill_pmid"], (after.id, after.pmid))
-        if before.doi != after.doi:
-            execute(SQL["fill_doi"], (after.id, after.doi))
-        if (before.title, before.abstract) != (after.title, after.abstract):
-            execute(SQL["fill_texts"], (after.id, after.title, after.abstract))
-        rest = (after.authors, after.journal, after.year)
-        if (before.authors, before.journal, before.year) != rest:
-            execute(SQL["fill_rest"], (after.id, *rest))
-
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._connection.execute(SQL["begin"])
         try:
             yield
+            self._connection.execute(SQL["commit"])
         except BaseException:
-            self._connection.execute(SQL["rollback"])
+            # a full disk has rolled back already
+            if self._connection.in_transaction:
+                self._connection.execute(SQL["rollback"])
             raise
-        self._connection.execute(SQL["commit"])
+
+
+class _Tally:
+    """Counts what a file brings."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.bad: list[BadEntry] = []
+        self.deleted = 0
+        self._records = self._papers = self._conflicts = 0
+        self._by: Counter[str] = Counter()
+
+    def count(self, place: Merged) -> None:
+        """Count a record by where it went."""
+        self._records += 1
+        self._conflicts += place.is_conflict
+        if place.by is None:
+            self._papers += 1
+        else:
+            self._by[place.by] += 1
+
+    def added(self, titles: int) -> Added:
+        """The counts, with that of further titles."""
+        return Added(
+            source=self.source,
+            records=self._records,
+            papers=self._papers,
+            merged=dict(sorted(self._by.items())),
+            conflicts=self._conflicts,
+            titles=titles,
+            deleted=self.deleted,
+            bad=tuple(self.bad),
+        )
+
+
+def _good(found: Iterable[Found], tally: _Tally, *, skip_bad: bool) -> Iterator[Sought]:
+    """The records that can be read, in normal form."""
+    for each in found:
+        match each:
+            case Entry():
+                yield sought(each)
+            case Deleted():
+                tally.deleted += each.n
+            case BadEntry() if skip_bad:
+                tally.bad.append(each)
+            case BadEntry():
+                raise DatasetError(
+                    f"{tally.source} record {each.number}: {each.reason}; correct it, "
+                    "or leave such records out with --skip-bad."
+                )
+
+
+def _batches(records: Iterator[Sought]) -> Iterator[Sequence[Sought]]:
+    while batch := tuple(islice(records, BATCH)):
+        yield batch

@@ -30,8 +30,8 @@ _RECORD = (
     "relevance_score",
     "rationale",
 )
-_INCLUDED = ("included_papers", "included")
-_EXCLUDED = ("excluded_papers", "excluded")
+INCLUDED = ("included_papers", "included")
+EXCLUDED = ("excluded_papers", "excluded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
         return _flagged(fields, noticed)
     names = [
         next((name for name in aliases if name in fields.values), None)
-        for aliases in (_INCLUDED, _EXCLUDED)
+        for aliases in (INCLUDED, EXCLUDED)
     ]
     if names == [None, None]:
         raise fields.error(

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rapidfuzz.distance import Indel
-from rapidfuzz.process import cdist
+from rapidfuzz.process import cpdist
 
 from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.matching.bags import Bags
 from jobs.review_benchmark.matching.ratio import MARGIN, ratio
 from jobs.review_benchmark.matching.rules import Wanted
 
-BLOCK = 8192
-"""Titles compared at once."""
+PAIRS = 1 << 17
+"""Pairs of titles compared at once: what fits the cache of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,9 @@ class Lookup:
     by_pmid: int | None = None
     by_doi: int | None = None
     alike: Mapping[int, float] = field(default_factory=dict)
-    """Ratio of the likest title of each paper at or above the cutoff."""
+    """Ratio of the likest title of each paper at or above the cutoff.
+
+    Empty where a paper has the PMID or the DOI: no rule asks for titles then."""
 
 
 def looked_up(
@@ -45,14 +47,20 @@ def looked_up(
         cutoff: least ratio of titles, inclusive.
         autojunk: as for `ratio`.
     """
-    alike = _alike([each.title for each in wanted], database, cutoff, autojunk=autojunk)
-    return tuple(
+    exact = [
         Lookup(
             by_pmid=database.by_pmid(each.pmid) if each.pmid else None,
             by_doi=database.by_doi(each.doi) if each.doi else None,
-            alike=found,
         )
-        for each, found in zip(wanted, alike, strict=True)
+        for each in wanted
+    ]
+    titles = [
+        each.title if found.by_pmid is None and found.by_doi is None else ""
+        for each, found in zip(wanted, exact, strict=True)
+    ]
+    alike = _alike(titles, database, cutoff, autojunk=autojunk)
+    return tuple(
+        replace(found, alike=near) for found, near in zip(exact, alike, strict=True)
     )
 
 
@@ -61,35 +69,39 @@ def _alike(
 ) -> list[dict[int, float]]:
     """For each title the papers with one at or above the cutoff, and the best ratio.
 
-    Two titles whose lengths differ too much cannot reach it: the ratio is at most
-    twice the shorter length over both.
+    A ratio is twice the characters in common over those of both titles. So it cannot
+    be reached where the lengths differ too much, nor where the bags have too little in
+    common, nor where rapidfuzz finds too little; only the others are given to difflib.
     """
     found: list[dict[int, float]] = [{} for _ in titles]
+    places = [place for place, title in enumerate(titles) if title]
+    if not places:
+        return found
+    named = [titles[place] for place in places]
+    lengths = np.array([len(title) for title in named])
     share = cutoff / (2.0 - cutoff)
-    by_length = sorted(
-        (len(title), place) for place, title in enumerate(titles) if title
-    )
-    for length, group in groupby(by_length, key=lambda pair: pair[0]):
-        places = [place for _, place in group]
-        shortest = math.ceil(length * share - MARGIN)
-        longest = math.floor(length / share + MARGIN)
-        stocked = database.titles_within(shortest, longest)
-        for start in range(0, len(stocked), BLOCK):
-            block = stocked[start : start + BLOCK]
-            scores = cdist(
-                [titles[place] for place in places],
-                [title for _, title in block],
-                scorer=Indel.normalized_similarity,
-                score_cutoff=max(cutoff - MARGIN, 0.0),
-                dtype=np.float64,
-            )
-            for row, column in zip(*np.nonzero(scores), strict=True):
-                paper, title = block[column]
-                place = places[row]
-                exact = ratio(titles[place], title, autojunk=autojunk)
-                if exact >= cutoff:
-                    known = found[place].get(paper, 0.0)
-                    found[place][paper] = max(known, exact)
+    shortest = math.ceil(lengths.min() * share - MARGIN)
+    longest = math.floor(lengths.max() / share + MARGIN)
+    least = max(cutoff - MARGIN, MARGIN)
+    bags = Bags(named)
+    for block in database.titles_within(shortest, longest, PAIRS // len(named) + 1):
+        stocked = [title for _, title in block]
+        both = lengths[:, None] + np.array([len(title) for title in stocked])
+        near = bags.common(stocked) >= both * (cutoff / 2.0) - MARGIN
+        rows, columns = (axis.tolist() for axis in np.nonzero(near))
+        scores = cpdist(
+            [named[row] for row in rows],
+            [stocked[column] for column in columns],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=least,
+            dtype=np.float64,
+        )
+        for each in np.flatnonzero(scores).tolist():
+            truth, (paper, title) = named[rows[each]], block[columns[each]]
+            exact = ratio(truth, title, autojunk=autojunk)
+            if exact >= cutoff:
+                papers = found[places[rows[each]]]
+                papers[paper] = max(papers.get(paper, 0.0), exact)
     return found
 
 

@@ -44,6 +44,26 @@ def test_what_builds_no_file_takes_no_place_for_one(folder: Path) -> None:
     assert not (folder / "x.txt").exists()
 
 
+def test_a_check_fails_below_what_is_asked_and_need_not_be_written(
+    folder: Path,
+) -> None:
+    assert prepare(folder, "check", "--items", 5, "--fail-under", "0.5") == "checked\n"
+    words = ("prepare", "building", "check", "--fail-under", "0.8", "--items")
+    for items, share in ((5, "0.5"), (0, "None")):
+        out = ("--out", "x.csv")
+        done = siftlog(*words, items, *out, cwd=folder, check=False)
+        assert (done.returncode, done.stdout) == (6, "checked\n")
+        assert f"check finds {share}, where 0.8 is the least." in done.stderr
+        assert (folder / "x.csv").read_text() == f"share {share}\n"
+    prepare(folder, "count", "--fail-under", "1", fails="count finds no share; leave")
+
+
+def test_files_after_a_subcommand_go_to_one_that_takes_some(folder: Path) -> None:
+    assert prepare(folder, "take", "a.csv", "--items", 2, "b.csv") == "a.csv b.csv\n"
+    prepare(folder, "count", "a.csv", fails="count takes no files; leave out a.csv.")
+    prepare(folder, "lose", "a.csv", fails="can prepare: build, check, count, take.")
+
+
 def test_data_can_be_prepared_that_no_run_could_start_from(folder: Path) -> None:
     assert prepare(folder, "count", "--items", 0) == "0 items\n"
     for verb in (("run", "--model", "baseline/x"), ("estimate", "--model", "m")):

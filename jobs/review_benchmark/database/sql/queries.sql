@@ -33,21 +33,30 @@ FROM papers WHERE id = ?;
 SELECT id FROM papers WHERE pmid = ?;
 -- name: id_by_doi
 SELECT id FROM papers WHERE doi = ?;
--- name: id_by_title
-SELECT min(papers.id) FROM paper_titles
+-- name: last_id
+SELECT coalesce(max(id), 0) FROM papers;
+-- name: kept_by_ids
+SELECT id, pmid, doi, title, abstract, authors, journal, year FROM papers
+WHERE pmid IN (SELECT value FROM json_each(?1))
+OR doi IN (SELECT value FROM json_each(?2));
+-- name: kept_by_title
+SELECT papers.id, pmid, doi, title, abstract, authors, journal, year FROM paper_titles
 JOIN papers ON papers.id = paper_titles.paper_id
-WHERE paper_titles.title_norm = ?1 AND papers.year IS ?2;
+LEFT JOIN paper_sources AS made ON made.paper_id = papers.id
+    AND made.source = ?3 AND made.source_id = ?4
+WHERE paper_titles.title_norm = ?1 AND (made.paper_id IS NOT NULL OR papers.year IS ?2)
+ORDER BY made.paper_id IS NULL, papers.id LIMIT 1;
 -- name: add
-INSERT INTO papers (pmid, doi, title, abstract, authors, journal, year)
-VALUES (?, ?, ?, ?, ?, ?, ?);
--- name: fill_pmid
-UPDATE papers SET pmid = ?2 WHERE id = ?1;
--- name: fill_doi
-UPDATE papers SET doi = ?2 WHERE id = ?1;
--- name: fill_texts
-UPDATE papers SET title = ?2, abstract = ?3 WHERE id = ?1;
--- name: fill_rest
-UPDATE papers SET authors = ?2, journal = ?3, year = ?4 WHERE id = ?1;
+INSERT INTO papers (id, pmid, doi, title, abstract, authors, journal, year)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+-- name: fill
+UPDATE papers SET pmid = ?2, doi = ?3, title = ?4, abstract = ?5, authors = ?6,
+    journal = ?7, year = ?8
+WHERE id = ?1;
+-- name: index
+INSERT INTO papers_fts (rowid, title, abstract) VALUES (?, ?, ?);
+-- name: unindex
+INSERT INTO papers_fts (papers_fts, rowid, title, abstract) VALUES ('delete', ?, ?, ?);
 -- name: add_title
 INSERT OR IGNORE INTO paper_titles (paper_id, title_norm, length) VALUES (?, ?, ?);
 -- name: add_source
@@ -62,18 +71,21 @@ FROM papers ORDER BY id;
 SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
 -- name: titles_within
 SELECT paper_id, title_norm FROM paper_titles
-WHERE length BETWEEN ? AND ? ORDER BY paper_id, title_norm;
+WHERE length BETWEEN ? AND ? ORDER BY length, paper_id, title_norm;
+-- name: n_papers
+SELECT count(*) FROM papers;
 -- name: counts
 SELECT count(*), count(pmid), count(doi), sum(abstract = ''), sum(year IS NULL)
 FROM papers;
--- name: n_titles
-SELECT count(*) FROM paper_titles;
 -- name: ids_by_title
 SELECT paper_id FROM paper_titles WHERE title_norm = ? ORDER BY paper_id;
 -- name: search
-SELECT papers.id FROM papers_fts JOIN papers ON papers.id = papers_fts.rowid
+SELECT papers.id FROM papers_fts
+JOIN papers INDEXED BY papers_years ON papers.id = papers_fts.rowid
 WHERE papers_fts MATCH ?1 AND (papers.year IS NULL OR papers.year BETWEEN ?2 AND ?3)
-AND (?5 OR papers.doi IS NULL OR papers.doi NOT GLOB '10.1002/14651858*')
+AND (?5 OR papers.id NOT IN (
+    SELECT id FROM papers AS reviews WHERE reviews.doi GLOB '10.1002/14651858*'
+))
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
 -- name: n_hits
 SELECT count(*) FROM papers_fts WHERE papers_fts MATCH ?;

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from jobs.review_benchmark.database import writing as writing_module
 from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.paper import BadEntry, Entry, Paper
 from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.database.statements import SCHEMA
 from jobs.review_benchmark.database.writing import Added, Writing
 from runner.errors import DatasetError
 
@@ -40,7 +46,8 @@ def test_a_pmid_joins_records_and_blanks_are_filled(
     )
     assert _papers(path) == [expected]
     with closing(Database(path)) as database:
-        assert database.titles_within(0, 99) == [(1, "first"), (1, "second")]
+        (titles,) = database.titles_within(0, 99, 5)
+        assert titles == [(1, "first"), (1, "second")]
         assert database.search('"text"', (0, 9999), 5) == [1]
 
 
@@ -93,6 +100,23 @@ def test_a_title_and_its_year_join_only_a_record_without_ids(
     ]
 
 
+def test_a_record_finds_the_paper_it_was_made_part_of_again(
+    writing: Writing, path: Path
+) -> None:
+    entries = (
+        Entry(source_id="1", pmid="7", title="One"),
+        Entry(source_id="2", title="One"),
+        Entry(source_id="3", pmid="7", year=2001),  # and 2 is no more of that year
+        Entry(source_id="4", title="Two", year=2001, abstract="Text"),
+        Entry(source_id="5", pmid="7", title="Two"),  # and 4 is like the first paper
+    )
+    _add(writing, *entries)
+    before = _papers(path)
+    assert len(before) == 2
+    assert _add(writing, *entries).papers == 0
+    assert _papers(path) == before
+
+
 def test_importing_a_file_twice_changes_nothing(writing: Writing, path: Path) -> None:
     entries = (
         Entry(source_id="1", pmid="7", title="One", doi="10.1/a"),
@@ -120,7 +144,7 @@ def test_an_import_that_was_cut_off_leaves_no_old_hash(
 def test_a_bad_record_takes_its_whole_file_back(writing: Writing, path: Path) -> None:
     entries = (Entry(source_id="1", pmid="7"), BadEntry(number=2, reason="year is 'x'"))
     with pytest.raises(
-        DatasetError, match=r"refs\.ris record 2: year is 'x' .*skip-bad"
+        DatasetError, match=r"refs\.ris record 2: year is 'x'; .*skip-bad"
     ):
         writing.add("refs.ris", entries, skip_bad=False)
     assert _papers(path) == []
@@ -146,3 +170,42 @@ def _add(writing: Writing, *entries: Entry) -> Added:
 def _papers(path: Path) -> list[Paper]:
     with closing(Database(path)) as database:
         return list(database.papers())
+
+
+records = st.lists(
+    st.builds(
+        Entry,
+        source_id=st.just(""),
+        pmid=st.sampled_from(("", "", "1", "2")),
+        doi=st.sampled_from(("", "", "10.1/a", "10.1/b")),
+        title=st.sampled_from(("One", "ONE.", "Two", "")),
+        abstract=st.sampled_from(("", "some text", "more")),
+        year=st.sampled_from((None, 2000, 2001)),
+    ).filter(lambda entry: entry.pmid or entry.doi or entry.title),
+    max_size=9,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(records, st.integers(1, 3))
+def test_neither_the_batch_nor_a_second_import_makes_a_difference(
+    entries: list[Entry], size: int
+) -> None:
+    numbered = [replace(each, source_id=str(n)) for n, each in enumerate(entries)]
+    with closing(_in_memory()) as one, closing(_in_memory()) as other:
+        first = _add(Writing(one), *numbered)
+        whole = Writing(one).sign()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(writing_module, "BATCH", size)
+            assert _add(Writing(other), *numbered) == first
+        assert Writing(other).sign() == whole
+        again = _add(Writing(one), *numbered)
+        assert (again.papers, again.titles) == (0, 0)
+        assert Writing(one).sign() == whole
+        one.execute("INSERT INTO papers_fts (papers_fts) VALUES ('integrity-check')")
+
+
+def _in_memory() -> sqlite3.Connection:
+    made = sqlite3.connect(":memory:", isolation_level=None)
+    made.executescript(SCHEMA)
+    return made

@@ -1,0 +1,201 @@
+"""`siftlog prepare review-benchmark import`: papers of files into the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from jobs.counted import counted
+from jobs.review_benchmark.database.connection import writer
+from jobs.review_benchmark.database.formats.ahead import read_file
+from jobs.review_benchmark.database.formats.choice import Form, form_of
+from jobs.review_benchmark.database.formats.table import columns_of
+from jobs.review_benchmark.database.paper import Found
+from jobs.review_benchmark.database.statements import SQL
+from jobs.review_benchmark.database.writing import Added, Writing
+from jobs.review_benchmark.settings import Settings
+from runner.errors import DatasetError, UsageError
+
+TOLD = 1000
+"""Records between two words on how far an import is."""
+
+SHOWN = 10
+"""Bad records that the text names; the JSON has all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stock:
+    """What a database holds."""
+
+    papers: int
+    with_pmid: int
+    with_doi: int
+    without_abstract: int
+    without_year: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import brought, for people and for programs."""
+
+    database: str
+    files: tuple[Added, ...]
+    stock: Stock
+
+    @property
+    def total(self) -> Added:
+        """All files together, but for what was bad in them."""
+        merged: Counter[str] = Counter()
+        for each in self.files:
+            merged.update(each.merged)
+        return Added(
+            source="all",
+            records=sum(each.records for each in self.files),
+            papers=sum(each.papers for each in self.files),
+            merged=dict(sorted(merged.items())),
+            conflicts=sum(each.conflicts for each in self.files),
+            titles=sum(each.titles for each in self.files),
+            deleted=sum(each.deleted for each in self.files),
+        )
+
+    @property
+    def json(self) -> dict[str, object]:
+        """Every count, and every bad record."""
+        total = asdict(self.total)
+        del total["source"], total["bad"]
+        return {
+            "database": self.database,
+            "files": [asdict(each) for each in self.files],
+            "total": {**total, "bad": sum(len(each.bad) for each in self.files)},
+            "stock": asdict(self.stock),
+        }
+
+    @property
+    def text(self) -> str:
+        """A line a file, the sum, and what the database holds now."""
+        return "\n".join(_lines(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importing:
+    """An import that waits for its files."""
+
+    database: Path
+    form: Form | None
+    mapped: Mapping[str, str]
+    skip_bad: bool
+
+    @classmethod
+    def of(cls, settings: Settings) -> Importing:
+        """The import that the settings ask for.
+
+        Raises:
+            UsageError: they name no database, or a column in vain.
+        """
+        if settings.database is None:
+            raise UsageError("Say which database to import into with --database FILE.")
+        return cls(
+            database=settings.database,
+            form=settings.format,
+            mapped=columns_of(settings.map),
+            skip_bad=settings.skip_bad,
+        )
+
+    def read(
+        self, files: tuple[Path, ...], progress: Callable[[str], None]
+    ) -> Imported:
+        """Import the files in their order, each whole or not at all.
+
+        What was imported before a file that cannot be read stays.
+
+        Raises:
+            UsageError: no file is named, or one has a name that says no format.
+            DatasetError: one is off, or the database cannot be written.
+        """
+        if not files:
+            raise UsageError("Name the files to import after the word import.")
+        forms = [self.form or form_of(path) for path in files]
+        try:
+            with closing(writer(self.database)) as connection:
+                writing = Writing(connection)
+                added = []
+                for path, form in zip(files, forms, strict=True):
+                    found = _told(
+                        read_file(path, form, self.mapped), path.name, progress
+                    )
+                    added.append(writing.add(path.name, found, skip_bad=self.skip_bad))
+                progress(f"{self.database.name}: hashing all papers")
+                return Imported(
+                    database=str(self.database),
+                    files=tuple(added),
+                    stock=_stock(connection, writing.sign()),
+                )
+        except sqlite3.Error as error:
+            raise DatasetError(
+                f"{self.database}: {error} (see that it may be written and has room, "
+                "and import again: files that were whole stay)."
+            ) from error
+
+
+def _told(
+    found: Iterator[Found], name: str, progress: Callable[[str], None]
+) -> Iterator[Found]:
+    """A file's records; progress is told of each thousand."""
+    for number, each in enumerate(found):
+        if number % TOLD == 0:
+            progress(f"{name}: {counted(number, 'record')}")
+        yield each
+
+
+def _stock(connection: sqlite3.Connection, content_hash: str) -> Stock:
+    papers, pmids, dois, no_abstract, no_year = connection.execute(
+        SQL["counts"]
+    ).fetchone()
+    return Stock(
+        papers=papers,
+        with_pmid=pmids,
+        with_doi=dois,
+        without_abstract=no_abstract or 0,
+        without_year=no_year or 0,
+        content_hash=content_hash,
+    )
+
+
+def _lines(found: Imported) -> Iterator[str]:
+    for each in found.files:
+        yield _line(each)
+        for bad in each.bad[:SHOWN]:
+            yield f"  left out record {bad.number}: {bad.reason}"
+        if len(each.bad) > SHOWN:
+            yield f"  left out {len(each.bad) - SHOWN:,} more (--json has all)"
+    if len(found.files) > 1:
+        yield _line(found.total)
+    stock = found.stock
+    yield (
+        f"database holds {counted(stock.papers, 'paper')}: {stock.with_pmid:,} with "
+        f"PMID, {stock.with_doi:,} with DOI, {stock.without_abstract:,} without "
+        f"abstract, {stock.without_year:,} without year"
+    )
+    yield f"content hash {stock.content_hash}"
+
+
+def _line(each: Added) -> str:
+    by = ", ".join(f"{n:,} by {key}" for key, n in each.merged.items())
+    parts = [
+        f"{each.source}: {counted(each.records, 'record')}",
+        counted(each.papers, "new paper"),
+        f"{sum(each.merged.values()):,} merged" + (f" ({by})" if by else ""),
+        counted(each.titles, "further title"),
+    ]
+    if each.conflicts:
+        parts.append(f"{counted(each.conflicts, 'DOI')} of another paper left out")
+    if each.deleted:
+        parts.append(f"{counted(each.deleted, 'paper')} deleted by PubMed, kept here")
+    if each.bad:
+        parts.append(f"{counted(len(each.bad), 'bad record')} left out")
+    return ", ".join(parts)

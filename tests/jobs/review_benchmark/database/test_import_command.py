@@ -1,0 +1,265 @@
+"""`prepare review-benchmark import`: what it prints, and what it leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.review_benchmark.coverage import coverage
+from jobs.review_benchmark.database import connection, importing
+from jobs.review_benchmark.database.formats import ahead
+from jobs.review_benchmark.database.importing import Imported, Importing
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.settings import Settings
+from runner.errors import DatasetError, UsageError
+from tests.nobody import as_nobody, open_to_others
+from tests.processes import siftlog, start
+
+BMLIBRARIAN = "bmlibrarian/agent_runs/*__{}_library.json"
+
+
+def silent(line: str) -> None:
+    assert line
+
+
+def imported(
+    path: Path,
+    /,
+    *files: Path,
+    progress: Callable[[str], None] = silent,
+    **settings: Any,
+) -> Imported:
+    settings = {"database": path, **settings}
+    return Importing.of(Settings(**settings)).read(files, progress)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.csv").write_text("pmid,title\n1,One\n2,Two\n1,Uno\n")
+    (tmp_path / "b.jsonl").write_text('{"doi": "10.1/b", "title": "Three"}\n{"a": 1}\n')
+    return tmp_path
+
+
+@pytest.mark.realdata
+def test_the_commands_print_the_recorded_counts(tmp_path: Path, realdata: Path) -> None:
+    job = ("prepare", "review-benchmark")
+    files = sorted(realdata.glob(BMLIBRARIAN.format("pubmed_only")))
+    printed = siftlog(*job, "import", "--database", "papers.db", *files, cwd=tmp_path)
+    summed, holds, _ = printed.stdout.splitlines()[-3:]
+    assert summed == (
+        "all: 339 records, 315 new papers, 24 merged (24 by pmid), 6 further titles"
+    )
+    assert holds.startswith("database holds 315 papers: 315 with PMID, 230 with DOI, ")
+    assert not printed.stderr
+    truth = realdata / "bmlibrarian/ground_truth"
+    words = ("coverage", "--database", "papers.db", "--truth", truth)
+    out = ("--out", "papers.csv", "--fail-under", 1.0)
+    done = siftlog(*job, *words, *out, cwd=tmp_path, check=False)
+    assert done.returncode == 6
+    assert "coverage finds 0.7958115183246073, where 1 is the least" in done.stderr
+    cells = [line.split() for line in done.stdout.splitlines()[1:10]]
+    assert {review: int(found) for review, _, found, *_ in cells} == {
+        "CD008080": 26,
+        "CD010452": 26,
+        "CD012199": 41,
+        "CD013328": 33,
+        "CD013640": 5,
+        "CD015016": 8,
+        "CD015244": 3,
+        "CD015249": 10,
+        "all": 152,
+    }
+    assert cells[-1] == ["all", "191", "152", "79.6%", "118", "26", "8"]
+    with (tmp_path / "papers.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 191
+    assert sum(row["method"] == "" for row in rows) == 39
+
+
+@pytest.mark.realdata
+def test_a_full_library_has_all_truth_papers(tmp_path: Path, realdata: Path) -> None:
+    files = sorted(realdata.glob(BMLIBRARIAN.format("full")))
+    found = imported(tmp_path / "papers.db", *files)
+    assert found.text.splitlines()[-3] == (
+        "all: 443 records, 416 new papers, 27 merged (2 by doi, 24 by pmid, 1 by "
+        "title), 6 further titles"
+    )
+    settings = {
+        "truth": realdata / "bmlibrarian/ground_truth",
+        "database": tmp_path / "papers.db",
+    }
+    covered = coverage(Settings(**settings))
+    total = "all         191    191  100.0%      118   34     39"
+    assert covered.text.splitlines()[-1] == total
+    assert covered.share == 1.0
+    few = coverage(Settings(**settings, review=("CD015244",), keys=("pmid", "doi")))
+    assert few.json["reviews"] == {
+        "CD015244": {
+            "truth": 4,
+            "found": 2,
+            "share": 0.5,
+            "pmid": 2,
+            "doi": 0,
+            "title": 0,
+        }
+    }
+
+
+@pytest.mark.realdata
+def test_searches_of_real_abstracts_have_the_recorded_hits(
+    tmp_path: Path, realdata: Path
+) -> None:
+    files = sorted(realdata.glob("near_miss/cohen2006/*.csv"))
+    told = imported(tmp_path / "papers.db", *files).text.splitlines()
+    assert told[-3] == (
+        "all: 3,034 records, 3,017 new papers, 17 merged (17 by pmid), 0 further titles"
+    )
+    assert told[-2] == (
+        "database holds 3,017 papers: 3,017 with PMID, 0 with DOI, 391 without "
+        "abstract, 108 without year"
+    )
+    with closing(Database(tmp_path / "papers.db")) as database:
+        placebo = '("sumatriptan" OR "rizatriptan") AND ("placebo")'
+        for expression, hits in (
+            ('("oxybutynin") AND ("once daily" OR "controlled release")', 19),
+            (placebo, 184),
+            ('("women\'s")', 3),
+        ):
+            assert database.n_hits(expression) == hits
+        best = [database.paper(n) for n in database.search(placebo, (0, 9999), 5)]
+        top = ["11284462", "8912486", "10551439", "11284463", "11695077"]
+        assert [paper and paper.pmid for paper in best] == top
+
+
+def test_bad_records_take_their_file_back_or_are_left_out(folder: Path) -> None:
+    database, files = folder / "papers.db", (folder / "a.csv", folder / "b.jsonl")
+    with pytest.raises(DatasetError, match=r"b\.jsonl record 2: neither .* --skip-bad"):
+        imported(database, *files)
+    with closing(Database(database)) as kept:
+        assert len(kept) == 2
+        unsigned = kept.content_hash
+    found = imported(database, *files, skip_bad=True)
+    assert found.stock.content_hash != unsigned
+    told = found.text.splitlines()
+    assert told[0].startswith("a.csv: 3 records, 0 new papers, 3 merged (3 by pmid)")
+    assert told[1].startswith("b.jsonl: 1 record, 1 new paper, 0 merged, 0 further")
+    assert "1 bad record left out" in told[1]
+    assert told[2].startswith("  left out record 2: neither PMID")
+    again = imported(database, *files, skip_bad=True)
+    assert again.stock == found.stock
+    assert again.json["total"] == {
+        "records": 4,
+        "papers": 0,
+        "merged": {"doi": 1, "pmid": 3},
+        "conflicts": 0,
+        "titles": 0,
+        "deleted": 0,
+        "bad": 1,
+    }
+
+
+def test_what_is_read_in_another_process_is_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    files = (folder / "a.csv", folder / "b.jsonl")
+    here = imported(folder / "one.db", *files, skip_bad=True, progress=said.append)
+    assert said == [
+        "a.csv: 0 records",
+        "b.jsonl: 0 records",
+        "one.db: hashing all papers",
+    ]
+    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+    there = imported(folder / "two.db", *files, skip_bad=True)
+    assert there.stock == here.stock
+    assert there.files == here.files
+    (folder / "c.json").write_text("{")
+    with pytest.raises(DatasetError, match=r"c\.json: not JSON"):
+        imported(folder / "two.db", folder / "c.json")
+
+
+def test_a_database_that_cannot_be_written_is_one_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DatasetError, match="unable to open"):
+        imported(folder / "none" / "papers.db", folder / "a.csv")
+    database = folder / "papers.db"
+    imported(database, folder / "a.csv")
+    monkeypatch.setattr(connection, "PATIENCE_S", 0)
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(
+            DatasetError, match=r"papers\.db: database is locked .*again"
+        ):
+            imported(database, folder / "a.csv")
+    rows = "".join(f"{number},{'x' * 900}\n" for number in range(9, 999))
+    (folder / "big.csv").write_text(f"pmid,title\n{rows}")
+
+    def on_a_small_disk(path: Path) -> sqlite3.Connection:
+        made = connection.writer(path)
+        made.execute("PRAGMA max_page_count = 60")
+        return made
+
+    monkeypatch.setattr(importing, "writer", on_a_small_disk)
+    with pytest.raises(
+        DatasetError, match=r"papers\.db: database or disk is full .*room"
+    ):
+        imported(database, folder / "big.csv")
+    with closing(Database(database)) as kept:
+        assert len(kept) == 2
+
+
+def test_a_database_of_somebody_else_is_one_sentence(folder: Path) -> None:
+    database = folder / "papers.db"
+    imported(database, folder / "a.csv")
+    open_to_others(database)
+
+    def act() -> None:
+        with pytest.raises(DatasetError, match="attempt to write a readonly database"):
+            imported(database, folder / "a.csv")
+
+    assert as_nobody(act) == 0
+
+
+def test_a_killed_import_leaves_whole_files_and_the_next_one_mends_the_hash(
+    folder: Path,
+) -> None:
+    whole = imported(folder / "whole.db", folder / "a.csv", folder / "a.csv")
+    os.mkfifo(folder / "pipe.csv")
+    words = ("import", "--database", "papers.db", "a.csv", "pipe.csv")
+    process = start("prepare", "review-benchmark", *words, cwd=folder)
+    with (folder / "pipe.csv").open("w") as pipe:
+        # it has opened the second file, so the first is written
+        pipe.write("pmid,title\n" + "3,Three\n" * 9000)
+        pipe.flush()
+        process.kill()
+        process.wait(timeout=20)
+    with closing(Database(folder / "papers.db")) as kept:
+        assert len(kept) == 2
+        assert kept.content_hash == whole.stock.content_hash
+    assert imported(folder / "papers.db", folder / "a.csv").stock == whole.stock
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "said"),
+    [
+        ({"database": None}, ("a.csv",), "--database FILE"),
+        ({}, (), "Name the files"),
+        ({}, ("a.csv", "notes.txt"), r"notes\.txt: its name ends in none of"),
+        ({"map": ("x=y",)}, ("a.csv",), "--map x=y"),
+    ],
+    ids=["database", "files", "format", "map"],
+)
+def test_what_is_missing_is_said_before_anything_is_written(
+    folder: Path, settings: dict[str, Any], files: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        imported(folder / "papers.db", *map(folder.joinpath, files), **settings)
+    assert not (folder / "papers.db").exists()

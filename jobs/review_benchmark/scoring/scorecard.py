@@ -17,7 +17,6 @@ from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.terminal import run_text
-from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import measured as compared
 from jobs.review_benchmark.verdicts.metrics import metrics
@@ -47,13 +46,15 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     columns = results.columns
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
+    models = {
+        model: (*own.metrics, *verdicts.get(model, ()))
+        for model, own in columns.items()
+    }
+    noticed = (*results.findings, *findings(dataset, concluded))
     files = LongFiles(results)
-    summary = "\n".join([run_text(results), *verdict_text(concluded)])
+    summary = run_text(results, concluded, noticed)
     return Scorecard(
-        models={
-            model: (*own.metrics, *verdicts.get(model, ()))
-            for model, own in columns.items()
-        },
+        models=models,
         summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
@@ -62,8 +63,11 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             *files.tables(),
             *(tables(concluded, sheet.reviews) if concluded else ()),
         ),
-        findings=(*results.findings, *findings(dataset, concluded)),
-        artifacts=(*documents(results, summary), *result_files(results)),
+        findings=noticed,
+        artifacts=(
+            *documents(results, models, summary),
+            *result_files(results, concluded),
+        ),
         figures=Gallery(results),
         details=_Details(
             files=files, verdicts=TaskVerdicts(results=results, answers=answers)

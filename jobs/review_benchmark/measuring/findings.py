@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from jobs.metrics import FEW_CLUSTERS
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.rebuilt import Sheet
+from jobs.review_benchmark.settings import Settings
 from runner.scorecard import Finding
 
 _Told: TypeAlias = tuple[str, Literal["warn", "info"], str, Sequence[str]]
@@ -14,15 +16,25 @@ _Told: TypeAlias = tuple[str, Literal["warn", "info"], str, Sequence[str]]
 
 
 def findings(
-    columns: Mapping[str, Column], sheet: Sheet, *, autojunk: bool
+    columns: Mapping[str, Column], sheet: Sheet, settings: Settings
 ) -> Iterator[Finding]:
-    """The findings about each agent.
+    """The findings about a scoring and each of its agents.
 
     Args:
         columns: what was measured, by model.
         sheet: what it was measured of.
-        autojunk: as the settings have it.
+        settings: of the run.
     """
+    reviews = len(sheet.reviews)
+    if settings.boot_b and reviews < FEW_CLUSTERS:
+        yield Finding(
+            code="few_reviews",
+            severity="info",
+            where="intervals",
+            message=f"There are fewer than {FEW_CLUSTERS} reviews, so that intervals "
+            "by review are rough.",
+            n=reviews,
+        )
     for model, own in columns.items():
         for code, severity, message, cases in _told(own, sheet):
             if cases:
@@ -34,7 +46,7 @@ def findings(
                     n=len(cases),
                     example=cases[0],
                 )
-        yield from _junk(model, own, autojunk=autojunk)
+        yield from _junk(model, own, autojunk=settings.autojunk)
 
 
 def _told(own: Column, sheet: Sheet) -> Sequence[_Told]:

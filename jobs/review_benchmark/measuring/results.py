@@ -55,6 +55,6 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         findings=(
             *dataset.findings,
             *sheet.findings,
-            *findings(columns, sheet, autojunk=dataset.settings.autojunk),
+            *findings(columns, sheet, dataset.settings),
         ),
     )

@@ -27,7 +27,7 @@ def documents(
     Args:
         results: what was measured.
         models: all metrics, by model.
-        summary: the text that a terminal shows.
+        summary: the text that a terminal shows, in full.
     """
     told = msgspec.json.encode(_summary(results, models))
     content = msgspec.json.format(told, indent=1)

@@ -66,6 +66,7 @@ def _after(
             review=review,
             column=column,
             families=tuple(f for f in about.held if f[0].task.model == model),
+            is_own=not answers.imported,
         )
         lines = paper_lines(told, chosen.paper) if chosen.paper else review_lines(told)
         yield [head, *lines]

@@ -28,7 +28,7 @@ def paper_lines(told: Told, document: str) -> Iterator[str]:
     """
     candidates = (own for own in told.rebuilt.candidates if own.document == document)
     candidate = next(candidates, None)
-    if told.is_searched:
+    if told.is_own:
         paper = stocked(told.dataset, told.review, document)
         yield from paper_facts(paper)
         yield from _studies(told, document)

@@ -21,7 +21,7 @@ def review_lines(told: Told) -> Iterator[str]:
     """All of the page but its head."""
     yield from review_facts(told.review, told.dataset.settings)
     yield from _outcome(told)
-    if told.is_searched:
+    if told.is_own:
         for replicate, search in told.searches():
             yield ""
             yield f"search, replicate {replicate}"
@@ -31,7 +31,7 @@ def review_lines(told: Told) -> Iterator[str]:
                 yield from search_lines(search)
     if told.rebuilt.candidates:
         yield ""
-        yield "papers, best first" if told.is_searched else "papers, as given"
+        yield "papers, best first" if told.is_own else "papers, as given"
         yield from _papers(told)
     yield ""
     yield from lost_lines(told.column.lost(told.review.id))
@@ -66,7 +66,7 @@ def _outcome(told: Told) -> Iterator[str]:
         f"{settings.target_recall:.0%}), precision {precision}"
     )
     steps = [f"{found.found} with a record"]
-    if told.is_searched:
+    if told.is_own:
         steps.append(f"{found.retrieved} found by the search")
     steps.append(f"{found.found_and_included} included")
     yield f"studies    {found.truth}: {', '.join(steps)}"
@@ -104,7 +104,7 @@ def standing(own: Candidate) -> str:
 
 def _title(told: Told, own: Candidate) -> str:
     database = told.dataset.database
-    if database is not None and told.is_searched:
+    if database is not None and told.is_own:
         paper = database.paper(int(own.document))
         return NONE if paper is None else paper.title
     record = told.rebuilt.records.get(own.document)

@@ -23,6 +23,7 @@ class Told:
     review: Review
     column: Column
     families: tuple[tuple[Answer, ...], ...]  #: by replicate
+    is_own: bool  #: of a run of our own, which searches a database
 
     @property
     def benchmark(self) -> Benchmark:
@@ -38,11 +39,6 @@ class Told:
     def matches(self) -> tuple[PaperMatch, ...]:
         """What became of each of its studies."""
         return self.column.matches[self.review.id]
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether it is of a run of our own, which searches a database."""
-        return self.dataset.database is not None and bool(self.rebuilt.searches)
 
     def searches(self) -> Iterator[tuple[int, Search | str]]:
         """Each replicate with its search, or why there is none."""

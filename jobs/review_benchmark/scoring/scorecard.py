@@ -16,7 +16,7 @@ from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
 from jobs.review_benchmark.settings import INPUTS
-from jobs.review_benchmark.summary.terminal import run_text
+from jobs.review_benchmark.summary.terminal import MOST_REVIEWS, run_text
 from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import measured as compared
 from jobs.review_benchmark.verdicts.metrics import metrics
@@ -55,7 +55,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     noticed = (*results.findings, *findings(dataset, concluded))
     files = LongFiles(results)
     conclusions = VerdictFiles(concluded, sheet.reviews)
-    summary = run_text(results, concluded, noticed)
+    summary = run_text(results, concluded, noticed, MOST_REVIEWS)
     return Scorecard(
         models=models,
         summary=summary,
@@ -68,10 +68,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         ),
         findings=noticed,
         artifacts=(
-            *documents(results, models, summary),
+            *documents(results, models, run_text(results, concluded, noticed)),
             *result_files(results, concluded),
         ),
-        figures=Gallery(results),
+        figures=Gallery(results, concluded),
         details=_Details(
             files=files,
             conclusions=conclusions,

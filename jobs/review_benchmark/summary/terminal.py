@@ -24,17 +24,40 @@ TITLE_CHARS = 60
 MOST_LOST = 10
 """Lost papers of a review that are listed; lost_papers.csv has all."""
 
+MOST_PAIRS = 10
+"""Pairs of models that are told; comparison.csv has all."""
+
+MOST_REVIEWS = 60
+"""Results that a terminal is told of; summary.txt has all."""
+
 UNDEFINED = "n/a"
 
 
 def run_text(
-    results: Results, concluded: Sequence[Verdicts], findings: Sequence[Finding]
+    results: Results,
+    concluded: Sequence[Verdicts],
+    findings: Sequence[Finding],
+    most: int | None = None,
 ) -> str:
-    """The summary of one scoring."""
+    """The summary of one scoring.
+
+    Args:
+        results: what was measured.
+        concluded: how conclusions compare, by model.
+        findings: of the scoring.
+        most: so many reviews are told at most; None: all.
+    """
+    every = [
+        (column, review)
+        for column in results.columns.values()
+        for review in column.benchmarks
+    ]
     lines: list[str] = []
-    for column in results.columns.values():
-        for review in column.benchmarks:
-            lines += [*_review(results, column, review), ""]
+    for column, review in every[:most]:
+        lines += [*_review(results, column, review), ""]
+    left = len(every) - len(every[:most])
+    if left:
+        lines += [f"{counted(left, 'more result')} in summary.txt", ""]
     lines += _table(results)
     lines += _lost(results)
     lines += _pairs(results.pairs)
@@ -131,7 +154,7 @@ def _lost(results: Results) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
-    for own in pairs:
+    for own in pairs[:MOST_PAIRS]:
         gap = own.gaps["macro.recall"]
         value = UNDEFINED if gap.value is None else f"{gap.value:+.3f}"
         ends = (
@@ -146,6 +169,9 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
             f"p (McNemar, Holm) {p}  {counted(own.reviews, 'review')} "
             f"({own.dropped} dropped)"
         )
+    if pairs[MOST_PAIRS:]:
+        left = counted(len(pairs) - MOST_PAIRS, "more pair")
+        yield f"{left} of models in comparison.csv"
 
 
 def _finding(finding: Finding) -> str:

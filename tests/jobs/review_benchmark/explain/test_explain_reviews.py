@@ -110,6 +110,7 @@ def test_an_unreadable_plan_says_that_the_fixed_one_was_searched(
     )
     page = job.explain(dataset, Given(models=(FIRST,), each=failed), ("CD7",))
     assert "not done   server_error" in page
+    assert "search, replicate 1\n  none: server_error\n" in page
     opened = tuple(
         (replace(family[0], reply=None, is_open=True),) for family in answers.each
     )

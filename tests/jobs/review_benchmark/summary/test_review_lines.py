@@ -14,7 +14,8 @@ from jobs.review_benchmark.review import TruthPaper
 from jobs.review_benchmark.scoring import score
 from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.summary.reasons import failure_reasons
-from jobs.review_benchmark.summary.terminal import MOST_LOST
+from jobs.review_benchmark.summary.terminal import MOST_LOST, MOST_PAIRS, MOST_REVIEWS
+from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import FIRST, SLEEP, imported, scored
 
 
@@ -110,3 +111,20 @@ def test_the_line_about_recall_comes_first_where_it_is_asked_for(
 def test_a_review_passes_at_its_target(tmp_path: Path, target: float) -> None:
     said = scored(tmp_path, FIRST, target_recall=target).summary
     assert said.count("Benchmark Result: PASSED") == (2 if target < 1 else 1)
+
+
+def test_a_terminal_is_told_of_the_first_results_and_the_file_of_all() -> None:
+    dataset, answers = imported()
+    (family,) = answers.each
+    names = tuple(f"m{n:02}" for n in range(MOST_REVIEWS + 2))
+    each = [
+        tuple(replace(a, task=replace(a.task, model=name)) for a in family)
+        for name in names
+    ]
+    card = score(dataset, Given(models=names, each=each, imported=True))
+    (file,) = (own.text for own in card.artifacts if own.name == "summary.txt")
+    assert card.summary.count("Benchmark Result: ") == MOST_REVIEWS
+    assert "\n2 more results in summary.txt\n" in card.summary
+    assert file.count("Benchmark Result: ") == len(names)
+    pairs = len(names) * (len(names) - 1) // 2
+    assert f"\n{pairs - MOST_PAIRS:,} more pairs of models in comparison.csv\n" in file

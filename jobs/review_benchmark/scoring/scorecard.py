@@ -20,7 +20,7 @@ from jobs.review_benchmark.summary.terminal import MOST_REVIEWS, run_text
 from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import measured as compared
 from jobs.review_benchmark.verdicts.metrics import metrics
-from jobs.review_benchmark.verdicts.tables import tables
+from jobs.review_benchmark.verdicts.tables import VerdictFiles
 from runner.job import Answers
 from runner.scorecard import Detail, Scorecard, Verdict
 
@@ -32,11 +32,13 @@ class _Details:
     """Everything with a line of its own, made while it is written."""
 
     files: LongFiles
+    conclusions: VerdictFiles
     verdicts: Iterable[Verdict]
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self.verdicts
         yield from self.files
+        yield from self.conclusions
 
 
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
@@ -52,6 +54,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     }
     noticed = (*results.findings, *findings(dataset, concluded))
     files = LongFiles(results)
+    conclusions = VerdictFiles(concluded, sheet.reviews)
     summary = run_text(results, concluded, noticed, MOST_REVIEWS)
     return Scorecard(
         models=models,
@@ -61,7 +64,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         tables=(
             *short_tables(results),
             *files.tables(),
-            *(tables(concluded, sheet.reviews) if concluded else ()),
+            *conclusions.tables(),
         ),
         findings=noticed,
         artifacts=(
@@ -70,7 +73,9 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         ),
         figures=Gallery(results),
         details=_Details(
-            files=files, verdicts=TaskVerdicts(results=results, answers=answers)
+            files=files,
+            conclusions=conclusions,
+            verdicts=TaskVerdicts(results=results, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=(*_not_available(results), *not_available(concluded)),

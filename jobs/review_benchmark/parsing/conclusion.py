@@ -59,7 +59,7 @@ def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     if isinstance(text, ParseFailure):
         return text
     found = [
-        _likeness(each) for each in objects(text, lambda all_: "similarity" in all_)
+        _likeness(each) for each in objects(text, lambda value: "similarity" in value)
     ]
     if not found:
         return nothing(reply, "no_similarity")

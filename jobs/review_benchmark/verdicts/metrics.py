@@ -90,4 +90,5 @@ def _passed(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         lo=ends.lo,
         hi=ends.hi,
         definition=f"passed_rate@1(passed / compared; Wilson, level={settings.level})",
+        meaning="share of its conclusions that count as the authors' own",
     )

@@ -53,7 +53,10 @@ def test_models_are_named_where_there_are_several(tmp_path: Path) -> None:
     )
     assert "\x1b" not in "".join(lines)
     assert any(
-        line.startswith(f"{FIRST}: lost 6 of 8 studies: not_in_database 1, ")
+        line.startswith(
+            f"{FIRST}: 8 studies, matched by pmid 6, doi 0, title 0; lost 6: "
+            "not_in_database 1, "
+        )
         for line in lines
     )
 

@@ -95,16 +95,16 @@ def _review(results: Results, column: Column, review: str) -> Iterator[str]:
     lost = column.lost(review)
     if lost:
         yield "Lost Papers:"
-        yield from (_lost_paper(own) for own in lost[:MOST_LOST])
+        for own in lost[:MOST_LOST]:
+            yield f"  - {_title(own)}  {own.lost_at}"
+            yield f"    {one_line(own.resolution)}"
         if lost[MOST_LOST:]:
             yield f"  and {len(lost) - MOST_LOST} more in lost_papers.csv"
 
 
-def _lost_paper(own: PaperMatch) -> str:
+def _title(own: PaperMatch) -> str:
     title = one_line(own.paper.title or own.paper.name)
-    if len(title) > TITLE_CHARS:
-        title = title[:TITLE_CHARS] + "..."
-    return f"  - {title}  {own.lost_at}: {one_line(own.resolution)}"
+    return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
 
 
 def _table(results: Results) -> Iterator[str]:

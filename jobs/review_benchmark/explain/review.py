@@ -55,6 +55,8 @@ def lost_lines(lost: Sequence[PaperMatch]) -> Iterator[str]:
         for own in papers:
             yield study_line(own.index, own.paper)
             yield from hanging("    ", one_line(own.resolution))
+            if own.rationale:
+                yield from hanging("    it says: ", one_line(own.rationale))
 
 
 def _outcome(told: Told) -> Iterator[str]:

@@ -86,11 +86,12 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
 
 
 def _worst(results: Results) -> str:
-    """The review of which the first model loses the most; empty: none loses any."""
+    """Where the first model that loses any study loses the most; empty: none does."""
     for own in results.columns.values():
         lost = {review: len(own.lost(review)) for review in own.rebuilt}
         worst = max(lost, key=lambda review: lost[review], default="")
-        return worst if worst and lost[worst] else ""
+        if lost.get(worst):
+            return worst
     return ""
 
 

@@ -34,6 +34,7 @@ def test_a_review_tells_its_queries_its_papers_and_what_was_lost(
     assert "      1     5     4  walk" in page
     assert '    1  (("walking"))' in page
     assert "  candidates: 4" in page
+    assert "    it says: By its title." in page
     for step in filter(None, LOST_AT):
         assert f"{step} (1)" in page
     assert (

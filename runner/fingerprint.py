@@ -55,7 +55,9 @@ def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
 def input_hashes(files: Iterable[InputFile]) -> list[Input]:
     """Each input with its content's hash, in the order given."""
     return [
-        Input(setting=f.setting, path=str(f.path), sha256=_path_hash(f.path))
+        Input(
+            setting=f.setting, path=str(f.path), sha256=f.sha256 or _path_hash(f.path)
+        )
         for f in files
     ]
 

@@ -51,6 +51,9 @@ class InputFile:
 
     setting: str
     path: Path
+    sha256: str | None = None
+    """Hex, of what it says, where its bytes say more: of a database, which holds how it
+    came about. None: of its bytes."""
 
 
 class Answers(Protocol):

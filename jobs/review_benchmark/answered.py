@@ -11,6 +11,9 @@ Direction: TypeAlias = Literal["improves", "worsens", "no_difference", "unclear"
 Certainty: TypeAlias = Literal["high", "moderate", "low", "very_low", "unclear"]
 Agreement: TypeAlias = Literal["same", "opposite", "different", "unclear"]
 
+RATIONALE = 400
+"""Characters of a score's rationale that are asked for, and kept."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
@@ -26,7 +29,7 @@ class Relevance:
     """Stage `score`: how relevant a paper is."""
 
     score: float  #: on the scale of the settings
-    rationale: str = ""
+    rationale: str = ""  #: at most `RATIONALE` characters
     rule: str = "json"  #: the parsing rule that fired
 
 
@@ -46,3 +49,7 @@ class Likeness:
     similarity: float  #: 0 to 1
     direction: Agreement = "unclear"
     rationale: str = ""
+
+
+Vector: TypeAlias = tuple[float, ...]
+"""Stage `embed`: where a conclusion lies; of a length above zero."""

@@ -23,7 +23,7 @@ from runner.job import (
     PreparedFromFiles,
 )
 from runner.reply import Content
-from runner.request import ChatRequest
+from runner.request import Request
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
@@ -60,20 +60,24 @@ class ReviewBenchmark(Job):
         return load.inputs(settings)
 
     def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
-        """A search plan for each review."""
+        """A search plan for each review; what vectors are compared with."""
         return plan.plan(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings and the reviews ask for."""
+        return plan.wanted(dataset)
+
+    def request(self, dataset: Dataset, task: Task) -> Request:
         """The request of a task."""
         return asking.request(dataset, task)
 
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
-        """The candidates of a search plan, and then their conclusion."""
+        """The candidates of a search plan, their conclusion, what compares it."""
         return plan.follow_up(dataset, group)
 
-    def baseline(self, request: ChatRequest) -> Content:
+    def baseline(self, request: Request) -> Content:
         """The offline answer of baseline/lexical."""
         return lexical.baseline(request)
 
@@ -82,6 +86,14 @@ class ReviewBenchmark(Job):
         from jobs.review_benchmark.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
+
+    def explain(
+        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+    ) -> str:
+        """The course of reviews, or of papers in them."""
+        from jobs.review_benchmark.explain import explain  # noqa: PLC0415 - see above
+
+        return explain(dataset, answers, items)
 
     @property
     def importer(self) -> Importer:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+PICO = ("population", "intervention", "comparison", "outcome")
+"""The parts of a question: fields of `Pico`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthPaper:

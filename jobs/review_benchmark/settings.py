@@ -12,6 +12,7 @@ from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
+Precision: TypeAlias = Literal["rows", "gt_over_included"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = ("truth", "database", "results", "verdict_labels", "history")
@@ -99,7 +100,7 @@ class Settings(BaseModel):
     unique_claims: bool = Field(
         default=False, description="one record serves one truth paper only"
     )
-    precision: Literal["rows", "gt_over_included"] = Field(
+    precision: Precision = Field(
         "rows", description="numerator: included rows, or truth papers"
     )
     recall_line: bool = Field(
@@ -130,6 +131,12 @@ class Settings(BaseModel):
     def least_score(self) -> float:
         """The score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
+
+    def includes(self, score: float | None) -> bool:
+        """Whether a paper that was asked about is included; None: no readable score."""
+        if score is None:
+            return self.unscored == "include"
+        return score >= self.least_score
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

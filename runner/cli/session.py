@@ -257,5 +257,5 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
-        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source / name, target / name)

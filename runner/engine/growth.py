@@ -71,6 +71,8 @@ class Growth:
         self._skipped = 0
         #: groups that became final before the plan was exhausted
         self._pending: dict[GroupKey, None] = {}
+        #: groups that a task has left, or joined, since they were last looked at
+        self._due: set[GroupKey] = set()
         self._growing = asyncio.Lock()
 
     @property
@@ -251,8 +253,13 @@ class Growth:
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
-        # two tasks that end together would both find the group complete
+        # tasks that end together would each find the group complete and read all of
+        # it: the first that may look does so for those whose ends it sees as well
+        self._due.add(key)
         async with self._growing:
+            if key not in self._due:
+                return []
+            self._due.remove(key)
             return await self._gather_alone(key)
 
     async def _gather_alone(self, key: GroupKey) -> list[tuple[str, str]]:

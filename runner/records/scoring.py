@@ -236,11 +236,13 @@ def write_files(
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 
-_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+_NAME = re.compile(
+    r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*"
+)
 
 
 def _inside(name: str) -> str:
-    """A file's name, which a job may put into one folder of its own.
+    """A file's name, which a job may put into a folder, or a folder of a folder.
 
     Raises:
         ValueError: where it could lead elsewhere.
@@ -254,18 +256,24 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts."""
     with ExitStack() as stack:
 
-        def opened(name: str) -> TextIO:
+        def made(name: str) -> TextIO:
             path = draft / _inside(name)
-            path.parent.mkdir(exist_ok=True)
-            return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+            path.parent.mkdir(exist_ok=True, parents=True)
+            return path.open("w", encoding="utf-8", newline="")
+
+        def opened(name: str) -> TextIO:
+            return stack.enter_context(made(name))
 
         tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
         for table in card.tables:
             for cells in (table.columns, *table.rows):
                 tables[table.name](cells)
-        artifacts = {a.name: opened(a.name).write for a in card.artifacts}
+        artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
         for artifact in card.artifacts:
-            artifacts[artifact.name](artifact.text)
+            if artifact.text:
+                # closed at once: there may be more of them than files can be open
+                with made(artifact.name) as file:
+                    file.write(artifact.text)
         for detail in card.details:
             match detail:
                 case Row():

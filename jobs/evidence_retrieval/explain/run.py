@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from jobs.evidence_retrieval.dataset import Dataset
@@ -15,34 +15,11 @@ from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.queries import FoldGate, Predictions
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.sheet import sheet_of
+from jobs.some_answers import SomeAnswers
 from runner.job import Answers
 from runner.task import Answer, Task
 
 _ROLES = {stage.name: stage.role for stage in STAGES}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SomeAnswers:
-    """A part of a run's answers; a `runner.job.Answers`."""
-
-    held: tuple[tuple[Answer, ...], ...]
-    models: tuple[str, ...]
-    replicates: int
-    imported: bool
-
-    @classmethod
-    def about(cls, answers: Answers, items: Collection[str]) -> SomeAnswers:
-        """The families about some posts and queries, in one pass."""
-        return cls(
-            held=tuple(f for f in answers.families() if item(f[0].task) in items),
-            models=answers.models,
-            replicates=answers.replicates,
-            imported=answers.imported,
-        )
-
-    def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it."""
-        return iter(self.held)
 
 
 class Run:
@@ -93,7 +70,7 @@ class Told:
 
     @cached_property
     def _answers(self) -> SomeAnswers:
-        return SomeAnswers.about(self._every, self._items)
+        return SomeAnswers.of(self._every, lambda task: item(task) in self._items)
 
     @cached_property
     def outputs(self) -> Outputs:

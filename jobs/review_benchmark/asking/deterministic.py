@@ -6,37 +6,31 @@ cannot be used, so that a review is never lost silently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.review import Pico, Review
 from jobs.review_benchmark.search.query import TERMS, Query
 from jobs.words import content_words
 
 
 def planned(review: Review) -> tuple[Query, ...]:
     """The queries for a review."""
-    pico = review.pico
-    return plan_of(
-        review.question,
-        "" if pico is None else pico.population,
-        "" if pico is None else pico.intervention,
-    )
+    return plan_of(review.question, review.pico or Pico())
 
 
-def plan_of(question: str, population: str, intervention: str) -> tuple[Query, ...]:
+def plan_of(question: str, pico: Pico) -> tuple[Query, ...]:
     """Population and intervention, the intervention alone, and any word at all.
 
-    What a review does not say in parts is taken from its question.
+    The words are those of the parts; of the question where it is not in parts.
     """
-    people = tuple(content_words(population)[:TERMS])
-    treated = tuple(content_words(intervention)[:TERMS])
-    asked = content_words(question)
-    if not treated:
-        treated, people = tuple(asked[:TERMS]), ()
-    everything = tuple(dict.fromkeys((*treated, *people, *asked)))
-    queries: Iterable[Query] = (
-        Query(label="population and intervention", all_of=(people, treated)),
-        Query(label="intervention", all_of=(treated,)),
-        Query(label="any word", all_of=(everything[:TERMS],)),
+    people, treated = content_words(pico.population), content_words(pico.intervention)
+    told = [*treated, *people, *content_words(f"{pico.outcome} {pico.comparison}")]
+    everything = list(dict.fromkeys(told)) or content_words(question)
+    queries = {
+        "population and intervention": (people, treated),
+        "intervention": (treated,),
+        "any word": (everything,),
+    }
+    return tuple(
+        Query(label=label, all_of=tuple(tuple(group[:TERMS]) for group in groups))
+        for label, groups in queries.items()
+        if all(groups)
     )
-    return tuple(query for query in queries if all(query.all_of))

@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from jobs.hashed import hashed
 from jobs.marks import blocks
 from jobs.review_benchmark.asking.deterministic import plan_of
 from jobs.review_benchmark.asking.prompts import SCORE_SYSTEM
+from jobs.review_benchmark.review import PICO, Pico
 from jobs.words import content_words
-from runner.request import ChatRequest
+from runner.reply import Content, Vectors
+from runner.request import ChatRequest, EmbedRequest, Request
 
 TEXT, TITLE = 0.6, 0.4
 """What the two parts of a score weigh."""
@@ -31,8 +34,24 @@ _AGAINST = re.compile(r"\bno difference\b|\bnot\b", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+")
 
 
-def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt."""
+def baseline(request: Request) -> Content:
+    """The reply to a request; nothing here asks for an order of documents.
+
+    Raises:
+        TypeError: it does.
+    """
+    match request:
+        case ChatRequest():
+            return _chat(request)
+        case EmbedRequest():
+            return Vectors.of(
+                hashed(text, content_words(text)) for text in request.texts
+            )
+        case _:
+            raise TypeError(request)
+
+
+def _chat(request: ChatRequest) -> str:
     system = "".join(each.text for each in request.messages if each.role == "system")
     asked = "".join(each.text for each in request.messages if each.role == "user")
     found = list(blocks(asked))
@@ -53,11 +72,8 @@ def baseline(request: ChatRequest) -> str:
 
 def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:
     most = _COUNT.search(search.get("Queries", ""))
-    queries = plan_of(
-        review.get("Question", ""),
-        review.get("Population", ""),
-        review.get("Intervention", ""),
-    )
+    pico = Pico(**{name: review.get(name.capitalize(), "") for name in PICO})
+    queries = plan_of(review.get("Question", ""), pico)
     return {
         "queries": [
             {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
@@ -71,8 +87,8 @@ def _scored(
     review: Mapping[str, str], paper: Mapping[str, str], *, is_share: bool
 ) -> dict[str, Any]:
     """Shares of the question's words; a first estimate on either scale."""
-    parts = ("Question", "Population", "Intervention", "Comparison", "Outcome")
-    asked = set(content_words(" ".join(review.get(part, "") for part in parts)))
+    parts = (review.get(name.capitalize(), "") for name in ("question", *PICO))
+    asked = set(content_words(" ".join(parts)))
     title = set(content_words(paper.get("Title", "")))
     read = title | set(content_words(paper.get("Abstract", "")))
     share = TEXT * _share(asked, read) + TITLE * _share(asked, title)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.marks import block
+from jobs.review_benchmark.answered import RATIONALE
 from jobs.review_benchmark.database.paper import Paper
-from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.review import PICO, Review
 from jobs.review_benchmark.search.query import GROUPS, TERMS, WORDS
 from jobs.review_benchmark.settings import Scale
 from runner.request import Message, Part
@@ -45,7 +46,7 @@ You get the review's question and one paper. You score how relevant the paper is
 Missing information is no ground for a low score.
 {data}
 Answer with one JSON object and nothing else: {{"score": number from {least} to \
-{most}, "rationale": up to 400 characters}}"""
+{most}, "rationale": up to {length} characters}}"""
 
 SCORE_SYSTEM: dict[Scale, str] = {
     "1-5": _SCORE_SYSTEM.format(
@@ -53,12 +54,14 @@ SCORE_SYSTEM: dict[Scale, str] = {
         data=_DATA,
         least=1,
         most=5,
+        length=RATIONALE,
     ),
     "0-1": _SCORE_SYSTEM.format(
         scale="0 is irrelevant, 0.5 is possibly eligible, 1 meets all criteria",
         data=_DATA,
         least=0,
         most=1,
+        length=RATIONALE,
     ),
 }
 
@@ -73,8 +76,10 @@ Answer with one JSON object and nothing else: {{"conclusion": one to five senten
 
 JUDGE_SYSTEM = f"""\
 You are an experienced methodologist who compares conclusions of systematic reviews.
-You get a question and two conclusions, A and B. You say how alike they are in what \
-they find, whatever their words: 0 is nothing in common, 100 is the same finding.
+You get two conclusions, A and B. You say how alike they are in what they find, \
+whatever their words: 0 is nothing in common, 100 is the same finding. Their direction \
+is "same" where they agree, "opposite" where they contradict each other, "different" \
+where they speak of different things, and "unclear" where it cannot be told.
 {_DATA}
 Answer with one JSON object and nothing else: {{"similarity": number from 0 to 100, \
 "direction": "same", "opposite", "different" or "unclear", "rationale": text}}"""
@@ -142,17 +147,15 @@ def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
     if title:
         yield "Title", review.title
     if review.pico is not None:
-        yield "Population", review.pico.population
-        yield "Intervention", review.pico.intervention
-        yield "Comparison", review.pico.comparison
-        yield "Outcome", review.pico.outcome
+        for name in PICO:
+            yield name.capitalize(), getattr(review.pico, name)
 
 
 def _paper(paper: Paper) -> Iterator[tuple[str, str]]:
-    yield "Title", paper.title or "(no title)"
+    yield "Title", paper.title.strip() or "(no title)"
     if paper.year is not None:
         yield "Year", str(paper.year)
-    yield "Abstract", paper.abstract or "(no abstract)"
+    yield "Abstract", paper.abstract.strip() or "(no abstract)"
 
 
 def _listed(lines: Iterable[tuple[str, str]]) -> str:

@@ -22,7 +22,8 @@ def reader(path: Path) -> sqlite3.Connection:
     """A read-only connection, for any thread that holds it alone.
 
     Raises:
-        DatasetError: there is no such file, or it is no paper database.
+        DatasetError: there is no such file, it is no paper database, or somebody is
+            importing into it.
     """
     if not path.is_file():
         raise DatasetError(
@@ -31,7 +32,10 @@ def reader(path: Path) -> sqlite3.Connection:
         )
     return _checked(
         sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
+            f"{path.resolve().as_uri()}?mode=ro",
+            PATIENCE_S,
+            uri=True,
+            check_same_thread=False,
         ),
         path,
     )
@@ -57,6 +61,13 @@ def writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def busy(path: Path, error: sqlite3.OperationalError) -> DatasetError:
+    """What to say where a database cannot be read at the moment."""
+    return DatasetError(
+        f"{path}: {error} (wait until nobody imports into it, and try again)."
+    )
+
+
 def _made(connection: sqlite3.Connection) -> None:
     connection.execute(SQL["set_application_id"])
     connection.executescript(SCHEMA)
@@ -71,6 +82,9 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
             if found == APPLICATION_ID
             else None
         )
+    except sqlite3.OperationalError as error:
+        with closing(connection):
+            raise busy(path, error) from error
     except sqlite3.DatabaseError:
         version = None
     if version != (SCHEMA_VERSION,):

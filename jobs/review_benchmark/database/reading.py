@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobs.review_benchmark.database.connection import reader
+from jobs.review_benchmark.database.connection import busy, reader
 from jobs.review_benchmark.database.paper import Paper, paper_of
 from jobs.review_benchmark.database.signature import content_hash
 from jobs.review_benchmark.database.statements import SQL
+from runner.errors import DatasetError
 
 
 class Database:
@@ -17,6 +19,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = reader(path)
+        self._opened = self._version()
 
     def close(self) -> None:
         """Close the file."""
@@ -33,7 +36,7 @@ class Database:
 
     def paper(self, number: int) -> Paper | None:
         """A paper by its id."""
-        row = self._connection.execute(SQL["kept"], (number,)).fetchone()
+        row = self._execute("kept", number).fetchone()
         return None if row is None else paper_of(row)
 
     def by_pmid(self, pmid: str) -> int | None:
@@ -76,15 +79,38 @@ class Database:
             years: from and to; papers without a year fit any.
             at_most: how many.
             with_reviews: Cochrane reviews are papers too.
+
+        Raises:
+            DatasetError: papers were imported since it was opened: all reviews of a
+                run are searched in the same ones.
         """
-        found = self._connection.execute(
-            SQL["search"], (expression, *years, at_most, with_reviews)
-        )
+        if self._version() != self._opened:
+            raise DatasetError(
+                f"{self.path}: somebody imported into it meanwhile (siftlog resume "
+                "goes on with a run if the papers are the same)."
+            )
+        found = self._execute("search", expression, *years, at_most, with_reviews)
         return [number for (number,) in found]
 
     def n_hits(self, expression: str) -> int:
         """How many papers fit, of any year."""
         return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
+
+    def fits(self, number: int, expression: str) -> bool:
+        """Whether a paper is one that an expression of FTS5 finds."""
+        found = self._execute("fits", expression, number)
+        return found.fetchone() is not None
+
+    def _version(self) -> int:
+        """Another number after every change that another process makes."""
+        return int(self._execute("data_version").fetchone()[0])
+
+    def _execute(self, name: str, *values: str | int) -> sqlite3.Cursor:
+        """A statement of those that a run asks while others may write."""
+        try:
+            return self._connection.execute(SQL[name], values)
+        except sqlite3.OperationalError as error:
+            raise busy(self.path, error) from error
 
     def _id(self, name: str, value: str) -> int | None:
         found = self._connection.execute(SQL[name], (value,)).fetchone()

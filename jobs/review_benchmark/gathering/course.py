@@ -8,15 +8,21 @@ from dataclasses import dataclass, field
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
-from jobs.review_benchmark.asking.plan import queries, searched
+from jobs.review_benchmark.asking.plan import conclusion, queries, searched
 from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.rebuilt import Outcome, Searched
+from jobs.review_benchmark.gathering.compared import compared
+from jobs.review_benchmark.gathering.spending import spent
+from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query, expression
 from runner.reply import ParseFailure
 from runner.task import Answer
 
 _SKIPS: Mapping[str, Outcome] = {"no_text": "no_text", "too_long": "too_long"}
+
+_ANSWERED: frozenset[Outcome] = frozenset({"scored", "unparsed"})
+_ASKED = _ANSWERED | {"failed"}
+"""Outcomes of a paper that has a reply, and of one that was asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,15 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """The conclusion that was drawn from the papers that are included now."""
+
+    concluded: Concluded
+    missing: int = 0  #: it was never asked for
+    stale: int = 0  #: others, drawn from papers that were included under other rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """What one replicate of a model made of one review."""
 
@@ -39,10 +54,16 @@ class Course:
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: Searched | None = None
     candidates: tuple[int, ...] = ()  #: best first
+    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
+    spent: Spent = field(default_factory=Spent)
     scored: Mapping[int, Scored] = field(default_factory=dict)  #: of the candidates
-    conclusion: Conclusion | None = None
-    missing: int = 0  #: candidates that were never asked about
-    stale: int = 0  #: answers about papers that are no candidates any more
+    concluded: Concluded
+    is_open: bool = False  #: the search plan is still to come
+    missing: int = 0
+    """Candidates, a conclusion and what compares it: never asked for."""
+    stale: int = 0
+    """Answers about papers that are no candidates, or not included, now, and those
+    that compare other conclusions."""
 
 
 def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
@@ -59,6 +80,10 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
             model=task.model,
             replicate=task.replicate,
             failure=failure,
+            concluded=Concluded(failure=failure),
+            is_open=first.is_open,
+            missing=int(first.is_open),
+            spent=spent(family),
         )
     parsed = reading.read_plan(dataset, task, first.chat)
     found = searched(dataset, review, parsed)
@@ -68,19 +93,30 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         if answer.task.stage == "score" and answer.skip != "no_candidates"
     }
     scored = {
-        number: answers.pop(number, Scored(outcome="open"))
+        number: answers.get(number, Scored(outcome="open"))
         for number in found.candidates
     }
+    drawn = _drawn(dataset, review, answers, family)
+    beside = compared(dataset, review, task.model, drawn.concluded, family)
     return Course(
         review=review.id,
         model=task.model,
         replicate=task.replicate,
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
+        ranked=found.ranked,
+        spent=spent(family),
         scored=scored,
-        conclusion=_conclusion(dataset, family),
-        missing=sum(each.outcome == "open" for each in scored.values()),
-        stale=len(answers),
+        concluded=beside.concluded,
+        missing=sum(number not in answers for number in found.candidates)
+        + drawn.missing
+        + beside.missing,
+        stale=sum(
+            own.outcome in _ANSWERED and number not in scored
+            for number, own in answers.items()
+        )
+        + drawn.stale
+        + beside.stale,
     )
 
 
@@ -120,9 +156,38 @@ def _scored(dataset: Dataset, answer: Answer) -> Scored:
     return Scored(outcome="unparsed", failure=parsed.reason)
 
 
-def _conclusion(dataset: Dataset, family: Sequence[Answer]) -> Conclusion | None:
-    for answer in family:
-        if answer.task.stage == "conclude" and answer.chat is not None:
-            parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
-            return parsed if isinstance(parsed, Conclusion) else None
-    return None
+def _drawn(
+    dataset: Dataset,
+    review: Review,
+    answers: Mapping[int, Scored],
+    family: Sequence[Answer],
+) -> _Drawn:
+    """The conclusion from what is included now, in the order of the plan.
+
+    While a score is still to come, nobody knows what will be included.
+    """
+    asked = [answer for answer in family if answer.task.stage == "conclude"]
+    if any(own.outcome == "open" and not own.failure for own in answers.values()):
+        return _Drawn(concluded=Concluded(failure="open"))
+    scores = {
+        number: own.score for number, own in answers.items() if own.outcome in _ASKED
+    }
+    spec = conclusion(dataset, review, scores) if answers else None
+    due = [] if spec is None else [own for own in asked if own.task.key == spec.key]
+    stale = sum(own.reply is not None for own in asked if own not in due)
+    if spec is None or spec.skip is not None:
+        why = "no_candidates" if spec is None or spec.skip is None else spec.skip
+        return _Drawn(concluded=Concluded(failure=why), stale=stale)
+    if not due:
+        return _Drawn(concluded=Concluded(failure="open"), missing=1, stale=stale)
+    (answer,) = due
+    return _Drawn(concluded=_concluded(dataset, answer), stale=stale)
+
+
+def _concluded(dataset: Dataset, answer: Answer) -> Concluded:
+    if answer.chat is None:
+        return Concluded(failure=answer.error or answer.skip or "open")
+    parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
+    if isinstance(parsed, Conclusion):
+        return Concluded(text=parsed.text)
+    return Concluded(failure=parsed.reason)

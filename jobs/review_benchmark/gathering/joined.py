@@ -47,16 +47,14 @@ def _candidate(
         (own for own in scored if own is not None),
         key=lambda own: _NEAREST.index(own.outcome),
     )
-    is_included = (
-        settings.unscored == "include" if mean is None else mean >= settings.least_score
-    )
     return Candidate(
         document=str(number),
         rank=rank,
-        included=is_included,
+        included=settings.includes(mean),
         outcome=nearest.outcome,
         failure=nearest.failure,
         score=mean,
         scores=scores,
+        votes=tuple(own is not None and settings.includes(own.score) for own in scored),
         rationale=nearest.rationale,
     )

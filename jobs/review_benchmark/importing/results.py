@@ -10,7 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jobs.noticed import Noticed
-from jobs.review_benchmark.inputs.results import read_result, result_files
+from jobs.review_benchmark.inputs.results import (
+    STAND_IN,
+    AgentResult,
+    read_result,
+    result_files,
+)
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
 from jobs.rows.files import read_text
@@ -65,6 +70,8 @@ class ResultsImporter:
                     f"cochrane_{result.review}.json to {settings.truth})."
                 )
             number = replicates.get(path, 1)
+            if replicates:
+                _require_ids(result, path)
             agent = model or result.label
             key = (result.review, agent, number)
             if key in seen:
@@ -79,6 +86,15 @@ class ResultsImporter:
                 replicate=number,
                 text=read_text(path),
             )
+
+
+def _require_ids(result: AgentResult, path: Path) -> None:
+    """Replicates become one by the ids of their papers."""
+    if any(record.document.startswith(STAND_IN) for record in result.records):
+        raise DatasetError(
+            f"{path.name}: papers have no document_id, by which replicates are joined "
+            "(add them, or import the replicates as agents of their own)."
+        )
 
 
 importer = ResultsImporter()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
@@ -30,10 +32,23 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings."""
-    names = ("truth", "database")
-    found = ((name, getattr(settings, name)) for name in names)
-    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+    """The files and folders that `load` reads under these settings.
+
+    A database counts by its papers: to import a file once more changes its bytes and
+    none of them.
+    """
+    found = []
+    if settings.truth is not None:
+        found.append(InputFile(setting="truth", path=settings.truth))
+    if settings.database is not None:
+        with closing(Database(settings.database)) as database:
+            papers = database.content_hash
+        found.append(
+            InputFile(setting="database", path=settings.database, sha256=papers)
+        )
+    if settings.verdict_labels is not None:
+        found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
+    return tuple(found)
 
 
 def load(settings: Settings) -> Dataset:
@@ -46,10 +61,18 @@ def load(settings: Settings) -> Dataset:
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
     noticed = Noticed()
-    reviews = _chosen(read_truth(settings.truth, noticed), settings)
+    every = read_truth(settings.truth, noticed)
+    reviews = _chosen(every, settings)
+    labels = (
+        read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
+        if settings.verdict_labels is not None
+        else ()
+    )
+    kept = {own.id for own in reviews}
     return Dataset(
         settings=settings,
         reviews=reviews,
+        labels=tuple(label for label in labels if label.review in kept),
         database=None if settings.database is None else Database(settings.database),
         findings=noticed.findings(),
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.fields import Fields
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
+from jobs.review_benchmark.inputs.pmids import notice_pmid
+from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
 
@@ -27,7 +28,6 @@ _REVIEW = (
     "date_range",
 )
 _STUDY = ("pmid", "doi", "title", "authors", "year", "cochrane_ref_id", "notes")
-_PICO = ("population", "intervention", "comparison", "outcome")
 
 
 def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
@@ -55,6 +55,8 @@ def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
                 f"{path.name}: cochrane_id {review.id} stands in "
                 f"{found[review.id][1].name} too (remove or correct one)."
             )
+        for study in review.studies:
+            notice_pmid(study.pmid, path.name, noticed)
         found[review.id] = (review, path)
     if not found:
         raise DatasetError(
@@ -136,7 +138,7 @@ def _study(fields: Fields) -> TruthPaper:
 
 def _pico(fields: Fields | None) -> Pico | None:
     return (
-        None if fields is None else Pico(**{name: fields.text(name) for name in _PICO})
+        None if fields is None else Pico(**{name: fields.text(name) for name in PICO})
     )
 
 

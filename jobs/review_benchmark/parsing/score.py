@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 
 from jobs.json_scan import objects, wellformed
-from jobs.review_benchmark.answered import Relevance
+from jobs.review_benchmark.answered import RATIONALE, Relevance
 from jobs.review_benchmark.parsing.objects import nothing, text_in
 from runner.reply import ParseFailure, Reply
 
-_SCORE = r"([+-]?[0-9]+(?:[.,][0-9]+)?)(?:\s*(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))?"
+_NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
+_SCORE = rf"({_NUMBER})(?:\s*(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))?"
 _ALONE = re.compile(rf"\W*?{_SCORE}\W*", re.IGNORECASE)
 _LINE = re.compile(
     rf"\W*(?:relevance\s+)?score\W*?(?::|=|-|is)\W*?{_SCORE}\W*", re.IGNORECASE
@@ -38,12 +39,14 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
         return _agreed(
             [_stated(each["score"], ends) for each in found],
             "json",
-            wellformed(rationale).strip() if isinstance(rationale, str) else "",
+            _short(rationale) if isinstance(rationale, str) else "",
         )
-    lines = [match for each in text.splitlines() if (match := _LINE.fullmatch(each))]
+    # what stands before a cut may be the beginning of another number
+    whole = text.splitlines()[:-1] if reply.is_truncated else text.splitlines()
+    lines = [match for each in whole if (match := _LINE.fullmatch(each))]
     if lines:
         return _agreed([_read(match, ends) for match in lines], "line")
-    alone = _ALONE.fullmatch(text)
+    alone = None if reply.is_truncated else _ALONE.fullmatch(text)
     if alone is not None:
         return _agreed([_read(alone, ends)], "number")
     return nothing(reply, "no_score")
@@ -58,6 +61,10 @@ def _agreed(
     if score is None:
         return ParseFailure(reason="bad_score")
     return Relevance(score=score, rationale=rationale, rule=rule)
+
+
+def _short(rationale: str) -> str:
+    return wellformed(rationale).strip()[:RATIONALE]
 
 
 def _stated(value: object, ends: tuple[float, float]) -> float | None:

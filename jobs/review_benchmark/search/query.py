@@ -15,7 +15,7 @@ TERMS = 12
 WORDS = 8
 """At most so many groups a query, synonyms a group and words a term."""
 
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

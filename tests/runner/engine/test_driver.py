@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
 from runner.reply import Reply
+from runner.task import Answer, TaskSpec
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import (
     AttemptsAbandoned,
@@ -85,6 +86,38 @@ def test_a_failed_question_still_lets_its_group_be_summed() -> None:
         states = await bench.states()
         assert states["ask FAILED"] == 1
         assert states["sum COMPLETED"] == 1
+
+    run_virtual(main())
+
+
+class CountingJob(ToyJob):
+    """Counts how often groups are followed up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gathered = 0
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        self.gathered += group[0].task.stage == "ask"
+        return super().follow_up(dataset, group)
+
+
+def test_a_group_whose_tasks_end_together_is_not_read_once_for_each() -> None:
+    async def main() -> None:
+        async def answer(call: Call) -> Reply:
+            await asyncio.sleep(5)
+            if call.task.stage == "read":
+                return Reply(text=" ".join(map(str, range(40))))
+            return honest(call)
+
+        bench = Bench(answer, ToySettings(items=3, words=40), concurrency=120)
+        bench.job = job = CountingJob()
+        assert await bench.run() == "finished"
+        assert (await bench.states())["sum COMPLETED"] == 3
+        # an end may come while the group is read, and is looked after once more
+        assert 3 <= job.gathered <= 2 * 3
 
     run_virtual(main())
 

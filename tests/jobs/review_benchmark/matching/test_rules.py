@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.review_benchmark.matching.listed import Listed
-from jobs.review_benchmark.matching.match import Rules, matched
+from jobs.review_benchmark.matching.match import Matched, Rules, matched, wanted
 from jobs.review_benchmark.matching.normal import Normal
 from jobs.review_benchmark.matching.rules import Hit, Matching
 from jobs.review_benchmark.record import Record
@@ -51,21 +51,25 @@ def test_papers_without_anything_in_common_have_no_record() -> None:
     assert _hit(paper, [Record(document="1", title="?!")]) is None
 
 
-def test_two_truth_papers_may_have_one_record() -> None:
-    papers = [TruthPaper(pmid="7"), TruthPaper(title=LONG)]
-    pool = _pool([Record(document="1", pmid="7", title=LONG)], Rules())
-    assert [hit and hit.place for hit in matched(papers, pool, Rules())] == [0, 0]
+def test_two_truth_papers_may_have_one_record_unless_claims_are_unique() -> None:
+    papers = [TruthPaper(title=LONG), TruthPaper(pmid="7")]
+    records = [Record(document="1", pmid="7", title=LONG)]
+    hits = _matched(papers, records, Rules()).hits
+    assert [hit and hit.place for hit in hits] == [0, 0]
+    hits = _matched(papers, records, Rules(unique_claims=True)).hits
+    assert [hit and hit.place for hit in hits] == [None, 0]
 
 
 def _hit(
     paper: TruthPaper, records: list[Record], matching: Matching = "whole-list"
 ) -> Hit | None:
-    rules = Rules(matching=matching)
-    (found,) = matched([paper], _pool(records, rules), rules)
+    (found,) = _matched([paper], records, Rules(matching=matching)).hits
     return found
 
 
-def _pool(records: list[Record], rules: Rules) -> Listed:
-    return Listed.of(
+def _matched(papers: list[TruthPaper], records: list[Record], rules: Rules) -> Matched:
+    pool = Listed.of(
         records, Normal(), cutoff=rules.title_cutoff, autojunk=rules.autojunk
     )
+    sought = [wanted(paper, rules.normal) for paper in papers]
+    return matched(sought, [pool] * len(papers), rules, range(len(records)))

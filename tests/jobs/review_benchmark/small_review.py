@@ -1,0 +1,82 @@
+"""A small review and a small paper database, for tests of what is asked and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from jobs.review_benchmark.database.connection import writer
+from jobs.review_benchmark.database.paper import Entry
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.database.writing import Writing
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.reading import STAGES
+from jobs.review_benchmark.review import Pico, Review, TruthPaper
+from jobs.review_benchmark.settings import Settings
+from runner.reply import Reply
+from runner.task import Answer, Task, TaskSpec
+
+REVIEW = Review(
+    id="CD7",
+    title="Walking for sleep",
+    question="Does walking help sleep?",
+    studies=(TruthPaper(pmid="4711", title="Walking at dusk", ref_id="Ahn 2008"),),
+    pico=Pico(population="tired adults", intervention="walking", outcome="sleep"),
+    inclusion=("randomised trials",),
+    exclusion=("surveys",),
+    conclusion="Walking may help.",
+)
+ENTRIES = (
+    Entry(source_id="1", title="Walking at dusk", abstract="A trial.", year=2001),
+    Entry(source_id="2", title="Walking by day", abstract="Tired adults.", year=1990),
+    Entry(source_id="3", title="Walking at any hour", abstract="Walking, walking."),
+    Entry(source_id="4", title="Singing", abstract="A survey of choirs.", year=2001),
+)
+
+
+@contextmanager
+def data(
+    papers: Path, *, reviews: Sequence[Review] = (REVIEW,), **settings: Any
+) -> Iterator[Dataset]:
+    """Reviews, and a database whose ids count from 1."""
+    with closing(Database(papers)) as database:
+        yield Dataset(
+            settings=Settings(**settings), reviews=tuple(reviews), database=database
+        )
+
+
+def stocked(path: Path, *entries: Entry) -> Path:
+    """A database with papers; those of `ENTRIES`, where none are named."""
+    with closing(writer(path)) as connection:
+        writing = Writing(connection)
+        writing.add("papers.csv", entries or ENTRIES, skip_bad=False)
+        writing.sign()
+    return path
+
+
+def answer(
+    dataset: Dataset, spec: TaskSpec, said: str | None, number: int = 1
+) -> Answer:
+    """A task with what was said, read as its run reads it; None: the call failed."""
+    asked = task(spec, number)
+    if spec.skip is not None:
+        return Answer(task=asked, skip=spec.skip)
+    if said is None:
+        return Answer(task=asked, error="server_error")
+    reply = Reply(text=said)
+    (parse,) = (stage.parse for stage in STAGES if stage.name == spec.stage)
+    return Answer(task=asked, reply=reply, parsed=parse(dataset, asked, reply))
+
+
+def task(spec: TaskSpec, number: int = 1) -> Task:
+    """A task of the plan."""
+    return Task(
+        number=number,
+        stage=spec.stage,
+        key=spec.key,
+        model="m/x",
+        replicate=1,
+        context=spec.context,
+    )

@@ -12,6 +12,8 @@ from jobs.review_benchmark.artifacts.tables import short_tables
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
+from jobs.review_benchmark.history.kept import kept
+from jobs.review_benchmark.history.table import table as history
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
@@ -48,6 +50,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
     files = LongFiles(results)
+    remembered = kept(results, concluded)
     summary = "\n".join([run_text(results), *verdict_text(concluded)])
     return Scorecard(
         models={
@@ -59,6 +62,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         worth_explaining=_worst(results),
         tables=(
             *short_tables(results),
+            history(remembered.milestone),
             *files.tables(),
             *(tables(concluded, sheet.reviews) if concluded else ()),
         ),
@@ -73,6 +77,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(results, own) for model, own in columns.items()},
+        kept=remembered,
     )
 
 

@@ -120,6 +120,12 @@ class Log(Protocol):
         """The tasks that a gathering stage collects under one key, ascending."""
         ...
 
+    async def group_is_open(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> bool:
+        """Whether any task of a group is open; cheaper than to read all of it."""
+        ...
+
     async def count_open(self, stage: str, model: str) -> int:
         """Open tasks of a stage and model, running ones included."""
         ...

@@ -73,6 +73,14 @@ def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
     return seqs[at] if task > 0 and at < len(seqs) else None
 
 
+def group_is_open(
+    conn: sqlite3.Connection, stage: str, model: str, replicate: int, group: str
+) -> bool:
+    """Whether any task of a group is open."""
+    values = (stage, model, replicate, group)
+    return conn.execute(SQL["group_is_open"], values).fetchone() is not None
+
+
 def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:
     """Open tasks of a stage and model."""
     (count,) = conn.execute(SQL["count_open"], (stage, model)).fetchone()

@@ -281,6 +281,12 @@ class SqliteLog:
             reading.task_rows, SQL["group"], (stage, model, replicate, group)
         )
 
+    async def group_is_open(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> bool:
+        """Whether any task of a group is open; cheaper than to read all of it."""
+        return await self._read(reading.group_is_open, stage, model, replicate, group)
+
     async def count_open(self, stage: str, model: str) -> int:
         """Open tasks of a stage and model, running ones included."""
         return await self._read(reading.count_open, stage, model)

@@ -224,6 +224,13 @@ class MemoryLog:
             self._select(lambda d: (d.stage, d.model, d.replicate, d.group) == key)
         )
 
+    async def group_is_open(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> bool:
+        """Whether any task of a group is open; cheaper than to read all of it."""
+        rows = await self.group(stage, model, replicate, group)
+        return any(row.state.is_open for row in rows)
+
     async def count_open(self, stage: str, model: str) -> int:
         """Open tasks of a stage and model, running ones included."""
         return sum(

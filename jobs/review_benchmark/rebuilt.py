@@ -86,7 +86,10 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What the replies about one review took."""
+    """What the replies about one review took.
+
+    Those that compare its conclusion are no work of the agent, and do not count.
+    """
 
     calls: int = 0
     tokens_in: int | None = None  #: None: no endpoint counted them

@@ -11,8 +11,8 @@ from jobs.review_benchmark.database.formats.choice import Form
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
-Key: TypeAlias = Literal["pmid", "doi", "title"]
 Precision: TypeAlias = Literal["rows", "gt_over_included"]
+Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
 INPUTS = ("truth", "database", "results", "verdict_labels", "history")
@@ -68,7 +68,7 @@ class Settings(BaseModel):
         40, ge=1, description="included papers that a conclusion is drawn from"
     )
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
-    max_output_tokens: int = Field(1024, ge=1, description="longest reply")
+    max_output_tokens: int = Field(2048, ge=1, description="longest reply")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

@@ -112,6 +112,11 @@ def _remarks(made: Scoring) -> Iterator[str]:
             f"note: {made.scorecard.missing:,} answers that these settings ask for are "
             "not in the run, and what needs them goes without."
         )
+    if made.scorecard.stale:
+        yield (
+            f"note: {made.scorecard.stale:,} answers of the run are stale: these "
+            "settings do not ask for them, and nothing uses them."
+        )
 
 
 @click.command(context_settings=ANY_SETTING)

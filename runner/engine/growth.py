@@ -268,12 +268,11 @@ class Growth:
             self._pending[key] = None
             return []
         names = [s.name for s in self._job.stages]
-        rows: list[TaskRow] = []
         for name in names[: names.index(stage) + 1]:
             for asked in self._beside(name, stage, model):
-                rows = await self._log.group(name, asked, replicate, group)
-                if any(row.state.is_open for row in rows):
+                if await self._log.group_is_open(name, asked, replicate, group):
                     return []
+        rows = await self._log.group(stage, model, replicate, group)
         if not rows:
             return []
         answers = tuple([await self._answer(row) for row in rows])

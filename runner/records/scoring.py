@@ -267,28 +267,28 @@ def _inside(name: str) -> str:
     return name
 
 
+def _created(draft: Path, name: str) -> TextIO:
+    path = draft / _inside(name)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    return path.open("w", encoding="utf-8", newline="")
+
+
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts."""
     with ExitStack() as stack:
 
-        def made(name: str) -> TextIO:
-            path = draft / _inside(name)
-            path.parent.mkdir(exist_ok=True, parents=True)
-            return path.open("w", encoding="utf-8", newline="")
-
         def opened(name: str) -> TextIO:
-            return stack.enter_context(made(name))
+            return stack.enter_context(_created(draft, name))
 
         tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
         for table in card.tables:
             for cells in (table.columns, *table.rows):
                 tables[table.name](cells)
         artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
-        for artifact in card.artifacts:
-            if artifact.text:
-                # closed at once: there may be more of them than files can be open
-                with made(artifact.name) as file:
-                    file.write(artifact.text)
+        # closed at once: there may be more of them than files can be open
+        for whole in (a for a in card.artifacts if a.text):
+            with _created(draft, whole.name) as file:
+                file.write(whole.text)
         for detail in card.details:
             match detail:
                 case Row():

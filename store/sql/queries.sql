@@ -217,6 +217,12 @@ WHERE grp = ?4 AND grp IS NOT NULL
   AND stage_id = (SELECT id FROM stage WHERE name = ?1)
   AND model_id = (SELECT id FROM model WHERE name = ?2) AND replicate = ?3
 ORDER BY task;
+-- name: group_is_open
+SELECT 1 FROM task INDEXED BY task_group
+WHERE grp = ?4 AND grp IS NOT NULL
+  AND stage = (SELECT id FROM stage WHERE name = ?1)
+  AND model = (SELECT id FROM model WHERE name = ?2) AND replicate = ?3 AND state < 3
+ORDER BY task DESC LIMIT 1;
 -- name: unread_answers
 SELECT * FROM tasks
 WHERE state = 1 AND sent = 0 AND reply_seq IS NOT NULL AND task > ?

@@ -226,6 +226,12 @@ async def test_a_group_is_what_shares_stage_model_replicate_and_key(log: Log) ->
     ]
     await log.append(plan(rows))
     assert [r.task for r in await log.group("ask", "m-large", 1, "g")] == [1, 3]
+    assert not await log.group_is_open("ask", "m-large", 1, "unknown")
+    for number in (1, 3):
+        assert await log.group_is_open("ask", "m-large", 1, "g")
+        await log.append(TaskSkipped(task=number, reason="cancelled"))
+    assert not await log.group_is_open("ask", "m-large", 1, "g")
+    assert await log.group_is_open("ask", "m-small", 1, "g")
 
 
 async def test_the_latest_request_of_a_task_is_known_by_its_hash(log: Log) -> None:

@@ -17,6 +17,7 @@ import pytest
 from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation import job as papers
+from jobs.review_benchmark.job import job as reviews
 from runner.cli.choices import job_settings
 from runner.job import Job
 from runner.settings import resolve
@@ -27,6 +28,7 @@ from tests.crash.blows import BLOWS, Toll, shuffled
 from tests.crash.books import Books
 from tests.crash.panel.job import job as panel
 from tests.crash.survey.job import job as survey
+from tests.jobs.review_benchmark.small_review import write_reviews
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
@@ -106,6 +108,19 @@ def _evidence(_folder: Path) -> Case:
     )
 
 
+def _reviews(folder: Path) -> Case:
+    """Searches between the calls, and conclusions that wait for all scores."""
+    papers, truth = write_reviews(folder / "reviews", 100 if PROVE else 20)
+    return Case(
+        job=reviews,
+        words=(f"--truth={truth}", f"--database={papers}", "--reask=1"),
+        options=("--replicates=2",) if PROVE else (),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (1, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
 JOBS = {
     "survey": "tests.crash.survey.job:job",
     "panel": "tests.crash.panel.job:job",
@@ -113,7 +128,7 @@ JOBS = {
 
 
 @pytest.mark.timeout(1800 if PROVE else 600)
-@pytest.mark.parametrize("case_in", [_survey, _panel, _papers, _evidence])
+@pytest.mark.parametrize("case_in", [_survey, _panel, _papers, _evidence, _reviews])
 def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     case_in: Callable[[Path], Case], tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from typing import cast
 
 import pytest
 
-from runner.fingerprint import code_hash
-from runner.job import Job
+from runner.fingerprint import code_hash, input_hashes
+from runner.job import InputFile, Job
 
 FILES = {
     "house/__init__.py": "",
@@ -76,3 +77,16 @@ def test_the_place_of_the_house_does_not_matter(folder: Path) -> None:
         assert code_hash(_job()) == before
     finally:
         sys.path.remove(str(folder / "moved"))
+
+
+def test_an_input_counts_by_its_bytes_unless_its_job_knows_better(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "papers.db"
+    path.write_bytes(b"papers")
+    known = InputFile(setting="database", path=path, sha256="of the papers")
+    plain = InputFile(setting="truth", path=path)
+    assert [each.sha256 for each in input_hashes([known, plain])] == [
+        "of the papers",
+        hashlib.sha256(b"papers").hexdigest(),
+    ]

@@ -178,6 +178,14 @@ class LogAhead:
         """The tasks that a gathering stage collects under one key."""
         return await self._read(self._inner.group(stage, model, replicate, group))
 
+    async def group_is_open(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> bool:
+        """Whether any task of a group is open."""
+        return await self._read(
+            self._inner.group_is_open(stage, model, replicate, group)
+        )
+
     async def count_open(self, stage: str, model: str) -> int:
         """Open tasks of a stage and model."""
         return await self._read(self._inner.count_open(stage, model))

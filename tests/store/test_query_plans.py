@@ -53,6 +53,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "count_open": ("ask", "m-large"),
     "family": (1,),
     "group": ("ask", "m-large", 1, "g"),
+    "group_is_open": ("ask", "m-large", 1, "g"),
     "unread_answers": (0, 10),
     "sent_attempts": (),
     "sent_starts": (),

@@ -5,7 +5,7 @@ Numbers have all their digits but in `summary`, which other programs compare by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +18,7 @@ from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Artifact
 
 FORMAT = 1
@@ -27,15 +28,24 @@ DIGITS = 4
 """Of recall and precision in the summary."""
 
 
-def result_files(results: Results) -> Iterator[Artifact]:
-    """A file for each model and review that it has done."""
+def result_files(results: Results, concluded: Sequence[Verdicts]) -> Iterator[Artifact]:
+    """A file for each model and review that it has done.
+
+    Args:
+        results: what was measured.
+        concluded: how conclusions compare, by model; none where nobody concludes.
+    """
+    verdicts = {own.model: own for own in concluded}
     places = Places(
         results.columns,
         (review.id for review in results.sheet.reviews),
     )
     for column in results.columns.values():
         for review in column.benchmarks:
-            content = msgspec.json.encode(_document(results, column, review))
+            document = _document(results, column, review)
+            if column.model in verdicts:
+                document["verdict"] = _verdict(verdicts[column.model], review)
+            content = msgspec.json.encode(document)
             yield Artifact(
                 name=places.result(column.model, review),
                 text=msgspec.json.format(content, indent=1).decode() + "\n",
@@ -66,7 +76,7 @@ def _document(results: Results, column: Column, review: str) -> dict[str, Any]:
         "summary": numbers
         | {name: round(numbers[name], DIGITS) for name in ("recall", "precision")},
         "matches": [_match(each) for each in column.matches[review]],
-        "lost": [each.index for each in column.lost(review)],
+        "lost": [_lost(each) for each in column.lost(review)],
         "suspicious": [
             {
                 "ground_truth_index": each.index,
@@ -101,6 +111,38 @@ def _numbers(column: Column, review: str, results: Results) -> dict[str, Any]:
         "passed": found.passes(results.dataset.settings.target_recall),
         "match_methods": dict(sorted(found.methods.items())),
         "distinct_documents_matched": found.documents,
+    }
+
+
+def _verdict(own: Verdicts, review: str) -> Mapping[str, Any] | None:
+    """None where the authors' conclusion is not known."""
+    match = own.matches.get(review)
+    if match is None:
+        return None
+    return {
+        "kind": own.kind,
+        "similarity": match.similarity,
+        "threshold": None if own.threshold is None else own.threshold.value,
+        "passed": own.passes(review),
+        "directions": list(match.directions),
+        "failure": match.failure or None,
+    }
+
+
+def _lost(own: PaperMatch) -> Mapping[str, Any]:
+    near = own.near
+    return {
+        "ground_truth_index": own.index,
+        "title": own.paper.title or own.paper.name,
+        "lost_at": own.lost_at,
+        "hint": own.resolution,
+        "nearest": None
+        if near is None
+        else {
+            "document_id": near.document,
+            "title": near.title,
+            "ratio": near.ratio,
+        },
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,28 +19,34 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>#|~&"})
 """What Markdown and the HTML in it act on."""
 
 
-def documents(results: Results, summary: str) -> Iterator[Artifact]:
+def documents(
+    results: Results, models: Mapping[str, Sequence[Metric]], summary: str
+) -> Iterator[Artifact]:
     """`summary.json`, `summary.txt` and `failure_report.md`.
 
     Args:
         results: what was measured.
+        models: all metrics, by model.
         summary: the text that a terminal shows.
     """
-    content = msgspec.json.format(msgspec.json.encode(_summary(results)), indent=1)
+    told = msgspec.json.encode(_summary(results, models))
+    content = msgspec.json.format(told, indent=1)
     yield Artifact(name="summary.json", text=content.decode() + "\n")
     yield Artifact(name="summary.txt", text=summary)
     lines = (line for each in _failures(results) for line in (each, ""))
     yield Artifact(name="failure_report.md", text="\n".join(lines))
 
 
-def _summary(results: Results) -> dict[str, Any]:
+def _summary(
+    results: Results, models: Mapping[str, Sequence[Metric]]
+) -> dict[str, Any]:
     settings = results.dataset.settings
     return {
         "models": {
             model: {
                 "metrics": {
                     own.path: _metric(own)
-                    for own in column.metrics
+                    for own in models[model]
                     if not own.path.startswith("review.")
                 },
                 "reviews": {

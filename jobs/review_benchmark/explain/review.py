@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.columns import NONE, Column, hanging, number, one_line, table, words
 from jobs.counted import counted
-from jobs.quoted import quoted
+from jobs.review_benchmark.explain.conclusion import conclusion_lines
 from jobs.review_benchmark.explain.facts import review_facts, study_line
 from jobs.review_benchmark.explain.searching import search_lines
 from jobs.review_benchmark.explain.told import Told
@@ -42,10 +42,7 @@ def review_lines(told: Told) -> Iterator[str]:
         for each in odd:
             yield study_line(each.index, told.review.studies[each.index])
             yield from hanging("    ", one_line(each.message))
-    if told.rebuilt.conclusion:
-        yield ""
-        yield "conclusion"
-        yield from quoted(told.rebuilt.conclusion)
+    yield from conclusion_lines(told)
 
 
 def lost_lines(lost: Sequence[PaperMatch]) -> Iterator[str]:

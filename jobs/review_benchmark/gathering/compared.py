@@ -16,6 +16,7 @@ from runner.reply import ParseFailure, Reply, Vectors
 from runner.task import Answer
 
 STAGES = frozenset({"judge", "embed"})
+"""The stages of other models than the agent's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +70,11 @@ class Truths:
     """The vectors of what authors concluded, as families bring them."""
 
     dataset: Dataset
+    replicates: int
     vectors: dict[str, Vector] = field(default_factory=dict)
     stale: int = 0
+    missing: int = field(init=False)  #: how many were never asked for
     _due: Mapping[str, str] = field(init=False)
-    _seen: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self._due = {
@@ -80,6 +82,7 @@ class Truths:
             for spec in comparing.truths(self.dataset)
             if spec.skip is None
         }
+        self.missing = len(self._due) * self.replicates
 
     def add(self, family: Sequence[Answer]) -> None:
         """Take in a family; a further replicate would say the same again."""
@@ -88,15 +91,10 @@ class Truths:
         if review is None:
             self.stale += answer.reply is not None
             return
-        self._seen.add(answer.task.key)
+        self.missing -= 1
         read = _read(self.dataset, answer)
         if isinstance(read, tuple):
             self.vectors.setdefault(review, read)
-
-    @property
-    def missing(self) -> int:
-        """How many were never asked for."""
-        return len(self._due.keys() - self._seen)
 
 
 def _read(dataset: Dataset, answer: Answer | None) -> Likeness | Vector | str:

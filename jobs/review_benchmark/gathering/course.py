@@ -10,7 +10,7 @@ from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.plan import conclusion, queries, searched
 from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.gathering.compared import compared
+from jobs.review_benchmark.gathering.compared import STAGES, compared
 from jobs.review_benchmark.gathering.spending import spent
 from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
@@ -105,7 +105,7 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
         ranked=found.ranked,
-        spent=spent(family),
+        spent=spent(own for own in family if own.task.stage not in STAGES),
         scored=scored,
         concluded=beside.concluded,
         missing=sum(number not in answers for number in found.candidates)

@@ -21,7 +21,7 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
 def _own(dataset: Dataset, answers: Answers) -> Sheet:
     courses: dict[tuple[str, str], list[Course]] = {}
     missing = stale = 0
-    truths = Truths(dataset=dataset)
+    truths = Truths(dataset=dataset, replicates=answers.replicates)
     for family in answers.families():
         if family[0].task.stage in STAGES:
             truths.add(family)

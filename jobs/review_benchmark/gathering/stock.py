@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.matching.lookup import BLOCK, Lookup, looked_up
+from jobs.review_benchmark.matching.lookup import Lookup, looked_up
 from jobs.review_benchmark.matching.match import Rules, wanted
 from jobs.review_benchmark.matching.nearest import Block, Near, nearest
 from jobs.review_benchmark.matching.ratio import JUNK_FROM, MARGIN
@@ -18,6 +18,9 @@ from runner.errors import DatasetError
 
 LONGEST = 1 << 31
 """No title has so many characters."""
+
+AT_ONCE = 8192
+"""Titles that are held against all missing studies at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,5 @@ def _nearest(
 
 def _titles(database: Database) -> Iterator[Block]:
     """All titles of the database, with their papers, in blocks."""
-    rows = database.titles_within(0, LONGEST)
-    for start in range(0, len(rows), BLOCK):
-        yield [(str(number), title) for number, title in rows[start : start + BLOCK]]
+    for rows in database.titles_within(0, LONGEST, AT_ONCE):
+        yield [(str(number), title) for number, title in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
@@ -55,7 +56,8 @@ def load(settings: Settings) -> Dataset:
     """Read and validate the inputs that are named; an imported run has no database.
 
     Raises:
-        DatasetError: an input is off, or a review that is named is not there.
+        DatasetError: an input is off, there is no paper, or a review that is named is
+            not there.
         UsageError: no reviews are named.
     """
     if settings.truth is None:
@@ -73,9 +75,21 @@ def load(settings: Settings) -> Dataset:
         settings=settings,
         reviews=reviews,
         labels=tuple(label for label in labels if label.review in kept),
-        database=None if settings.database is None else Database(settings.database),
+        database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
+
+
+def _stocked(path: Path) -> Database:
+    """A database that holds papers at all."""
+    database = Database(path)
+    if not len(database):
+        with closing(database):
+            raise DatasetError(
+                f"{path}: it holds no paper (siftlog prepare review-benchmark import "
+                "--database FILE adds those of files)."
+            )
+    return database
 
 
 def _chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:

@@ -89,7 +89,7 @@ def covered(
     lookups = looked_up(sought, database, cutoff=cutoff, autojunk=autojunk)
     found = []
     for (review, truth), each, lookup in zip(papers, sought, lookups, strict=True):
-        hit = whole_list(each, Stocked(order={}, lookup=lookup))
+        hit = next(iter(whole_list(each, Stocked(order={}, lookup=lookup))), None)
         # without an agent, a paper's place is its id
         paper = None if hit is None else database.paper(hit.place)
         present = (

@@ -19,11 +19,10 @@ from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.terminal import run_text
-from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import measured as compared
 from jobs.review_benchmark.verdicts.metrics import metrics
-from jobs.review_benchmark.verdicts.tables import tables
+from jobs.review_benchmark.verdicts.tables import VerdictFiles
 from runner.job import Answers
 from runner.scorecard import Detail, Scorecard, Verdict
 
@@ -35,11 +34,13 @@ class _Details:
     """Everything with a line of its own, made while it is written."""
 
     files: LongFiles
+    conclusions: VerdictFiles
     verdicts: Iterable[Verdict]
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self.verdicts
         yield from self.files
+        yield from self.conclusions
 
 
 def score(dataset: Dataset, answers: Answers) -> Scorecard:
@@ -49,14 +50,17 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     columns = results.columns
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
+    models = {
+        model: (*own.metrics, *verdicts.get(model, ()))
+        for model, own in columns.items()
+    }
+    noticed = (*results.findings, *findings(dataset, concluded))
     files = LongFiles(results)
     remembered = kept(results, concluded)
-    summary = "\n".join([run_text(results), *verdict_text(concluded)])
+    conclusions = VerdictFiles(concluded, sheet.reviews)
+    summary = run_text(results, concluded, noticed)
     return Scorecard(
-        models={
-            model: (*own.metrics, *verdicts.get(model, ()))
-            for model, own in columns.items()
-        },
+        models=models,
         summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
@@ -64,13 +68,18 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             *short_tables(results),
             history(remembered.milestone),
             *files.tables(),
-            *(tables(concluded, sheet.reviews) if concluded else ()),
+            *conclusions.tables(),
         ),
-        findings=(*results.findings, *findings(dataset, concluded)),
-        artifacts=(*documents(results, summary), *result_files(results)),
+        findings=noticed,
+        artifacts=(
+            *documents(results, models, summary),
+            *result_files(results, concluded),
+        ),
         figures=Gallery(results),
         details=_Details(
-            files=files, verdicts=TaskVerdicts(results=results, answers=answers)
+            files=files,
+            conclusions=conclusions,
+            verdicts=TaskVerdicts(results=results, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=(*_not_available(results), *not_available(concluded)),

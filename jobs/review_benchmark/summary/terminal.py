@@ -14,6 +14,8 @@ from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.pairs import Pair
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.summary.verdicts import verdict_text
+from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -25,7 +27,9 @@ MOST_LOST = 10
 UNDEFINED = "n/a"
 
 
-def run_text(results: Results) -> str:
+def run_text(
+    results: Results, concluded: Sequence[Verdicts], findings: Sequence[Finding]
+) -> str:
     """The summary of one scoring."""
     lines: list[str] = []
     for column in results.columns.values():
@@ -34,7 +38,8 @@ def run_text(results: Results) -> str:
     lines += _table(results)
     lines += _lost(results)
     lines += _pairs(results.pairs)
-    lines += [_finding(own) for own in results.findings if own.severity != "info"]
+    lines += verdict_text(concluded)
+    lines += [_finding(own) for own in findings if own.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 

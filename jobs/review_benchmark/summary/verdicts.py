@@ -58,6 +58,7 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
             f"  The threshold is drawn by {counted(drawn.n, 'label')}; leave-one-out "
             f"accuracy {number(drawn.accuracy, 3)}."
         )
+    yield from _opposite(found)
     for missing in not_available(found):
         yield from hanging("  not available: ", one_line(missing))
     yield from _alike(found)
@@ -72,6 +73,15 @@ def _passed(own: Verdicts) -> str:
         return "-"
     verdicts = [own.passes(review) for review in own.compared]
     return f"{verdicts.count(True)}/{len(verdicts)}"
+
+
+def _opposite(found: Sequence[Verdicts]) -> Iterator[str]:
+    """The reviews that a judge fails whatever the number."""
+    for own in found:
+        reviews = [review for review, match in own.matches.items() if match.is_opposite]
+        if reviews:
+            said = f"{own.model} concludes the opposite: {', '.join(reviews)}"
+            yield from hanging("  ", one_line(said))
 
 
 def _alike(found: Sequence[Verdicts]) -> Iterator[str]:

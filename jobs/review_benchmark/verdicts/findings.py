@@ -14,13 +14,15 @@ def findings(dataset: Dataset, found: Sequence[Verdicts]) -> Iterator[Finding]:
     """Labels without a conclusion, labels that draw no line, and alike conclusions."""
     if dataset.labels:
         yield from _labels(dataset, found)
-    alike = dict.fromkeys(pair for own in found for pair in own.alike)
-    for first, second in alike:
+    alike = list(dict.fromkeys(pair for own in found for pair in own.alike))
+    if alike:
         yield Finding(
             code="alike_conclusions",
             severity="info",
-            where=f"{first}, {second}",
-            message="What these reviews conclude is as alike as a passing verdict.",
+            where="verdicts",
+            message="Reviews conclude as much alike as it takes a verdict to pass.",
+            n=len(alike),
+            example=" and ".join(alike[0]),
         )
 
 

@@ -31,6 +31,7 @@ class Match:
     text: str = ""  #: of the first replicate that has one
     similarity: float | None = None  #: mean over replicates; None: not compared
     directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
+    rationale: str = ""  #: of the judge, the first that there is
     failure: str = ""  #: why it was not compared
 
     @property
@@ -50,8 +51,8 @@ class Verdicts:
     """Of the review that the agent concludes about, and that of the authors."""
     threshold: Threshold | None = None
     alike: Pairs
-    """Reviews whose authors' own conclusions are at or above the threshold; under a
-    judge, who is not asked about them, those that the agent's is mistaken between."""
+    """Reviews whose authors' own conclusions count as the same; under a judge, who is
+    not asked about them, those of which the agent's and the authors' do."""
 
     @property
     def compared(self) -> Mapping[str, float]:
@@ -70,7 +71,7 @@ class Verdicts:
         match = self.matches[review]
         if self.threshold is None or match.similarity is None:
             return None
-        return match.similarity >= self.threshold.value and not match.is_opposite
+        return self.threshold.admits(match.similarity) and not match.is_opposite
 
     @property
     def auroc(self) -> float | None:
@@ -152,11 +153,14 @@ def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
     why = next(failures, "not_compared")
     if own.review not in known:
         why = "no_truth_conclusion"
-    judged = (each.judged.get(own.review) for each in own.conclusions)
+    judged = [
+        each.judged[own.review] for each in own.conclusions if own.review in each.judged
+    ]
     return Match(
-        text=next((each.text for each in own.conclusions if each.text), ""),
+        text=own.conclusion,
         similarity=similarity,
-        directions=tuple(each.direction for each in judged if each is not None),
+        directions=tuple(each.direction for each in judged),
+        rationale=next((each.rationale for each in judged if each.rationale), ""),
         failure=why if similarity is None else "",
     )
 
@@ -177,7 +181,7 @@ def _drawn(own: Verdicts, threshold: Threshold | None, among: Pairs | None) -> V
     alike = {
         pair: similarity
         for pair, similarity in pairs.items()
-        if threshold is not None and similarity >= threshold.value
+        if threshold is not None and threshold.admits(similarity)
     }
     return replace(own, threshold=threshold, alike=alike)
 

@@ -49,7 +49,7 @@ def metrics(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         path="verdict.alike",
         value=None if found.threshold is None else len(found.alike),
         n=len(found.matches),
-        definition="count@1(pairs of other reviews at or above the threshold)",
+        definition="count@1(pairs of other reviews that the threshold admits)",
     )
 
 
@@ -81,7 +81,7 @@ def _passed(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         path="verdict.passed",
         value=passed,
         n=len(verdicts),
-        definition="passed@1(conclusions at or above the threshold, none opposite)",
+        definition="passed@1(conclusions that the threshold admits, none opposite)",
     )
     yield Metric(
         path="verdict.passed_rate",

@@ -1,64 +1,82 @@
-"""The rows of verdicts.csv and verdict_null.csv."""
+"""verdicts.csv and verdict_null.csv: conclusions with their likeness, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.scorecard import Cell, Table
+from runner.scorecard import Cell, Detail, Row, Table
+
+VERDICTS = (
+    "cochrane_id",
+    "model",
+    "similarity",
+    "threshold",
+    "threshold_source",
+    "passed",
+    "direction",
+    "reason",
+    "conclusion",
+    "authors_conclusion",
+    "rationale",
+    "similar",
+)
+"""What a person needs who labels conclusions, and an empty column for the labels:
+filled, the file is one of `verdict_labels`."""
+
+NULL = ("cochrane_id", "model", "truth_cochrane_id", "similarity")
 
 
-def tables(found: Sequence[Verdicts], reviews: Iterable[Review]) -> Iterator[Table]:
-    """Conclusions with their likeness, and the pairs that do not belong together.
+@dataclass(frozen=True, slots=True)
+class VerdictFiles:
+    """The files of the verdicts: declared at once, filled row by row."""
 
-    The first table has what a person needs who labels conclusions, and an empty column
-    for it: filled, the file is read by `verdict_labels`.
-    """
-    truths = {review.id: review.conclusion for review in reviews}
-    yield Table(
-        name="verdicts",
-        columns=(
-            "cochrane_id",
-            "model",
-            "similarity",
-            "threshold",
-            "threshold_source",
-            "passed",
-            "direction",
-            "reason",
-            "conclusion",
-            "authors_conclusion",
-            "similar",
-        ),
-        rows=tuple(row for own in found for row in _matched(own, truths)),
-        caption="Conclusions of agents beside those of the authors.",
-    )
-    yield Table(
-        name="verdict_null",
-        columns=("cochrane_id", "model", "truth_cochrane_id", "similarity"),
-        rows=tuple(
-            (review, own.model, truth, similarity)
-            for own in found
-            for (review, truth), similarity in own.mismatched.items()
-        ),
-        caption="Conclusions of agents beside those of other reviews' authors.",
-    )
+    found: Sequence[Verdicts]
+    reviews: Sequence[Review]
 
-
-def _matched(own: Verdicts, truths: dict[str, str]) -> Iterator[tuple[Cell, ...]]:
-    drawn = own.threshold
-    for review, match in own.matches.items():
-        yield (
-            review,
-            own.model,
-            match.similarity,
-            None if drawn is None else drawn.value,
-            None if drawn is None else drawn.source,
-            own.passes(review),
-            " ".join(match.directions),
-            match.failure,
-            match.text,
-            truths[review],
-            None,
+    def tables(self) -> Iterator[Table]:
+        """Their names and columns; none where nothing was compared."""
+        if not self.found:
+            return
+        yield Table(
+            name="verdicts",
+            columns=VERDICTS,
+            caption="What each agent concludes of each review, beside its authors.",
         )
+        yield Table(
+            name="verdict_null",
+            columns=NULL,
+            caption="What each agent concludes of a review, beside the authors of "
+            "another one.",
+        )
+
+    def __iter__(self) -> Iterator[Detail]:
+        truths = {review.id: review.conclusion for review in self.reviews}
+        for own in self.found:
+            for review in own.matches:
+                cells = _matched(own, review, truths[review])
+                yield Row(table="verdicts", cells=cells)
+        for own in self.found:
+            for (review, truth), similarity in own.mismatched.items():
+                pair = (review, own.model, truth, similarity)
+                yield Row(table="verdict_null", cells=pair)
+
+
+def _matched(own: Verdicts, review: str, truth: str) -> tuple[Cell, ...]:
+    match, drawn = own.matches[review], own.threshold
+    return (
+        review,
+        own.model,
+        match.similarity,
+        None if drawn is None else drawn.value,
+        None if drawn is None else drawn.source,
+        own.passes(review),
+        " ".join(match.directions) or None,
+        match.failure or None,
+        match.text or None,
+        truth or None,
+        match.rationale or None,
+        None,
+    )

@@ -21,10 +21,20 @@ LEAST_PAIRS = 20
 class Threshold:
     """Where the line is drawn, and by what."""
 
-    value: float  #: inclusive
+    value: float
     source: Source
     n: int  #: labels, or mismatched pairs
     accuracy: float | None = None  #: leave-one-out, where labels drew it
+
+    def admits(self, similarity: float) -> bool:
+        """Whether two conclusions count as the same.
+
+        The line of labels is the least likeness of those that do; mismatched pairs must
+        be surpassed, or nothing in common would do where they have nothing in common.
+        """
+        if self.source == "labels":
+            return similarity >= self.value
+        return similarity > self.value
 
 
 def from_labels(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.database.writing import Writing
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.reading import STAGES
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
+from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
 from jobs.review_benchmark.settings import Settings
 from runner.reply import Reply
 from runner.task import Answer, Task, TaskSpec
@@ -54,6 +56,33 @@ def stocked(path: Path, *entries: Entry) -> Path:
         writing.add("papers.csv", entries or ENTRIES, skip_bad=False)
         writing.sign()
     return path
+
+
+def write_truth(folder: Path, review: Review = REVIEW) -> None:
+    """The file of a published review."""
+    folder.mkdir(exist_ok=True)
+    pico = review.pico or Pico()
+    value = {
+        "cochrane_id": review.id,
+        "title": review.title,
+        "research_question": review.question,
+        "pico": {name: getattr(pico, name) for name in PICO},
+        "included_studies": [{"title": each.title} for each in review.studies],
+        "authors_conclusion": review.conclusion,
+    }
+    (folder / f"cochrane_{review.id}.json").write_text(json.dumps(value))
+
+
+def write_reviews(folder: Path, papers: int) -> tuple[Path, Path]:
+    """A database and a folder of three reviews that find all of its papers."""
+    folder.mkdir()
+    entries = [
+        Entry(source_id=str(n), title=f"Walking {n}", abstract=f"Adults slept {n} h.")
+        for n in range(papers)
+    ]
+    for number in range(3):
+        write_truth(folder / "truth", replace(REVIEW, id=f"CD{number}"))
+    return stocked(folder / "papers.db", *entries), folder / "truth"
 
 
 def answer(

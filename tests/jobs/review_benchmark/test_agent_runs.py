@@ -14,29 +14,21 @@ import pytest
 from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.database.writing import Writing
-from tests.jobs.review_benchmark.small_review import ENTRIES, REVIEW, stocked
+from tests.jobs.review_benchmark.small_review import (
+    ENTRIES,
+    REVIEW,
+    stocked,
+    write_truth,
+)
 from tests.jobs.screening.commanded import Done, command
 
 
 @pytest.fixture
 def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    write_truth(tmp_path / "truth", "CD7", conclusion=REVIEW.conclusion)
-    write_truth(tmp_path / "truth", "CD8", conclusion="")
+    write_truth(tmp_path / "truth")
+    write_truth(tmp_path / "truth", replace(REVIEW, id="CD8", conclusion=""))
     return stocked(tmp_path / "papers.db")
-
-
-def write_truth(folder: Path, review: str, *, conclusion: str) -> None:
-    folder.mkdir(exist_ok=True)
-    value = {
-        "cochrane_id": review,
-        "title": REVIEW.title,
-        "research_question": REVIEW.question,
-        "pico": {"population": "tired adults", "intervention": "walking"},
-        "included_studies": [{"title": "Walking at dusk"}],
-        "authors_conclusion": conclusion,
-    }
-    (folder / f"cochrane_{review}.json").write_text(json.dumps(value))
 
 
 def generated(*words: object) -> None:
@@ -62,7 +54,10 @@ def scored(*words: object) -> tuple[int, int]:
     done = command("score", "r", "--no-report", "--json", *words)
     assert done.code == 0, done.err
     card = json.loads(done.out)
-    return card["missing"], card["stale"]
+    missing, stale = card["missing"], card["stale"]
+    assert (f"note: {missing} answers that these settings" in done.err) == (missing > 0)
+    assert (f"note: {stale} answers of the run are stale" in done.err) == (stale > 0)
+    return missing, stale
 
 
 def resumed(*words: object) -> Done:
@@ -116,6 +111,19 @@ def test_a_run_knows_its_database_by_the_papers_in_it(papers: Path) -> None:
         f"siftlog: {papers} (database) is not what the run was started with; put the "
         "old content back or add --accept-changes.\n"
     )
+
+
+def test_a_database_without_papers_is_refused_before_the_run_begins(
+    papers: Path,
+) -> None:
+    with closing(writer(papers.with_name("empty.db"))):
+        pass
+    done = command(
+        *("generate", "review-benchmark", "--truth", "truth"),
+        *("--database", "empty.db", "--run-id", "r"),
+    )
+    assert (done.code, "empty.db: it holds no paper" in done.err) == (1, True)
+    assert not Path("runs/r").exists()
 
 
 def added(path: Path, source: str, *entries: Entry) -> None:

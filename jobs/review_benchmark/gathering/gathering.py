@@ -41,7 +41,12 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
         models=answers.models,
         rebuilt=tuple(
             own.rebuilt(
-                dataset, review, model, courses[model, review.id], stock[review.id]
+                dataset,
+                review,
+                model,
+                courses[model, review.id],
+                stock[review.id],
+                replicates=answers.replicates,
             )
             for model in answers.models
             for review in dataset.reviews
@@ -56,7 +61,7 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
 
 
 def _imported(dataset: Dataset, answers: Answers) -> Sheet:
-    results: dict[tuple[str, str], list[AgentResult]] = {}
+    results: dict[tuple[str, str], dict[int, AgentResult]] = {}
     stale = 0
     for family in answers.families():
         for answer in family:
@@ -66,12 +71,19 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
                 continue
             result = reading.read_result(dataset, task, answer.chat)
             if isinstance(result, AgentResult):
-                results.setdefault((task.model, task.key), []).append(result)
+                by_replicate = results.setdefault((task.model, task.key), {})
+                by_replicate[task.replicate] = result
     return Sheet(
         reviews=dataset.reviews,
         models=answers.models,
         rebuilt=tuple(
-            imported.rebuilt(dataset, review, model, results[model, review.id])
+            imported.rebuilt(
+                dataset,
+                review,
+                model,
+                results[model, review.id],
+                replicates=answers.replicates,
+            )
             for model in answers.models
             for review in dataset.reviews
             if (model, review.id) in results
@@ -81,7 +93,7 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
         findings=tuple(
             finding
             for each in results.values()
-            for result in each
+            for result in each.values()
             for finding in result.findings
         ),
         stale=stale,

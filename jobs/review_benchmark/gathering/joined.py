@@ -20,8 +20,18 @@ _NEAREST: tuple[Outcome, ...] = (
 """What came of a candidate, by how near it is to a score."""
 
 
-def candidates(courses: Sequence[Course], settings: Settings) -> tuple[Candidate, ...]:
-    """The candidates of all replicates, by their best rank, then by id."""
+def candidates(
+    courses: Sequence[Course], replicates: int, settings: Settings
+) -> tuple[Candidate, ...]:
+    """The candidates of all replicates, by their best rank, then by id.
+
+    Args:
+        courses: of the replicates that have begun.
+        replicates: how many there are to be.
+        settings: of the run.
+    """
+    begun = {course.replicate: course.scored for course in courses}
+    scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
     for course in courses:
         for rank, number in enumerate(course.candidates, start=1):
@@ -31,7 +41,7 @@ def candidates(courses: Sequence[Course], settings: Settings) -> tuple[Candidate
         _candidate(
             number,
             rank,
-            [course.scored.get(number) for course in courses],
+            [own.get(number) for own in scored],
             settings,
         )
         for rank, number in enumerate(order, start=1)

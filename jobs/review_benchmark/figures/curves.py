@@ -35,7 +35,7 @@ def by_threshold(shown: Shown) -> Figure | None:
 
 
 def _threshold(model: Model, shown: Shown) -> Panel:
-    own = _thinned(model.column.overall)
+    own = thinned(model.column.overall)
     x = tuple(step.threshold for step in own)
     return Panel(
         title=model.name,
@@ -76,7 +76,7 @@ def by_rank(shown: Shown) -> Figure | None:
 
 
 def _rank(model: Model) -> Line:
-    points = _thinned(((0, 0.0), *mean_curve(model.column.curves)))
+    points = thinned(((0, 0.0), *mean_curve(model.column.curves)))
     x: Numbers = tuple(kept for kept, _ in points)
     return Line(
         x=x,
@@ -87,7 +87,7 @@ def _rank(model: Model) -> Line:
     )
 
 
-def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+def thinned(points: Sequence[Point]) -> Sequence[Point]:
     """About `MOST_POINTS` of a curve's points at most; the last one is among them."""
     stride = math.ceil(len(points) / MOST_POINTS)
     return (*points[:-1:stride], points[-1]) if stride > 1 else points

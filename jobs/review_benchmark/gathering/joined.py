@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.metrics import mean
 from jobs.review_benchmark.gathering.course import Course, Scored
 from jobs.review_benchmark.rebuilt import Candidate, Outcome
 from jobs.review_benchmark.settings import Settings
@@ -41,8 +42,7 @@ def _candidate(
     number: int, rank: int, scored: Sequence[Scored | None], settings: Settings
 ) -> Candidate:
     scores = tuple(None if own is None else own.score for own in scored)
-    defined = [score for score in scores if score is not None]
-    mean = sum(defined) / len(defined) if defined else None
+    score = mean(scores)
     nearest = min(
         (own for own in scored if own is not None),
         key=lambda own: _NEAREST.index(own.outcome),
@@ -50,10 +50,10 @@ def _candidate(
     return Candidate(
         document=str(number),
         rank=rank,
-        included=settings.includes(mean),
+        included=settings.includes(score),
         outcome=nearest.outcome,
         failure=nearest.failure,
-        score=mean,
+        score=score,
         scores=scores,
         votes=tuple(own is not None and settings.includes(own.score) for own in scored),
         rationale=nearest.rationale,

@@ -58,7 +58,7 @@ def rebuilt(
         candidates=found,
         searches=tuple(own.searched for own in courses if own.searched is not None),
         conclusions=tuple(own.concluded for own in courses),
-        spent=in_sum(own.spent for own in courses),
+        spent=in_sum([own.spent for own in courses]),
         skip="" if found else _skip(courses),
     )
 

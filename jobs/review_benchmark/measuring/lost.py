@@ -191,7 +191,8 @@ def _not_retrieved(case: _Case) -> str:
             f"({case.settings.max_candidates})"
         )
     if not missed.queries:
-        return f"nothing was searched ({case.own.skip}): siftlog retry"
+        again = _UNASKED.get(case.own.skip, "siftlog retry")
+        return f"nothing was searched ({case.own.skip}): {again}"
     return "; ".join(_said(each, case.settings) for each in missed.queries)
 
 
@@ -230,7 +231,7 @@ def _unscored(case: _Case) -> str:
 
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
-    "too_long": "its prompt is too long: raise max_prompt_tokens",
+    "too_long": "the prompt is too long: raise max_prompt_tokens",
     "open": "it was not asked about yet: siftlog resume",
 }
 

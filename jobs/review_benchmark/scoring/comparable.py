@@ -30,6 +30,8 @@ def comparable(results: Results, column: Column) -> Comparable:
     made: dict[str, Callable[[], ItemValues]] = {
         f"macro.{name}": partial(_of_reviews, results, column, name)
         for name in _MEASURES
+        # whatever an import holds was offered: its recalls are one
+        if name in {"recall", "precision"} or not results.sheet.imported
     }
     return {**made, "micro.recall": partial(_of_papers, results, column)}
 

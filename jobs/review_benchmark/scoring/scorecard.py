@@ -71,7 +71,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             *documents(results, models, run_text(results, concluded, noticed)),
             *result_files(results, concluded),
         ),
-        figures=Gallery(results),
+        figures=Gallery(results, concluded),
         details=_Details(
             files=files,
             conclusions=conclusions,

@@ -184,5 +184,6 @@ def _text(result: AgentResult) -> str:
             "cochrane_id": result.review,
             "included_papers": rows(included=True),
             "excluded_papers": rows(included=False),
+            "conclusion": result.conclusion,
         }
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.figures.curves import MOST_POINTS, _thinned
+from jobs.review_benchmark.figures.curves import MOST_POINTS, thinned
 from jobs.review_benchmark.figures.losses import IMPORTED, OWN
 from jobs.review_benchmark.measuring.lost import LOST_AT
 from jobs.review_benchmark.scoring import score
@@ -92,10 +92,10 @@ def test_curves_end_at_what_was_measured(figures: dict[str, Figure]) -> None:
 
 def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:
     points = tuple(range(3 * MOST_POINTS + 1))
-    some = _thinned(points)
+    some = thinned(points)
     assert len(some) <= MOST_POINTS + 1
     assert (some[0], some[-1]) == (points[0], points[-1])
-    assert _thinned(points[:5]) == points[:5]
+    assert thinned(points[:5]) == points[:5]
 
 
 def test_the_first_models_are_shown_and_the_others_counted(tmp_path: Path) -> None:

@@ -129,6 +129,11 @@ def test_only_what_is_matched_alike_is_compared() -> None:
     def micro(*pmids: str, **settings: object) -> tuple[Sequence[str], str]:
         dataset = dataset_of([_of(*pmids)], None, boot_b=0, **settings)
         card = score(dataset, imported(_agent(["7"], [])))
+        assert set(card.comparable["x"]) == {
+            "macro.recall",
+            "macro.precision",
+            "micro.recall",
+        }
         values = card.comparable["x"]["micro.recall"]()
         assert values.first == [float(pmid == "7") for pmid in pmids]
         return values.items, values.definition

@@ -100,7 +100,7 @@ def test_searches_and_reviews_that_went_wrong_are_findings(papers: Database) -> 
     found = measured(dataset, sheet_of(dataset, answers)).findings
     assert {(each.code, each.where, each.example) for each in found} >= {
         ("no_hits", "m", "CD1: none"),
-        ("candidates_cut", "m", "CD1: 3"),
+        ("candidates_cut", "m", "CD1: 3 more"),
         ("plan_fallback", "bad", "CD1"),
         ("review_not_done", "late", "CD1"),
     }

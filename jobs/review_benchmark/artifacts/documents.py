@@ -85,8 +85,8 @@ def _failures(results: Results) -> Iterator[str]:
     target = results.dataset.settings.target_recall
     yield "# Reviews that failed"
     yield (
-        f"A review passes at a recall of {percent(target)}. What was lost is listed by the "
-        "step at which it was lost, with what can be done about it."
+        f"A review passes at a recall of {percent(target)}. What was lost is listed by "
+        "the step at which it was lost, with what can be done about it."
     )
     for model, column in results.columns.items():
         yield f"## {_plain(model)}"

@@ -14,7 +14,7 @@ from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.pairs import Pair
 from jobs.review_benchmark.measuring.results import Results
-from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.summary.reasons import failure_reasons, percent
 from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Finding, Metric
@@ -86,7 +86,7 @@ def _review(results: Results, column: Column, review: str) -> Iterator[str]:
     yield f"Papers Found & Included: {found.found_and_included}"
     yield f"Papers Not Found: {found.not_found}"
     yield f"Papers Found but Excluded: {found.found_but_excluded}"
-    yield f"Recall: {found.recall:.1%} (target: {settings.target_recall:.0%})"
+    yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
     yield f"Precision: {_percent(found.precision)}"
     reasons = list(failure_reasons(found, settings))
     if reasons:

@@ -11,6 +11,7 @@ from jobs.review_benchmark.gathering.stock import stocks
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.rebuilt import Sheet
 from runner.job import Answers
+from runner.scorecard import Finding
 
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
@@ -62,6 +63,7 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
 
 def _imported(dataset: Dataset, answers: Answers) -> Sheet:
     results: dict[tuple[str, str], dict[int, AgentResult]] = {}
+    findings: list[Finding] = []
     stale = 0
     for family in answers.families():
         for answer in family:
@@ -73,6 +75,16 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
             if isinstance(result, AgentResult):
                 by_replicate = results.setdefault((task.model, task.key), {})
                 by_replicate[task.replicate] = result
+                findings += result.findings
+            else:
+                findings.append(
+                    Finding(
+                        code=result.reason,
+                        severity="error",
+                        where=f"{task.key} of {task.model}",
+                        message=f"The result cannot be read: {result.detail}",
+                    )
+                )
     return Sheet(
         reviews=dataset.reviews,
         models=answers.models,
@@ -90,11 +102,6 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
         ),
         replicates=answers.replicates,
         imported=True,
-        findings=tuple(
-            finding
-            for each in results.values()
-            for result in each.values()
-            for finding in result.findings
-        ),
+        findings=tuple(findings),
         stale=stale,
     )

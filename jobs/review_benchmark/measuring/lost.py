@@ -191,8 +191,8 @@ def _not_retrieved(case: _Case) -> str:
             f"({case.settings.max_candidates})"
         )
     if not missed.queries:
-        again = _UNASKED.get(case.own.skip, "siftlog retry")
-        return f"nothing was searched ({case.own.skip}): {again}"
+        again = _UNASKED.get(case.own.skip) or _again(case.own.skip)
+        return f"nothing was searched: {again}"
     return "; ".join(_said(each, case.settings) for each in missed.queries)
 
 
@@ -223,10 +223,15 @@ def _unscored(case: _Case) -> str:
     candidate = case.candidate
     assert candidate is not None  # noqa: S101 - the step says so
     if candidate.outcome == "failed":
-        return f"its call failed ({candidate.failure}): siftlog retry"
+        return f"its call failed: {_again(candidate.failure)}"
     if candidate.outcome == "unparsed":
-        return f"its reply could not be read ({candidate.failure}): siftlog retry"
+        return f"its reply could not be read: {_again(candidate.failure)}"
     return _UNASKED[candidate.outcome]
+
+
+def _again(reason: str) -> str:
+    """How calls that ended for a reason are made again."""
+    return f"siftlog retry --reason {reason}"
 
 
 _UNASKED: Mapping[str, str] = {

@@ -73,7 +73,6 @@ class _Row:
     """A row of a result, or what the replicates say of one paper together."""
 
     record: Record
-    scores: tuple[float | None, ...]  #: by replicate
     votes: tuple[bool, ...]  #: by replicate: whether it includes it
 
 
@@ -89,7 +88,6 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
         return [
             _Row(
                 record=own,
-                scores=tuple(own.score if each == only else None for each in numbers),
                 votes=tuple(own.included and each == only for each in numbers),
             )
             for own in result.records
@@ -107,12 +105,11 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
     for record in first.values():
         rows = [by_number.get(each, {}).get(record.document) for each in numbers]
         votes = tuple(own is not None and own.included for own in rows)
-        scores = tuple(None if own is None else own.score for own in rows)
+        score = mean(None if own is None else own.score for own in rows)
         is_included = 2 * sum(votes) > len(results)
         joined.append(
             _Row(
-                record=replace(record, score=mean(scores), included=is_included),
-                scores=scores,
+                record=replace(record, score=score, included=is_included),
                 votes=votes,
             )
         )
@@ -130,7 +127,6 @@ def _candidates(rows: Sequence[_Row], kept: AbstractSet[str]) -> Iterator[Candid
                 included=own.included,
                 outcome="open" if own.score is None else "scored",
                 score=own.score,
-                scores=row.scores,
                 votes=row.votes,
                 rationale=own.rationale,
             )

@@ -51,8 +51,7 @@ def candidates(
 def _candidate(
     number: int, rank: int, scored: Sequence[Scored | None], settings: Settings
 ) -> Candidate:
-    scores = tuple(None if own is None else own.score for own in scored)
-    score = mean(scores)
+    score = mean(None if own is None else own.score for own in scored)
     nearest = min(
         (own for own in scored if own is not None),
         key=lambda own: _NEAREST.index(own.outcome),
@@ -64,7 +63,6 @@ def _candidate(
         outcome=nearest.outcome,
         failure=nearest.failure,
         score=score,
-        scores=scores,
         votes=tuple(own is not None and settings.includes(own.score) for own in scored),
         rationale=nearest.rationale,
     )

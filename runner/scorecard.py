@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from runner.figure import Figure
+from store.milestone import Milestone, Parts
 
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
@@ -175,6 +176,18 @@ They are called after the scoring, when its answers can no longer be read.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a job wants remembered of a scoring, for `siftlog history`.
+
+    The milestone says nothing of the run: whether it was unfinished and what it cost
+    is added where the scoring is recorded.
+    """
+
+    milestone: Milestone
+    parts: Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
     """All that one scoring says."""
 
@@ -201,3 +214,4 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    kept: Kept | None = None  #: None: the job has no history

@@ -34,7 +34,6 @@ class Candidate:
     outcome: Outcome = "scored"
     failure: str = ""  #: its class, where it has no score
     score: float | None = None  #: mean of the replicates that have one
-    scores: tuple[float | None, ...] = ()  #: by replicate
     votes: tuple[bool, ...] = ()  #: by replicate: whether it alone would include it
     rationale: str = ""
 

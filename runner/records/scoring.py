@@ -26,14 +26,16 @@ from runner.launching.creation import owner
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
 from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
-from runner.scorecard import Line, Row, Scorecard, Verdict
+from runner.scorecard import Kept, Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
-from store.events import Input, RunResumed, RunStarted, ScoringRecorded
+from store.events import Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.milestone import Milestone, parts_payload
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.verdicts import StoredVerdict, write_verdicts
 from store.views import (
+    Status,
     events,
     last_seq,
     open_reader,
@@ -134,7 +136,8 @@ async def score(
         result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
-        operations = operations_json(status(reader))
+        state = status(reader)
+        operations = operations_json(state)
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
@@ -150,17 +153,19 @@ async def score(
                 target = folder.scores / str(number)
                 shutil.rmtree(target, ignore_errors=True)
                 draft.replace(target)
-                await log.append(
-                    ScoringRecorded(
-                        number=number,
-                        job_version=job.version,
-                        code_sha256=code_hash(job),
-                        settings=as_json(settings),
-                        inputs=inputs,
-                        seq=upto,
-                        digest=result.digest,
-                    )
+                kept = result.scorecard.kept
+                recorded = ScoringRecorded(
+                    number=number,
+                    job_version=job.version,
+                    code_sha256=code_hash(job),
+                    settings=as_json(settings),
+                    inputs=inputs,
+                    seq=upto,
+                    digest=result.digest,
+                    milestone=_milestone(kept, result, state) if kept else None,
                 )
+                payload = parts_payload(kept.parts) if kept else None
+                await log.append(Entry(event=recorded, payload=payload))
     return replace(result, number=number, artifacts=names(target), folder=target)
 
 
@@ -191,6 +196,18 @@ def replayed(
         changed_inputs=_changed(first.inputs, inputs),
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,
+    )
+
+
+def _milestone(kept: Kept, made: Scoring, state: Status) -> Milestone:
+    """What is remembered, with what only the run knows."""
+    cost = {} if state.cost_usd is None else state.model_cost_usd
+    return replace(
+        kept.milestone,
+        partial=made.is_partial or made.scorecard.missing > 0,
+        cost_usd={
+            model: cost[model] for model in kept.milestone.standings if model in cost
+        },
     )
 
 

@@ -36,13 +36,19 @@ def result_files(results: Results, concluded: Sequence[Verdicts]) -> Iterator[Ar
         concluded: how conclusions compare, by model; none where nobody concludes.
     """
     verdicts = {own.model: own for own in concluded}
+    shared = {
+        "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        "matching": results.matching,
+        "database_sha256": results.database,
+        "versions": {"siftlog": version("siftlog"), "format": FORMAT},
+    }
     places = Places(
         results.columns,
         (review.id for review in results.sheet.reviews),
     )
     for column in results.columns.values():
         for review in column.benchmarks:
-            document = _document(results, column, review)
+            document = _document(results, column, review) | shared
             if column.model in verdicts:
                 document["verdict"] = _verdict(verdicts[column.model], review)
             content = msgspec.json.encode(document)
@@ -86,11 +92,7 @@ def _document(results: Results, column: Column, review: str) -> dict[str, Any]:
             }
             for each in column.suspicious[review]
         ],
-        "settings": settings.model_dump(mode="json", exclude={*INPUTS}),
         "truth_sha256": results.truth[review],
-        "database_sha256": results.database,
-        "matching": results.matching,
-        "versions": {"siftlog": version("siftlog"), "format": FORMAT},
     }
 
 

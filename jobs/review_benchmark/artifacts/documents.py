@@ -11,7 +11,7 @@ from jobs.counted import counted
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.results import Results
-from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.summary.reasons import failure_reasons, percent
 from runner.scorecard import Artifact, Metric
 from store.printable import printable
 
@@ -85,8 +85,8 @@ def _failures(results: Results) -> Iterator[str]:
     target = results.dataset.settings.target_recall
     yield "# Reviews that failed"
     yield (
-        f"A review passes at a recall of {target:.0%}. What was lost is listed by the "
-        "step at which it was lost, with what can be done about it."
+        f"A review passes at a recall of {percent(target)}. What was lost is listed by "
+        "the step at which it was lost, with what can be done about it."
     )
     for model, column in results.columns.items():
         yield f"## {_plain(model)}"

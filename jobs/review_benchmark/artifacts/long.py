@@ -42,6 +42,7 @@ LOST = (
     "score",
     "nearest_title",
     "nearest_ratio",
+    "rationale",
     "hint",
 )
 
@@ -146,6 +147,7 @@ def _lost(model: str, review: str, match: PaperMatch) -> tuple[Cell, ...]:
         match.score,
         None if near is None else near.title,
         None if near is None else near.ratio,
+        match.rationale or None,
         match.resolution,
     )
 

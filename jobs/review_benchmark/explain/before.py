@@ -22,27 +22,27 @@ def review_before(dataset: Dataset, chosen: Selection) -> Iterator[str]:
     search = planned_search(dataset, review)
     there = stocks(dataset, [review])[review.id]
     records = _records(dataset, there)
-    offered = [own in search.found.candidates for own in records if own is not None]
+    offered = frozenset(search.found.candidates)
+    absent = [at for at, own in enumerate(records) if own is None]
+    missed = [
+        at for at, own in enumerate(records) if own is not None and own not in offered
+    ]
+    held = len(records) - len(absent)
     yield (
-        f"studies    {len(records)}: {len(offered)} in the database, {sum(offered)} "
+        f"studies    {len(records)}: {held} in the database, {held - len(missed)} "
         "found by the fixed plan"
     )
     yield ""
     yield "search"
     yield from search_lines(search)
-    for title, wanted in (("not in the database", False), ("not found by it", True)):
-        missing = [
-            (at, study)
-            for at, (study, own) in enumerate(zip(review.studies, records, strict=True))
-            if (own is not None) == wanted
-            and (own is None or own not in search.found.candidates)
-        ]
-        if missing:
+    for title, places in (("not in the database", absent), ("not found", missed)):
+        if places:
             yield ""
-            yield f"{title} ({len(missing)})"
-        for at, study in missing:
-            yield study_line(at, study)
-            if (near := there.nearest.get(at)) is not None:
+            yield f"{title} ({len(places)})"
+        for at in places:
+            yield study_line(at, review.studies[at])
+            near = there.nearest.get(at)
+            if near is not None:
                 yield (
                     f"    the likest title, at {near.ratio:.2f}, is that of "
                     f"{near.document}"

@@ -12,6 +12,7 @@ from jobs.review_benchmark.explain.searching import search_lines
 from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Candidate
+from jobs.review_benchmark.summary.reasons import percent
 
 LISTED = 10
 """Candidates that are listed; explain REVIEW:PAPER tells of any."""
@@ -55,6 +56,8 @@ def lost_lines(lost: Sequence[PaperMatch]) -> Iterator[str]:
         for own in papers:
             yield study_line(own.index, own.paper)
             yield from hanging("    ", one_line(own.resolution))
+            if own.rationale:
+                yield from hanging("    it says: ", one_line(own.rationale))
 
 
 def _outcome(told: Told) -> Iterator[str]:
@@ -63,7 +66,7 @@ def _outcome(told: Told) -> Iterator[str]:
     precision = "n/a" if found.precision is None else f"{found.precision:.1%}"
     yield (
         f"outcome    {word}: recall {found.recall:.1%} (target "
-        f"{settings.target_recall:.0%}), precision {precision}"
+        f"{percent(settings.target_recall)}), precision {precision}"
     )
     steps = [f"{found.found} with a record"]
     if told.is_own:

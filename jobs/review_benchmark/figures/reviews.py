@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.review_benchmark.figures.shown import Model, Shown
+from jobs.review_benchmark.summary.reasons import percent
 from runner.figure import Axis, Figure, Panel, Points, Rule
 
 MOST_REVIEWS = 40
@@ -34,7 +35,7 @@ def recall(shown: Shown) -> Figure | None:
         title="Recall by review",
         caption="Share of a review's included studies that were found and included. "
         "The bar to the right of a mark ends at the ceiling: the studies that the "
-        f"papers searched have at all. Dashed: the target of {target:.0%}."
+        f"papers searched have at all. Dashed: the target of {percent(target)}."
         f"{left_out}{shown.rest}",
         panels=(
             Panel(

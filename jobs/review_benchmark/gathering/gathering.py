@@ -11,6 +11,7 @@ from jobs.review_benchmark.gathering.stock import stocks
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.rebuilt import Sheet
 from runner.job import Answers
+from runner.scorecard import Finding
 
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
@@ -41,7 +42,12 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
         models=answers.models,
         rebuilt=tuple(
             own.rebuilt(
-                dataset, review, model, courses[model, review.id], stock[review.id]
+                dataset,
+                review,
+                model,
+                courses[model, review.id],
+                stock[review.id],
+                replicates=answers.replicates,
             )
             for model in answers.models
             for review in dataset.reviews
@@ -56,7 +62,8 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
 
 
 def _imported(dataset: Dataset, answers: Answers) -> Sheet:
-    results: dict[tuple[str, str], list[AgentResult]] = {}
+    results: dict[tuple[str, str], dict[int, AgentResult]] = {}
+    findings: list[Finding] = []
     stale = 0
     for family in answers.families():
         for answer in family:
@@ -66,23 +73,35 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
                 continue
             result = reading.read_result(dataset, task, answer.chat)
             if isinstance(result, AgentResult):
-                results.setdefault((task.model, task.key), []).append(result)
+                by_replicate = results.setdefault((task.model, task.key), {})
+                by_replicate[task.replicate] = result
+                findings += result.findings
+            else:
+                findings.append(
+                    Finding(
+                        code=result.reason,
+                        severity="error",
+                        where=f"{task.key} of {task.model}",
+                        message=f"The result cannot be read: {result.detail}",
+                    )
+                )
     return Sheet(
         reviews=dataset.reviews,
         models=answers.models,
         rebuilt=tuple(
-            imported.rebuilt(dataset, review, model, results[model, review.id])
+            imported.rebuilt(
+                dataset,
+                review,
+                model,
+                results[model, review.id],
+                replicates=answers.replicates,
+            )
             for model in answers.models
             for review in dataset.reviews
             if (model, review.id) in results
         ),
         replicates=answers.replicates,
         imported=True,
-        findings=tuple(
-            finding
-            for each in results.values()
-            for result in each
-            for finding in result.findings
-        ),
+        findings=tuple(findings),
         stale=stale,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -20,11 +20,24 @@ from jobs.review_benchmark.review import Review
 
 
 def rebuilt(
-    dataset: Dataset, review: Review, model: str, results: Sequence[AgentResult]
+    dataset: Dataset,
+    review: Review,
+    model: str,
+    results: Mapping[int, AgentResult],
+    *,
+    replicates: int,
 ) -> Rebuilt:
-    """What the replicates of an agent come to; their records are all it could find."""
+    """What the replicates of an agent come to; their records are all it could find.
+
+    Args:
+        dataset: reviews and settings.
+        review: that is rebuilt.
+        model: the agent.
+        results: by the number of the replicate, from 1.
+        replicates: how many there are of any review.
+    """
     rules = dataset.rules
-    rows = _rows(results)
+    rows = _rows(results, replicates)
     records = [row.record for row in rows]
     included = tuple(own.document for own in records if own.included)
     kept = frozenset(included)
@@ -51,7 +64,7 @@ def rebuilt(
         nearest=_nearest(sought, own, records, pool),
         included=included,
         candidates=tuple(_candidates(rows, kept)),
-        conclusions=tuple(_stated(own.conclusion) for own in results),
+        conclusions=tuple(_stated(own.conclusion) for own in results.values()),
     )
 
 
@@ -60,44 +73,47 @@ class _Row:
     """A row of a result, or what the replicates say of one paper together."""
 
     record: Record
-    scores: tuple[float | None, ...]  #: by replicate
     votes: tuple[bool, ...]  #: by replicate: whether it includes it
 
 
-def _rows(results: Sequence[AgentResult]) -> Sequence[_Row]:
+def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]:
     """The rows, included ones first.
 
     Of several replicates each paper has one row: included by more than half of them,
     with the mean of the scores that there are.
     """
+    numbers = range(1, replicates + 1)
     if len(results) == 1:
+        ((only, result),) = results.items()
         return [
-            _Row(record=own, scores=(own.score,), votes=(own.included,))
-            for own in results[0].records
+            _Row(
+                record=own,
+                votes=tuple(own.included and each == only for each in numbers),
+            )
+            for own in result.records
         ]
-    by_replicate = [
+    by_number = {
         # of a paper that stands twice the first row counts: included ones come first
-        {own.document: own for own in reversed(result.records)}
-        for result in results
-    ]
+        number: {own.document: own for own in reversed(result.records)}
+        for number, result in results.items()
+    }
     first: dict[str, Record] = {}
-    for own in by_replicate:
+    for own in by_number.values():
         for document in reversed(own):
             first.setdefault(document, own[document])
-    joined = [_joined(record, by_replicate) for record in first.values()]
+    joined = []
+    for record in first.values():
+        rows = [by_number.get(each, {}).get(record.document) for each in numbers]
+        votes = tuple(own is not None and own.included for own in rows)
+        score = mean(None if own is None else own.score for own in rows)
+        is_included = 2 * sum(votes) > len(results)
+        joined.append(
+            _Row(
+                record=replace(record, score=score, included=is_included),
+                votes=votes,
+            )
+        )
     return sorted(joined, key=lambda row: not row.record.included)
-
-
-def _joined(record: Record, by_replicate: Sequence[dict[str, Record]]) -> _Row:
-    rows = [own.get(record.document) for own in by_replicate]
-    scores = tuple(None if own is None else own.score for own in rows)
-    votes = tuple(own is not None and own.included for own in rows)
-    is_included = 2 * sum(votes) > len(votes)
-    return _Row(
-        record=replace(record, score=mean(scores), included=is_included),
-        scores=scores,
-        votes=votes,
-    )
 
 
 def _candidates(rows: Sequence[_Row], kept: AbstractSet[str]) -> Iterator[Candidate]:
@@ -111,7 +127,6 @@ def _candidates(rows: Sequence[_Row], kept: AbstractSet[str]) -> Iterator[Candid
                 included=own.included,
                 outcome="open" if own.score is None else "scored",
                 score=own.score,
-                scores=row.scores,
                 votes=row.votes,
                 rationale=own.rationale,
             )

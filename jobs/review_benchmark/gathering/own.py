@@ -23,9 +23,20 @@ def rebuilt(
     model: str,
     courses: Sequence[Course],
     stock: Stock,
+    *,
+    replicates: int,
 ) -> Rebuilt:
-    """What the replicates of a model come to for a review."""
-    found = candidates(courses, dataset.settings)
+    """What the replicates of a model come to for a review.
+
+    Args:
+        dataset: reviews, papers and settings.
+        review: that is rebuilt.
+        model: that rebuilds it.
+        courses: of the replicates that have begun.
+        stock: what the database has of the review.
+        replicates: how many there are to be.
+    """
+    found = candidates(courses, replicates, dataset.settings)
     first = [own for own in found if own.included]
     rest = [own for own in found if not own.included]
     order = {int(own.document): place for place, own in enumerate((*first, *rest))}
@@ -58,7 +69,7 @@ def rebuilt(
         candidates=found,
         searches=tuple(own.searched for own in courses if own.searched is not None),
         conclusions=tuple(own.concluded for own in courses),
-        spent=in_sum(own.spent for own in courses),
+        spent=in_sum([own.spent for own in courses]),
         skip="" if found else _skip(courses),
     )
 

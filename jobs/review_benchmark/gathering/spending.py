@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jobs.review_benchmark.rebuilt import Spent
 from runner.task import Answer
@@ -11,28 +11,36 @@ from runner.task import Answer
 
 def spent(answers: Iterable[Answer]) -> Spent:
     """What the replies among *answers* took."""
-    return in_sum(_of(answer) for answer in answers if answer.reply is not None)
-
-
-def in_sum(parts: Iterable[Spent]) -> Spent:
-    """What several took together; what nobody told of any stays unknown."""
-    every = list(parts)
-    inwards = [own.tokens_in for own in every if own.tokens_in is not None]
-    outwards = [own.tokens_out for own in every if own.tokens_out is not None]
-    costs = [own.cost_usd for own in every if own.cost_usd is not None]
+    replied = [answer for answer in answers if answer.reply is not None]
+    usages = [
+        usage
+        for answer in replied
+        if answer.reply is not None and (usage := answer.reply.usage) is not None
+    ]
     return Spent(
-        calls=sum(own.calls for own in every),
-        tokens_in=sum(inwards) if inwards else None,
-        tokens_out=sum(outwards) if outwards else None,
-        cost_usd=math.fsum(costs) if costs else None,
+        calls=len(replied),
+        tokens_in=_tokens([usage.tokens_in for usage in usages]),
+        tokens_out=_tokens([usage.tokens_out for usage in usages]),
+        cost_usd=_cost([answer.cost_usd for answer in replied]),
     )
 
 
-def _of(answer: Answer) -> Spent:
-    usage = None if answer.reply is None else answer.reply.usage
+def in_sum(parts: Sequence[Spent]) -> Spent:
+    """What several took together."""
     return Spent(
-        calls=1,
-        tokens_in=None if usage is None else usage.tokens_in,
-        tokens_out=None if usage is None else usage.tokens_out,
-        cost_usd=answer.cost_usd,
+        calls=sum(own.calls for own in parts),
+        tokens_in=_tokens([own.tokens_in for own in parts]),
+        tokens_out=_tokens([own.tokens_out for own in parts]),
+        cost_usd=_cost([own.cost_usd for own in parts]),
     )
+
+
+def _tokens(given: Iterable[int | None]) -> int | None:
+    """The sum of what is known; None where nothing is."""
+    known = [value for value in given if value is not None]
+    return sum(known) if known else None
+
+
+def _cost(given: Iterable[float | None]) -> float | None:
+    known = [value for value in given if value is not None]
+    return math.fsum(known) if known else None

@@ -20,7 +20,7 @@ LONGEST = 1 << 31
 """No title has so many characters."""
 
 AT_ONCE = 8192
-"""Titles compared at once."""
+"""Titles that are held against all missing studies at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,5 +125,5 @@ def _nearest(
 
 def _titles(database: Database) -> Iterator[Block]:
     """All titles of the database, with their papers, in blocks."""
-    for block in database.titles_within(0, LONGEST, AT_ONCE):
-        yield [(str(number), title) for number, title in block]
+    for rows in database.titles_within(0, LONGEST, AT_ONCE):
+        yield [(str(number), title) for number, title in rows]

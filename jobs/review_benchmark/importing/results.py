@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jobs.noticed import Noticed
+from jobs.review_benchmark.inputs.load import chosen
 from jobs.review_benchmark.inputs.results import (
     STAND_IN,
     AgentResult,
@@ -40,7 +41,7 @@ class ResultsImporter:
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each file.
+        """An answer for each file of a review that is asked for.
 
         Args:
             files: named by their place; those that settings name come first.
@@ -60,7 +61,9 @@ class ResultsImporter:
         named = (*settings.results, *files)
         if not named:
             raise UsageError("Name the results of an agent: --results DIR or FILE.")
-        known = {review.id for review in read_truth(settings.truth, Noticed())}
+        every = read_truth(settings.truth, Noticed())
+        known = {review.id for review in every}
+        asked = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
         for path in result_files(named):
             result = read_result(path, Noticed())
@@ -69,6 +72,8 @@ class ResultsImporter:
                     f"{path.name}: there is no ground truth of {result.review} (add "
                     f"cochrane_{result.review}.json to {settings.truth})."
                 )
+            if result.review not in asked:
+                continue
             number = replicates.get(path, 1)
             if replicates:
                 _require_ids(result, path)
@@ -85,6 +90,10 @@ class ResultsImporter:
                 model=agent,
                 replicate=number,
                 text=read_text(path),
+            )
+        if not seen:
+            raise DatasetError(
+                "None of the results is of a review that is asked for (--review ID)."
             )
 
 

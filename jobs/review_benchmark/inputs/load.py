@@ -78,7 +78,7 @@ def load(settings: Settings) -> Dataset:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
     noticed = Noticed()
     every = read_truth(settings.truth, noticed)
-    reviews = _chosen(every, settings)
+    reviews = chosen(every, settings)
     labels = (
         read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
         if settings.verdict_labels is not None
@@ -106,8 +106,12 @@ def _stocked(path: Path) -> Database:
     return database
 
 
-def _chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
-    """The reviews that are asked for."""
+def chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
+    """The reviews that are asked for.
+
+    Raises:
+        DatasetError: one that is named is not there.
+    """
     kept: Sequence[Review] = reviews
     if settings.review:
         by_id = {review.id: review for review in reviews}

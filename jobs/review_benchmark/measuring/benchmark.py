@@ -105,6 +105,15 @@ def otherwise(own: Rebuilt, precision: Precision) -> Benchmark | None:
     return _counted(own, own.otherwise.hits, precision)
 
 
+def served_alone(own: Rebuilt, replicate: int) -> int:
+    """The truth papers that one replicate by itself would include; it counts from 0."""
+    kept = {each.document for each in own.candidates if each.votes[replicate]}
+    return sum(
+        any(own.documents[hit.place] in kept for hit in hits)
+        for hits in own.matched.serving
+    )
+
+
 def _counted(
     own: Rebuilt, hits: Sequence[Hit | None], precision: Precision
 ) -> Benchmark:

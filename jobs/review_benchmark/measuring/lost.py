@@ -190,7 +190,8 @@ def _not_retrieved(case: _Case) -> str:
             f"({case.settings.max_candidates})"
         )
     if not missed.queries:
-        return f"nothing was searched ({case.own.skip}): siftlog retry"
+        again = _UNASKED.get(case.own.skip) or _again(case.own.skip)
+        return f"nothing was searched: {again}"
     return "; ".join(_said(each, case.settings) for each in missed.queries)
 
 
@@ -221,15 +222,20 @@ def _unscored(case: _Case) -> str:
     candidate = case.candidate
     assert candidate is not None  # noqa: S101 - the step says so
     if candidate.outcome == "failed":
-        return f"its call failed ({candidate.failure}): siftlog retry"
+        return f"its call failed: {_again(candidate.failure)}"
     if candidate.outcome == "unparsed":
-        return f"its reply could not be read ({candidate.failure}): siftlog retry"
+        return f"its reply could not be read: {_again(candidate.failure)}"
     return _UNASKED[candidate.outcome]
+
+
+def _again(reason: str) -> str:
+    """How calls that ended for a reason are made again."""
+    return f"siftlog retry --reason {reason}"
 
 
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
-    "too_long": "its prompt is too long: raise max_prompt_tokens",
+    "too_long": "the prompt is too long: raise max_prompt_tokens",
     "open": "it was not asked about yet: siftlog resume",
 }
 

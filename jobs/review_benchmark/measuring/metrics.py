@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.metrics import Ratio, Resamples, aggregate, mean_of, ratio, wilson
-from jobs.review_benchmark.measuring.benchmark import Benchmark
+from jobs.review_benchmark.measuring.benchmark import Benchmark, served_alone
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.settings import Settings
@@ -168,23 +168,15 @@ def _replicates(rebuilt: Mapping[str, Rebuilt]) -> Iterator[Metric]:
         default=0,
     )
     for replicate in range(number) if number > 1 else ():
-        recall = aggregate(_alone(own, replicate) for own in rebuilt.values())
+        recall = aggregate(
+            served_alone(own, replicate) / len(own.hits) for own in rebuilt.values()
+        )
         yield Metric(
             path=f"replicate.{replicate + 1}.recall",
             value=recall.mean,
             n=recall.n,
             definition="recall@1(mean over reviews; one replicate by itself)",
         )
-
-
-def _alone(own: Rebuilt, replicate: int) -> float:
-    """The recall of what one replicate would include."""
-    kept = {each.document for each in own.candidates if each.votes[replicate]}
-    served = sum(
-        any(own.documents[hit.place] in kept for hit in hits)
-        for hits in own.matched.serving
-    )
-    return served / len(own.hits)
 
 
 def _review(review: str, own: Benchmark) -> Iterator[Metric]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from jobs.review_benchmark.measuring.benchmark import Benchmark
@@ -30,6 +30,8 @@ def comparable(results: Results, column: Column) -> Comparable:
     made: dict[str, Callable[[], ItemValues]] = {
         f"macro.{name}": partial(_of_reviews, results, column, name)
         for name in _MEASURES
+        # whatever an import holds was offered: its recalls are one
+        if name in {"recall", "precision"} or not results.sheet.imported
     }
     return {**made, "micro.recall": partial(_of_papers, results, column)}
 
@@ -66,10 +68,5 @@ def _named(results: Results, review: str) -> str:
 
 
 def _definition(results: Results, begun: str) -> str:
-    database = "" if results.database is None else results.database[:DIGITS]
-    parts: Sequence[str] = (
-        begun,
-        results.matching,
-        f"database={database or 'none'})",
-    )
-    return "; ".join(parts)
+    database = "none" if results.database is None else results.database[:DIGITS]
+    return f"{begun}; {results.matching}; database={database})"

@@ -12,6 +12,8 @@ from jobs.review_benchmark.artifacts.tables import short_tables
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
+from jobs.review_benchmark.history.kept import kept
+from jobs.review_benchmark.history.table import table as history
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
@@ -54,6 +56,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     }
     noticed = (*results.findings, *findings(dataset, concluded))
     files = LongFiles(results)
+    remembered = kept(results, concluded)
     conclusions = VerdictFiles(concluded, sheet.reviews)
     summary = run_text(results, concluded, noticed, MOST_REVIEWS)
     return Scorecard(
@@ -63,6 +66,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         worth_explaining=_worst(results),
         tables=(
             *short_tables(results),
+            history(remembered.milestone),
             *files.tables(),
             *conclusions.tables(),
         ),
@@ -82,15 +86,17 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(results, own) for model, own in columns.items()},
+        kept=remembered,
     )
 
 
 def _worst(results: Results) -> str:
-    """The review of which the first model loses the most; empty: none loses any."""
+    """Where the first model that loses any study loses the most; empty: none does."""
     for own in results.columns.values():
         lost = {review: len(own.lost(review)) for review in own.rebuilt}
         worst = max(lost, key=lambda review: lost[review], default="")
-        return worst if worst and lost[worst] else ""
+        if lost.get(worst):
+            return worst
     return ""
 
 

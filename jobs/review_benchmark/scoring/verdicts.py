@@ -21,6 +21,7 @@ from jobs.review_benchmark.answered import (
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.measuring.results import Results
+from jobs.review_benchmark.summary.reasons import percent
 from runner.job import Answers
 from runner.reply import ParseFailure
 from runner.scorecard import Verdict
@@ -113,7 +114,7 @@ def _result(results: Results, model: str, review: str) -> _Said | None:
     target = results.dataset.settings.target_recall
     return _Said(
         value=f"{own.found_and_included} of {own.truth} included",
-        expected=f"recall {target:.0%}",
+        expected=f"recall {percent(target)}",
         correct=own.passes(target),
         rule="results",
     )

@@ -5,15 +5,16 @@ The lines of a review and their order are fixed: other programs read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.columns import one_line
 from jobs.counted import counted
+from jobs.review_benchmark.matching.rules import Method
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.pairs import Pair
 from jobs.review_benchmark.measuring.results import Results
-from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.summary.reasons import failure_reasons, percent
 from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Finding, Metric
@@ -29,6 +30,12 @@ MOST_PAIRS = 10
 
 MOST_REVIEWS = 60
 """Results that a terminal is told of; summary.txt has all."""
+
+MATCHED_BY: Mapping[Method, str] = {
+    "pmid": "pmid",
+    "doi": "doi",
+    "title_fuzzy": "title",
+}
 
 UNDEFINED = "n/a"
 
@@ -79,7 +86,7 @@ def _review(results: Results, column: Column, review: str) -> Iterator[str]:
     yield f"Papers Found & Included: {found.found_and_included}"
     yield f"Papers Not Found: {found.not_found}"
     yield f"Papers Found but Excluded: {found.found_but_excluded}"
-    yield f"Recall: {found.recall:.1%} (target: {settings.target_recall:.0%})"
+    yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
     yield f"Precision: {_percent(found.precision)}"
     reasons = list(failure_reasons(found, settings))
     if reasons:
@@ -88,16 +95,16 @@ def _review(results: Results, column: Column, review: str) -> Iterator[str]:
     lost = column.lost(review)
     if lost:
         yield "Lost Papers:"
-        yield from (_lost_paper(own) for own in lost[:MOST_LOST])
+        for own in lost[:MOST_LOST]:
+            yield f"  - {_title(own)}  {own.lost_at}"
+            yield f"    {one_line(own.resolution)}"
         if lost[MOST_LOST:]:
             yield f"  and {len(lost) - MOST_LOST} more in lost_papers.csv"
 
 
-def _lost_paper(own: PaperMatch) -> str:
+def _title(own: PaperMatch) -> str:
     title = one_line(own.paper.title or own.paper.name)
-    if len(title) > TITLE_CHARS:
-        title = title[:TITLE_CHARS] + "..."
-    return f"  - {title}  {own.lost_at}: {one_line(own.resolution)}"
+    return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
 
 
 def _table(results: Results) -> Iterator[str]:
@@ -109,27 +116,24 @@ def _table(results: Results) -> Iterator[str]:
             "passed",
             f"recall {level}",
             "micro",
-            f"precision {level}",
+            "precision",
             "ceiling",
             "retrieval",
             "screening",
-            "pmid/doi/title/none",
         ]
     ]
     for model, column in results.columns.items():
         known = column.by_path()
-        methods = ("pmid", "doi", "title_fuzzy", "null")
         rows.append(
             [
                 one_line(model),
                 f"{known['passed'].value}/{known['passed'].n}",
                 _with_ends(known["macro.recall"]),
                 _short(known["micro.recall"].value),
-                _with_ends(known["macro.precision"]),
+                _short(known["macro.precision"].value),
                 _short(known["macro.ceiling"].value),
                 _short(known["macro.retrieval_recall"].value),
                 _short(known["macro.screening_recall"].value),
-                "/".join(str(known[f"count.method.{name}"].value) for name in methods),
             ]
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -139,18 +143,20 @@ def _table(results: Results) -> Iterator[str]:
 
 
 def _lost(results: Results) -> Iterator[str]:
-    """How many studies each model lost, and where."""
+    """How each model's studies were matched, how many it lost, and where."""
     for model, column in results.columns.items():
         known = column.by_path()
         counts = {step: known[f"lost.{step}"].value or 0 for step in LOST_AT}
         total = int(sum(counts.values()))
         studies = counted(int(known["count.truth"].value or 0), "study", "studies")
         name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
-        if total:
-            where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
-            yield f"{name}lost {total} of {studies}: {where}"
-        else:
-            yield f"{name}lost none of {studies}"
+        methods = ", ".join(
+            f"{word} {known[f'count.method.{method}'].value}"
+            for method, word in MATCHED_BY.items()
+        )
+        where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
+        lost = f"lost {total}: {where}" if total else "lost none"
+        yield f"{name}{studies}, matched by {methods}; {lost}"
 
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -212,6 +212,12 @@ def test_every_lost_paper_has_a_step_and_what_to_do(default: Scoring) -> None:
     assert all(row["hint"] for row in lost)
 
 
+def test_findings_speak_of_odd_matches_and_of_few_reviews(default: Scoring) -> None:
+    card = json.loads((default.folder / "scorecard.json").read_text())
+    told = Counter(each["code"] for each in card["findings"])
+    assert told == {"few_reviews": 1, "suspicious_match": 3}
+
+
 def test_titles_match_as_is_known(single_pass: Scoring, default: Scoring) -> None:
     ratios = default.ratios()
     assert len(ratios) == 238
@@ -228,7 +234,7 @@ def test_other_options_change_nothing_here(
     changed = ("matching=whole-list", "autojunk=off", "punctuation=delete", "boot_b=0")
     words = [word for each in changed for word in ("--set", each)]
     other = recorded.scored(3, *words).benchmarks()
-    names = ("summary", "matches", "lost", "recall_distinct", "suspicious")
+    names = ("summary", "matches", "recall_distinct", "suspicious")
     for key, each in default.benchmarks().items():
         assert {name: each[name] for name in names} == {
             name: other[key][name] for name in names

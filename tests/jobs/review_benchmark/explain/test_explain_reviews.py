@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from tests.jobs.review_benchmark.lost_studies import (
     imported,
     world,
 )
+from tests.jobs.review_benchmark.small_review import stocked
+from tests.jobs.screening.commanded import command
 
 
 def test_a_review_tells_its_queries_its_papers_and_what_was_lost(
@@ -34,6 +37,7 @@ def test_a_review_tells_its_queries_its_papers_and_what_was_lost(
     assert "      1     5     4  walk" in page
     assert '    1  (("walking"))' in page
     assert "  candidates: 4" in page
+    assert "    it says: By its title." in page
     for step in filter(None, LOST_AT):
         assert f"{step} (1)" in page
     assert (
@@ -137,7 +141,7 @@ def test_before_a_run_the_fixed_plan_is_searched(tmp_path: Path) -> None:
     assert page.startswith("CD7  before any run\n")
     assert "studies    7: 5 in the database, 3 found by the fixed plan" in page
     assert "not in the database (2)" in page
-    assert "not found by it (2)" in page
+    assert "not found (2)" in page
     assert "    the likest title, at 0.85, is that of 6" in page
     assert "study      4 (Running for rest)" in page
     for paper in ("8", "0", "x", "²"):
@@ -157,3 +161,20 @@ def test_ids_may_hold_colons_and_a_whole_name_goes_first() -> None:
         selections(("B2",), reviews)
     with pytest.raises(UsageError, match="name a review by its id"):
         selections(("zzzz:",), reviews)
+
+
+def test_the_command_explains_before_any_run(tmp_path: Path) -> None:
+    papers = stocked(tmp_path / "papers.db")
+    truth = {
+        "cochrane_id": "CD7",
+        "title": "Walking for sleep",
+        "research_question": "Does walking help sleep?",
+        "included_studies": [{"title": "Walking at dusk"}],
+    }
+    (tmp_path / "cochrane_CD7.json").write_text(json.dumps(truth))
+    inputs = ("--truth", tmp_path, "--database", papers)
+    done = command("explain", "review-benchmark", "CD7", "CD7:1", *inputs)
+    assert done.code == 0, done.err
+    assert "studies    1: 1 in the database, 1 found by the fixed plan" in done.out
+    assert "  this paper: rank 2 of all queries together" in done.out
+    assert command("explain", "review-benchmark", "CD9", *inputs).code == 2

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.review_benchmark.figures.curves import MOST_POINTS, thinned
+from jobs.review_benchmark.figures.losses import IMPORTED, OWN
+from jobs.review_benchmark.measuring.lost import LOST_AT
 from jobs.review_benchmark.scoring import score
 from runner.figure import Figure, Line, Points, Stack
 from tests.jobs.review_benchmark.agents import Given
@@ -88,7 +90,7 @@ def test_curves_end_at_what_was_measured(figures: dict[str, Figure]) -> None:
     assert lines[0].x == (4.0, 1.5)
 
 
-def test_a_long_curve_isthinned_and_keeps_its_ends() -> None:
+def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:
     points = tuple(range(3 * MOST_POINTS + 1))
     some = thinned(points)
     assert len(some) <= MOST_POINTS + 1
@@ -108,3 +110,8 @@ def test_the_first_models_are_shown_and_the_others_counted(tmp_path: Path) -> No
     losses = next(own for own in card.figures if own.name == "losses")
     assert [panel.title for panel in losses.panels] == list(names[:4])
     assert losses.caption.endswith("The first 4 of 6 models; the tables hold all.")
+
+
+def test_each_way_of_losing_a_study_has_its_step() -> None:
+    assert [cause for step in OWN.values() for cause in step] == list(LOST_AT)
+    assert not {cause for step in IMPORTED.values() for cause in step} - set(LOST_AT)

@@ -41,6 +41,22 @@ def test_an_agent_is_named_by_its_library_then_by_its_file(tmp_path: Path) -> No
     assert json.loads(one.text or "") == {**RESULT, "library": "mine"}
 
 
+def test_results_of_reviews_that_are_not_asked_for_are_left_out(
+    tmp_path: Path,
+) -> None:
+    other = {**RESULT, "cochrane_id": "CD2"}
+    one, two = _files(tmp_path, {"a.json": RESULT, "b.json": other})
+    truth = tmp_path / "truth"
+    truth.mkdir()
+    (truth / "cochrane_CD2.json").write_text(
+        json.dumps({**TRUTH, "cochrane_id": "CD2"})
+    )
+    found = _read(tmp_path, [one, two], review=("CD2",))
+    assert [each.spec.key for each in found] == ["CD2"]
+    with pytest.raises(DatasetError, match="None of the results is of a review"):
+        _read(tmp_path, [one], review=("CD2",))
+
+
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
@@ -93,6 +109,7 @@ def _read(
     paths: Sequence[Path],
     *,
     model: str | None = None,
+    review: tuple[str, ...] = (),
     replicates: Mapping[Path, int] | None = None,
 ) -> list[ImportedAnswer]:
     truth = folder / "truth"
@@ -101,7 +118,7 @@ def _read(
     return list(
         importer.read(
             tuple(paths),
-            Settings(truth=truth),
+            Settings(truth=truth, review=review),
             model=model,
             form=None,
             replicates=replicates or {},

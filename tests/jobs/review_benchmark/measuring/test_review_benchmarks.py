@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
+from runner.reply import Reply
 from tests.jobs.review_benchmark.agents import dataset_of, imported
 
 GREEK = (
@@ -80,6 +82,19 @@ def test_titles_of_other_papers_and_years_are_suspicious() -> None:
     assert two.message == "matched by its title; years differ: 2001 and 1999"
 
 
+def test_a_result_that_cannot_be_read_any_more_is_an_error() -> None:
+    answers = imported(_agent(["7"], []))
+    ((answer,),) = answers.each
+    broken = replace(answers, each=[(replace(answer, reply=Reply(text="[]")),)])
+    dataset = dataset_of([_of("7")], None, boot_b=0)
+    results = measured(dataset, sheet_of(dataset, broken))
+    told = [(each.severity, each.code, each.where) for each in results.findings]
+    assert told == [
+        ("error", "bad_result", "CD1 of x"),
+        ("warn", "review_not_done", "x"),
+    ]
+
+
 def test_both_counts_are_told_where_autojunk_matters() -> None:
     words = f"{GREEK} {GREEK}".split()
     paper = TruthPaper(title=" ".join(words))
@@ -129,6 +144,11 @@ def test_only_what_is_matched_alike_is_compared() -> None:
     def micro(*pmids: str, **settings: object) -> tuple[Sequence[str], str]:
         dataset = dataset_of([_of(*pmids)], None, boot_b=0, **settings)
         card = score(dataset, imported(_agent(["7"], [])))
+        assert set(card.comparable["x"]) == {
+            "macro.recall",
+            "macro.precision",
+            "micro.recall",
+        }
         values = card.comparable["x"]["micro.recall"]()
         assert values.first == [float(pmid == "7") for pmid in pmids]
         return values.items, values.definition

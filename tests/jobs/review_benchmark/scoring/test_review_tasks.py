@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
 from runner.scorecard import Verdict
+from runner.task import Answer
 from tests.jobs.review_benchmark.agents import (
     UNREADABLE,
     Agent,
@@ -100,7 +102,7 @@ def test_searches_and_reviews_that_went_wrong_are_findings(papers: Database) -> 
     found = measured(dataset, sheet_of(dataset, answers)).findings
     assert {(each.code, each.where, each.example) for each in found} >= {
         ("no_hits", "m", "CD1: none"),
-        ("candidates_cut", "m", "CD1: 3"),
+        ("candidates_cut", "m", "CD1: 3 more"),
         ("plan_fallback", "bad", "CD1"),
         ("review_not_done", "late", "CD1"),
     }
@@ -119,3 +121,16 @@ def test_replies_are_added_up_by_review(papers: Database) -> None:
         calls=10, tokens_in=1000, tokens_out=100, cost_usd=0.01
     )
     assert column.by_path()["replicate.2.recall"].value == pytest.approx(1 / 3)
+
+
+def test_a_replicate_that_has_not_begun_includes_nothing(papers: Database) -> None:
+    dataset = dataset_of([REVIEW], papers, boot_b=0)
+    agent = Agent(model="m", queries={"CD1": QUERIES}, score=lambda *_: 4.0)
+    answers = Asked(dataset=dataset, agents=[agent], replicates=2).answers()
+    first, second = answers.each
+    still_open = (Answer(task=first[0].task, is_open=True),)
+    unfinished = replace(answers, each=[still_open, second])
+    column = measured(dataset, sheet_of(dataset, unfinished)).columns["m"]
+    assert {each.votes for each in column.rebuilt["CD1"].candidates} == {(False, True)}
+    assert column.benchmarks["CD1"].recall == pytest.approx(2 / 3)
+    assert column.by_path()["replicate.1.recall"].value == 0.0

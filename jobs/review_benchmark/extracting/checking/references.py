@@ -120,6 +120,11 @@ class Checker:
         meant = around if title is None else _around(title.span, found)
         own = self.document.text[meant.start : meant.end]
         paper, flags = _paper(reference, own, self.latest)
+        if paper.ref_id and self.grounds.find(paper.ref_id, meant) is None:
+            flags.append(
+                Flag(code="id_removed", where=reference.name, detail=paper.title)
+            )
+            paper = replace(paper, ref_id="")
         if not (paper.title or paper.doi or paper.pmid):
             return Flag(code="no_title", where=reference.name)
         where = quote.span if title is None or meant == around else title.span

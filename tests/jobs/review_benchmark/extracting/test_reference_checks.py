@@ -77,6 +77,7 @@ def test_what_stands_in_the_text_is_kept_with_its_page_and_quote() -> None:
         ({"pmid": "99000003"}, "pmid_removed"),
         ({"year": "2007"}, "year_removed"),
         ({"year": "about 2008"}, "year_removed"),
+        ({"ref_id": "Birch 2011"}, "id_removed"),
     ],
 )
 def test_an_invented_identifier_is_removed_and_never_guessed(

@@ -16,8 +16,8 @@ from jobs.marks import blocks
 from jobs.review_benchmark.extracting.asking import prompts
 from jobs.review_benchmark.extracting.cutting.entries import (
     PUBLICATION,
-    STUDIES,
     entries,
+    study_name,
 )
 from jobs.review_benchmark.extracting.source.document import Document
 from runner.request import ChatRequest
@@ -32,6 +32,7 @@ _ID: Final = re.compile(r"\bCD\d{6}\b")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 _NUMBERED: Final = re.compile(r"(\d+): (.*)")
 _TITLE_WORDS: Final = 4
+_SERIES: Final = "Cochrane Database"
 
 _PARTS: Final = {
     "population": "types of participants",
@@ -109,7 +110,7 @@ def _title(head: str) -> str | None:
     """The first line of several words, with the next where it goes on there."""
     lines = [line.strip() for line in head.split("\n") if line.strip()]
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if len(line.split()) >= _TITLE_WORDS:
+        if len(line.split()) >= _TITLE_WORDS and not line.startswith(_SERIES):
             return f"{line} {after}" if after[:1].islower() else line
     return None
 
@@ -137,9 +138,10 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
     document = Document(name="", text=text, starts=(0,))
     for span in entries(document, document.whole):
         entry = document.piece(span)
-        study = next(filter(None, (each.match(entry) for each in STUDIES)), None)
-        name = study["id"].strip() if study else None
-        for quote in _publications(entry[study.end() :] if study else entry):
+        name = study_name(entry) or None
+        # a study's name has the first line to itself
+        listed = entry.partition("\n")[2] if name else entry
+        for quote in _publications(listed):
             own = _reference(name, quote)
             reason = {} if reasons is None else {"reason": _reason(name, reasons)}
             yield own | reason

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from jobs.json_scan import wellformed
 from jobs.review_benchmark.extracting.source.document import Document
 
 EDGE = 2
@@ -66,7 +67,7 @@ def cleaned(name: str, pages: Sequence[str]) -> Document:
 
 def _plain(page: str) -> str:
     lines = page.replace("\r\n", "\n").replace("\r", "\n").replace(PAGE, "\n")
-    lines = _CONTROL.sub("", lines.translate(_LETTERS))
+    lines = wellformed(_CONTROL.sub("", lines.translate(_LETTERS)))
     return "\n".join(line.rstrip() for line in lines.split("\n")).strip("\n")
 
 

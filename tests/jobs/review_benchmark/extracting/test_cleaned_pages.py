@@ -20,6 +20,7 @@ from jobs.review_benchmark.extracting.source.cleaning import cleaned
         ("by Alder-\nBirch", "by Alder-Birch"),
         ("doi 10.5555/abc-\ndef", "doi 10.5555/abc-\ndef"),
         ("pages 12-\n19", "pages 12-\n19"),
+        ("half \ud83d of one", "half ? of one"),
         ("a\u00a0b\x00\ufeff  \nc", "a b\nc"),
     ],
 )

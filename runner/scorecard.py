@@ -200,6 +200,9 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
+    built: tuple[str, ...] | None = None
+    """Names of the artifacts that the run was made for, where it builds data: a copy of
+    the scoring's files is one of these."""
     figures: Iterable[Figure] = ()
     """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()

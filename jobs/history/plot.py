@@ -39,16 +39,16 @@ def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
         for letter, values in zip(ascii_letters, series.values(), strict=False)
     }
     values = [value for own in points.values() for _, value in own]
-    low = _low(values)
+    least = low(values)
     rows = [[" "] * (step * max(len(drawn) - 1, 0) + 1) for _ in range(HEIGHT)]
     for own in points.values():
         for column, value in _between(own):
-            rows[_line(value, low)][column] = BETWEEN
+            rows[_line(value, least)][column] = BETWEEN
     for letter, own in points.items():
         for column, value in own:
-            line = rows[_line(value, low)]
+            line = rows[_line(value, least)]
             line[column] = letter if line[column] in f" {BETWEEN}" else TIED
-    axis = [1.0 - (1.0 - low) * line / (HEIGHT - 1) for line in range(HEIGHT)]
+    axis = [1.0 - (1.0 - least) * line / (HEIGHT - 1) for line in range(HEIGHT)]
     lines = [
         f"{value:5.2f} |{''.join(row)}".rstrip()
         for value, row in zip(axis, rows, strict=True)
@@ -59,14 +59,14 @@ def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join([*lines, f"{'':6}+{'-' * len(rows[0])}", f"{'':7}{legend}"])
 
 
-def _low(values: Sequence[float]) -> float:
+def low(values: Sequence[float]) -> float:
     """The lower end of the axis: a whole tenth below all values."""
     least = min(values, default=0.0)
     return min(max(int(least * 10) / 10, 0.0), 0.9)
 
 
-def _line(value: float, low: float) -> int:
-    return round((1.0 - value) / (1.0 - low) * (HEIGHT - 1))
+def _line(value: float, least: float) -> int:
+    return round((1.0 - value) / (1.0 - least) * (HEIGHT - 1))
 
 
 def _between(points: Sequence[tuple[int, float]]) -> Iterator[tuple[int, float]]:

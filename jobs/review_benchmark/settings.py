@@ -15,7 +15,7 @@ Precision: TypeAlias = Literal["rows", "gt_over_included"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
-INPUTS = ("truth", "database", "results", "verdict_labels", "history")
+INPUTS = ("truth", "database", "results", "verdict_labels")
 """The settings that name a file or folder."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
@@ -115,13 +115,6 @@ class Settings(BaseModel):
     )
     null_pairs: int = Field(
         2, ge=0, description="mismatched pairs a review that a judge is shown"
-    )
-    history: Path | None = Field(
-        None, description="folder of runs that recall is followed over; none: runs/"
-    )
-    max_drop: float = Field(0.0, ge=0.0, le=1.0, description="fall without alert")
-    across_databases: bool = Field(
-        default=False, description="compare runs of different databases too"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")

@@ -65,9 +65,8 @@ def matched(
         rules: how.
         included: places of the included records.
     """
-    rule = RULES[rules.matching]
-    serving = tuple(map(rule, sought, pools))
     claimable = tuple(map(any_record, sought, pools))
+    serving = tuple(map(RULES[rules.matching], claimable))
     if rules.unique_claims:
         hits = claimed(claimable, included)
     else:

@@ -1,12 +1,12 @@
 """The rules by which a truth paper gets its record.
 
-A rule sees records as a `Pool`: an order, and three ways to look one up. That is all
-that either rule needs, so a handful of records and a database of a million are matched
-by the same lines.
+Records are seen as a `Pool`: an order, and three ways to look one up. That is all that
+matching needs, so a handful of records and a database of a million are matched by the
+same lines.
 
-A rule says all records that serve equally well, in their order, of which the first one
-counts: so the same answer holds under any order, and every threshold, which puts other
-records first, is matched without matching again.
+A rule says which of the records that could be a paper's own serve it equally well, in
+their order, of which the first one counts: so the same answer holds under any order,
+and every threshold, which puts other records first, is matched without matching again.
 """
 
 from __future__ import annotations
@@ -57,22 +57,10 @@ class Pool(Protocol):
         ...
 
 
-def whole_list(wanted: Wanted, pool: Pool) -> Hits:
-    """The records with the PMID; else with the DOI; else with the likest title."""
-    exact: Sequence[Hit] = _by_pmid(wanted, pool) or _by_doi(wanted, pool)
-    if exact:
-        return tuple(exact)
-    alike = tuple(pool.alike(wanted.title))
-    best = max((ratio for _, ratio in alike), default=None)
-    return tuple(_titled(place, ratio) for place, ratio in alike if ratio == best)
-
-
 def any_record(wanted: Wanted, pool: Pool) -> Hits:
     """The records with the PMID or the DOI; else all whose title is alike enough.
 
-    Of one record the PMID counts. The first of them is what one pass over the records
-    finds, as older benchmarks made it: there a later title is not looked at, however
-    alike.
+    Of one record the PMID counts.
     """
     exact = {hit.place: hit for hit in _by_doi(wanted, pool)}
     exact |= {hit.place: hit for hit in _by_pmid(wanted, pool)}
@@ -81,10 +69,29 @@ def any_record(wanted: Wanted, pool: Pool) -> Hits:
     return tuple(_titled(place, ratio) for place, ratio in pool.alike(wanted.title))
 
 
-RULES: Mapping[Matching, Callable[[Wanted, Pool], Hits]] = {
+def whole_list(records: Hits) -> Hits:
+    """Those with the PMID; else with the DOI; else with the likest title."""
+    for method in ("pmid", "doi"):
+        exact = tuple(hit for hit in records if hit.method == method)
+        if exact:
+            return exact
+    best = max((hit.confidence for hit in records), default=None)
+    return tuple(hit for hit in records if hit.confidence == best)
+
+
+def single_pass(records: Hits) -> Hits:
+    """All of them, as one pass over the records takes the first that it meets.
+
+    Older benchmarks matched so: a later title is not looked at, however alike.
+    """
+    return records
+
+
+RULES: Mapping[Matching, Callable[[Hits], Hits]] = {
     "whole-list": whole_list,
-    "single-pass": any_record,
+    "single-pass": single_pass,
 }
+"""Which of the records that could be a paper's own serve it; in their order."""
 
 
 def _by_pmid(wanted: Wanted, pool: Pool) -> Sequence[Hit]:

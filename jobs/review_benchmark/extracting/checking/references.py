@@ -80,10 +80,11 @@ class Checker:
         flags: list[Flag] = []
         named = self._named(found)
         for span, references in chunks:
-            said: Counter[Reference] = Counter()
+            said: Counter[tuple[str, str]] = Counter()
             for reference in references:
-                quote = self._quote(reference, span, named, said[reference])
-                said[reference] += 1
+                words = reference.ref_id, reference.quote.lower()
+                quote = self._quote(reference, span, named, said[words])
+                said[words] += 1
                 outcome = self._one(reference, quote, found, reasons)
                 if isinstance(outcome, Flag):
                     dropped.append(Dropped(reference=reference, flag=outcome))

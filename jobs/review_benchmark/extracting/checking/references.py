@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -78,11 +78,13 @@ class Checker:
         kept: list[Kept] = []
         dropped: list[Dropped] = []
         flags: list[Flag] = []
+        named = self._named(found)
         for span, references in chunks:
-            said: Counter[Reference] = Counter()
+            said: Counter[tuple[str, str]] = Counter()
             for reference in references:
-                quote = self._quote(reference, span, found, said[reference])
-                said[reference] += 1
+                words = reference.ref_id, reference.quote.lower()
+                quote = self._quote(reference, span, named, said[words])
+                said[words] += 1
                 outcome = self._one(reference, quote, found, reasons)
                 if isinstance(outcome, Flag):
                     dropped.append(Dropped(reference=reference, flag=outcome))
@@ -142,21 +144,27 @@ class Checker:
         )
         return kept, flags
 
+    def _named(self, found: Sequence[Span]) -> Mapping[str, Sequence[Span]]:
+        """The entries of each study that has a heading."""
+        named: dict[str, list[Span]] = {}
+        for entry in found:
+            if name := study_name(self.document.piece(entry)):
+                named.setdefault(name, []).append(entry)
+        return named
+
     def _quote(
-        self, reference: Reference, span: Span, found: Sequence[Span], before: int
+        self,
+        reference: Reference,
+        span: Span,
+        named: Mapping[str, Sequence[Span]],
+        before: int,
     ) -> Ground | None:
         """Where a quote stands: under its study's name, else anywhere in its chunk.
 
         A review may list one paper under two studies, in the same words, and even under
         one name: an answer that says it again means the next.
         """
-        own = [
-            entry
-            for entry in found
-            if reference.ref_id
-            and entry.overlaps(span)
-            and study_name(self.document.piece(entry)) == reference.ref_id
-        ]
+        own = [each for each in named.get(reference.ref_id, ()) if each.overlaps(span)]
         order = (*own[before:], *own[:before], span)
         places = (self.grounds.find(reference.quote, each) for each in order)
         return next(filter(None, places), None)

@@ -45,18 +45,19 @@ _BREAK = re.compile(
     # whole words alone: the hyphen of a DOI or an address is its own
     r"(?<![^\s(])([^\W\d_]+)-([ \t]*[\n\f]\s*)([^\W\d_]+)"
 )
+_HYPHENED = re.compile(r"(?<![^\W\d_])[^\W\d_]+-[^\W\d_]+")
 _NUMBER = re.compile(r"[0-9]+")
 
 
 def cleaned(name: str, pages: Sequence[str]) -> Document:
     """The document that pages of raw text make up."""
     text = PAGE.join(_without_running([_plain(page) for page in pages]))
-    lowered = text.lower()
+    hyphened = set(_HYPHENED.findall(text.lower()))
 
     def joined(match: re.Match[str]) -> str:
         first, between, second = match.groups()
         # a name has its hyphen by right, and so has a word that has it within a line
-        is_own = second[0].isupper() or f"{first}-{second}".lower() in lowered
+        is_own = second[0].isupper() or f"{first}-{second}".lower() in hyphened
         pages = PAGE * between.count(PAGE)
         return f"{first}{'-' if is_own else ''}{second}{pages}"
 

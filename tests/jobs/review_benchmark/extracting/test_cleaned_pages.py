@@ -51,6 +51,12 @@ def test_a_word_that_a_page_break_parts_stands_on_the_first_page() -> None:
     assert found.page(found.text.index("Then")) == 2
 
 
+@pytest.mark.parametrize("piece", ["a-\n", "a", "a-  ", ". ", "\n \t", "A-B"])
+def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
+    # one that does would not end within the time that any test has
+    assert cleaned("a.txt", [piece * 200_000]).starts == (0,)
+
+
 @given(st.lists(st.text(alphabet="abC1 .-\n\r\x02\f\u00ad", max_size=40), min_size=1))
 def test_every_page_begins_inside_the_text_and_cleaning_ends(pages: list[str]) -> None:
     found = cleaned("a.txt", pages)

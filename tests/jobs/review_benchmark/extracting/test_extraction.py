@@ -115,7 +115,7 @@ def test_sections_without_a_heading_are_asked_for_and_counted(tmp_path: Path) ->
     codes = {finding.code for finding in lost.findings}
     assert {"section_not_found", "no_answer", "missing"} <= codes
     assert list(_files(lost)) == ["extraction_CD900001.json"]
-    assert "no truth file can be made" in lost.failures[0]
+    assert "since title, research_question, included_stu" in lost.failures[0]
 
 
 def test_an_answer_of_another_cut_is_stale_and_its_place_is_missing(

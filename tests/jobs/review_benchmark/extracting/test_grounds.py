@@ -68,6 +68,7 @@ def test_only_the_span_that_was_asked_about_counts() -> None:
         ("10.5555/ab.12", "10.5555/ ab.12", False),
         ("10.5555/ab.12", "110.5555/ab.12", False),
         ("10.55/ab", "10.55/ab", False),
+        ("10.5555/" + "a" * 300, "10.5555/" + "a" * 300, False),
         ("ab.12", "ab.12", False),
         ("", "anything", False),
     ],

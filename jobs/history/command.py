@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jobs.history.change import Change
     from jobs.history.comparison import Comparison
     from jobs.history.history import History
-    from jobs.history.reading import Kept
+    from jobs.history.reading import Remembered
 
 LAST, BEST = "last", "best"
 
@@ -101,7 +101,7 @@ def history(job: str, folder: Path | None, against: str | None, **given: Any) ->
 
 
 def _compared(
-    own: History, every: Sequence[Kept], against: str, given: dict[str, Any]
+    own: History, every: Sequence[Remembered], against: str, given: dict[str, Any]
 ) -> Iterator[Comparison]:
     """The newest run's models, each beside the row that is meant."""
     from jobs.history.comparison import with_best
@@ -120,7 +120,7 @@ def _compared(
             yield found
 
 
-def _named(own: History, every: Sequence[Kept], name: str) -> Kept:
+def _named(own: History, every: Sequence[Remembered], name: str) -> Remembered:
     """The run that is meant by an id or its beginning."""
     from runner.errors import UsageError
 
@@ -138,7 +138,7 @@ def _named(own: History, every: Sequence[Kept], name: str) -> Kept:
     return named[0]
 
 
-def _changes(comparison: Comparison, every: Sequence[Kept]) -> Iterator[Change]:
+def _changes(comparison: Comparison, every: Sequence[Remembered]) -> Iterator[Change]:
     from jobs.history.change import changes
     from jobs.history.reading import parts
 

@@ -78,7 +78,10 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     for sentence in found.unread:
         tell(f"note: {sentence}")
     if not found.runs:
-        tell(f"There is no scored run of {name} with a history in {runs_dir}.")
+        tell(
+            f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
+            "one into it."
+        )
         return DONE
     own = over(found.runs, across=given["across"])
     beside = (

@@ -113,7 +113,7 @@ def test_logs_that_cannot_be_read_and_runs_of_other_jobs_are_passed_over(
     recorded(runs, 2, None)
     nothing = history("--against", "last")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "There is no scored run of review-benchmark" in nothing.err
+    assert "No run of review-benchmark in runs is in the history" in nothing.err
     (runs / "r3").mkdir()
     (runs / "r3" / "log.db").write_bytes(b"no log")
     recorded(runs, 4, milestone(GOOD))

@@ -179,8 +179,8 @@ They are called after the scoring, when its answers can no longer be read.
 class Kept:
     """What a job wants remembered of a scoring, for `siftlog history`.
 
-    The milestone says nothing of the run: whether it was unfinished and what it cost
-    is added where the scoring is recorded.
+    The milestone is partial where answers are missing that its values hang on. That the
+    run was unfinished, and what it cost, is added where the scoring is recorded.
     """
 
     milestone: Milestone

@@ -18,7 +18,7 @@ def answer_of(row: TaskRow, stored: StoredReply | None) -> Answer:
     """A task's row and stored reply as an answer; the reply is not parsed."""
     task = task_of(row)
     if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
-        return Answer(task=task, reply=reply_of(stored))
+        return Answer(task=task, reply=reply_of(stored), cost_usd=row.cost_usd)
     if row.state is TaskState.FAILED:
         return Answer(task=task, error=row.error or "unknown")
     if row.state is TaskState.SKIPPED:

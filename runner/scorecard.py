@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from runner.figure import Figure
+from store.milestone import Milestone, Parts
 
 LIMITS = "limits"
 """Where a finding is that speaks of all numbers: what they do not show. A report has a
@@ -78,8 +79,7 @@ class Metric:
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
 
-    Its name may put it into a folder, as in `openai_gpt-4o/per_query`; so may that of
-    an artifact.
+    Its name may put it into a folder, as in `openai_gpt-4o/per_query`.
 
     A table with a row per paper or question is declared without them; they come as
     `Row`s of its name, in the details.
@@ -130,7 +130,8 @@ class Artifact:
     """A file of the job's own, with the name and form its users expect.
 
     A file with a line per paper or question is declared empty; its text comes as
-    `Line`s of its name, in the details.
+    `Line`s of its name, in the details. A name may put the file into a folder, or a
+    folder of a folder, as in `results/openai_gpt-4o/benchmark_CD1.json`.
     """
 
     name: str
@@ -188,6 +189,18 @@ They are called after the scoring, when its answers can no longer be read.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a job wants remembered of a scoring, for `siftlog history`.
+
+    The milestone is partial where answers are missing that its values hang on. That the
+    run was unfinished, and what it cost, is added where the scoring is recorded.
+    """
+
+    milestone: Milestone
+    parts: Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
     """All that one scoring says."""
 
@@ -200,6 +213,9 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
+    built: tuple[str, ...] | None = None
+    """Names of the artifacts that the run was made for, where it builds data: a copy of
+    the scoring's files is one of these."""
     figures: Iterable[Figure] = ()
     """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
@@ -216,3 +232,4 @@ class Scorecard:
 
     What a model cost is no part of a scorecard; `operations.json` divides it by these.
     """
+    kept: Kept | None = None  #: None: the job has no history

@@ -50,6 +50,7 @@ class Answer:
     error: str | None = None  #: class of the final failure
     skip: str | None = None  #: reason of the skip
     is_open: bool = False  #: no outcome yet: the run is unfinished
+    cost_usd: float | None = None  #: of all its attempts, where scoring may know it
 
     @property
     def chat(self) -> Reply | None:

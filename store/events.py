@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from store.milestone import Milestone
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
@@ -305,6 +307,7 @@ class ScoringRecorded:
     inputs: list[Input]
     seq: int  #: the log's last event that was read
     digest: str  #: SHA-256 of scorecard.json
+    milestone: Milestone | None = None  #: None: the job has no history
 
 
 Event: TypeAlias = (

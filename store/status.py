@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
-from store.events import RunStarted, ScoringRecorded
+from store.events import Recorded, RunStarted, ScoringRecorded
 from store.failures import error_counts
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
@@ -172,6 +172,14 @@ def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
         for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
         if isinstance(recorded.event, ScoringRecorded)
     ]
+
+
+def newest_scoring(conn: sqlite3.Connection) -> Recorded | None:
+    """The scoring that was recorded last; None: none was, or by a later siftlog."""
+    found = recorded_rows(conn, SQL["last_marked"], ("scoring_recorded",))
+    if not found or not isinstance(found[0].event, ScoringRecorded):
+        return None
+    return found[0]
 
 
 def status(conn: sqlite3.Connection) -> Status:

@@ -40,6 +40,7 @@ from store.pauses import Pause
 from store.present import Present, present
 from store.query import Query
 from store.reading import (
+    created_us,
     last_seq,
     payload,
     phase,
@@ -62,6 +63,7 @@ from store.status import (
     Status,
     TaskCounts,
     UsageCount,
+    newest_scoring,
     run_started,
     scorings,
     status,
@@ -121,6 +123,7 @@ __all__ = [
     "completed_by_minute",
     "count_by_lane",
     "count_tasks",
+    "created_us",
     "data_version",
     "error_counts",
     "event_times",
@@ -137,6 +140,7 @@ __all__ = [
     "minute_buckets",
     "minutes",
     "model_calls",
+    "newest_scoring",
     "next_retries",
     "oldest_in_flight",
     "one_moment",

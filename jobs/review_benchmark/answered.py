@@ -49,3 +49,7 @@ class Likeness:
     similarity: float  #: 0 to 1
     direction: Agreement = "unclear"
     rationale: str = ""
+
+
+Vector: TypeAlias = tuple[float, ...]
+"""Stage `embed`: where a conclusion lies; of a length above zero."""

@@ -9,8 +9,17 @@ from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.matching.match import Rules
 from jobs.review_benchmark.matching.normal import Normal
 from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.settings import Settings, VerdictKind
 from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What a person says of an agent's conclusion about a review."""
+
+    review: str
+    model: str
+    similar: bool  #: to what its authors concluded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +29,7 @@ class Dataset:
     settings: Settings
     reviews: tuple[Review, ...]  #: ascending by id as text
     database: Database | None = None
+    labels: tuple[Label, ...] = ()  #: of the reviews that there are
     findings: tuple[Finding, ...] = ()
     _by_id: Mapping[str, Review] = field(init=False, repr=False, compare=False)
 
@@ -36,6 +46,18 @@ class Dataset:
         return self._by_id.get(review)
 
     @property
+    def concluded(self) -> tuple[Review, ...]:
+        """The reviews whose authors' conclusion is known."""
+        return tuple(review for review in self.reviews if review.conclusion)
+
+    @property
+    def verdict(self) -> VerdictKind:
+        """How conclusions are compared, by the settings or by what there is."""
+        if self.settings.verdict is None:
+            return "tfidf" if self.concluded else "off"
+        return self.settings.verdict
+
+    @property
     def rules(self) -> Rules:
         """How papers are matched under the settings."""
         settings = self.settings
@@ -43,5 +65,6 @@ class Dataset:
             matching=settings.matching,
             title_cutoff=settings.title_cutoff,
             autojunk=settings.autojunk,
+            unique_claims=settings.unique_claims,
             normal=Normal(punctuation=settings.punctuation, strip_dx=settings.strip_dx),
         )

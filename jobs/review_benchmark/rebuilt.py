@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.review_benchmark.answered import Likeness
+from jobs.review_benchmark.answered import Likeness, Vector
+from jobs.review_benchmark.matching.match import Matched
+from jobs.review_benchmark.matching.nearest import Near
 from jobs.review_benchmark.matching.rules import Hit
+from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query
 from runner.scorecard import Finding
@@ -31,7 +34,7 @@ class Candidate:
     outcome: Outcome = "scored"
     failure: str = ""  #: its class, where it has no score
     score: float | None = None  #: mean of the replicates that have one
-    scores: tuple[float | None, ...] = ()  #: by replicate
+    votes: tuple[bool, ...] = ()  #: by replicate: whether it alone would include it
     rationale: str = ""
 
 
@@ -47,19 +50,86 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Concluded:
+    """What one replicate concludes of a review, and what compares it."""
+
+    text: str = ""  #: empty: there is none
+    failure: str = ""
+    """Why there is none, or nothing that compares it with what the authors concluded:
+    the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
+    judged: Mapping[str, Likeness] = field(default_factory=dict)
+    """Beside the authors' conclusions of reviews, its own among them."""
+    vector: Vector = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedBy:
+    """Why one query did not offer a paper that the database has."""
+
+    label: str  #: of the query
+    replicate: int
+    unmet: tuple[tuple[str, ...], ...] = ()  #: groups of which its text has no synonym
+    unwanted: tuple[str, ...] = ()  #: exclusions that its text has
+    rank: int | None = None  #: among the query's papers, where it is one of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Why a paper that the database has is no candidate."""
+
+    queries: tuple[MissedBy, ...] = ()  #: by replicate, then in the plan's order
+    rank: int | None = None  #: in the fused order, where too many are before it
+    year: int | None = None  #: its own, where a query fits and the years do not
+    is_review: bool = False  #: it was left out as a Cochrane review
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What the replies about one review took.
+
+    Those that compare its conclusion are no work of the agent, and do not count.
+    """
+
+    calls: int = 0
+    tokens_in: int | None = None  #: None: no endpoint counted them
+    tokens_out: int | None = None
+    cost_usd: float | None = None  #: None: no price is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What one agent made of one review."""
+    """What one agent made of one review.
+
+    Whatever speaks of truth papers has one entry for each, in the review's order.
+    """
 
     review: str
     model: str
-    hits: tuple[Hit | None, ...]
-    """The record of each truth paper, by the matching rules."""
-    documents: Mapping[int, str]  #: ids of the records that were hit, by place
+    matched: Matched
+    otherwise: Matched | None = None
+    """Under the other value of `autojunk`; None: it makes no difference."""
+    documents: Mapping[int, str]  #: ids of the records that may be hit, by place
+    records: Mapping[str, Record]  #: the records that were hit, by id
+    nearest: Mapping[int, Near] = field(default_factory=dict)
+    """The likest title for each truth paper without a record, where one comes near."""
+    missed: Mapping[int, Missed] = field(default_factory=dict)
+    """Why the search did not offer a truth paper's record, where it did not."""
     included: tuple[str, ...]  #: ids of the included rows, duplicates and all
     candidates: tuple[Candidate, ...]  #: by rank
     searches: tuple[Searched, ...] = ()  #: by replicate; none of an import
-    conclusion: str = ""
+    conclusions: tuple[Concluded, ...] = ()  #: by replicate
+    spent: Spent = field(default_factory=Spent)
     skip: str = ""  #: why it was not done: `no_candidates`, ...
+
+    @property
+    def hits(self) -> tuple[Hit | None, ...]:
+        """The record of each truth paper."""
+        return self.matched.hits
+
+    @property
+    def conclusion(self) -> str:
+        """What is concluded, by the first replicate that says; empty: nothing."""
+        return next((own.text for own in self.conclusions if own.text), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +139,10 @@ class Sheet:
     reviews: tuple[Review, ...]  #: ascending by id
     models: tuple[str, ...]
     rebuilt: tuple[Rebuilt, ...]  #: by model, then review
+    replicates: int = 1
     imported: bool
-    likeness: Mapping[tuple[str, str, str], Likeness] = field(default_factory=dict)
-    """Judged pairs, by model, review of the agent's conclusion, and of the truth's."""
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    """Of what the authors concluded, by review; empty unless vectors are compared."""
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for

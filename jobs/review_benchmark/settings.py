@@ -11,10 +11,18 @@ from jobs.review_benchmark.database.formats.choice import Form
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
+Precision: TypeAlias = Literal["rows", "gt_over_included"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
-INPUTS = ("truth", "database", "results", "verdict_labels", "history")
+INPUTS = (
+    "truth",
+    "database",
+    "results",
+    "verdict_labels",
+    "extract",
+    "against",
+)
 """The settings that name a file or folder."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
@@ -51,6 +59,24 @@ class Settings(BaseModel):
     )
     keys: tuple[Key, ...] = Field(
         ("pmid", "doi", "title"), description="prepare coverage: what papers match by"
+    )
+    extract: Path | None = Field(
+        None, description="to read truth from: a review as .pdf, .txt or .xml"
+    )
+    against: Path | None = Field(
+        None, description="truth that an extraction is scored by, file or folder"
+    )
+    with_excluded: bool = Field(
+        default=False, description="extract the excluded studies and their reasons too"
+    )
+    accept: bool = Field(
+        default=False, description="write truth though something needs a look"
+    )
+    chunk_references: int = Field(
+        30, ge=5, description="references that are asked about at once, roughly"
+    )
+    extract_tokens: int = Field(
+        16384, ge=1, description="longest reply of an extraction"
     )
 
     scale: Scale = Field("1-5", description="what relevance is scored on")
@@ -99,7 +125,7 @@ class Settings(BaseModel):
     unique_claims: bool = Field(
         default=False, description="one record serves one truth paper only"
     )
-    precision: Literal["rows", "gt_over_included"] = Field(
+    precision: Precision = Field(
         "rows", description="numerator: included rows, or truth papers"
     )
     recall_line: bool = Field(
@@ -114,13 +140,6 @@ class Settings(BaseModel):
     )
     null_pairs: int = Field(
         2, ge=0, description="mismatched pairs a review that a judge is shown"
-    )
-    history: Path | None = Field(
-        None, description="folder of runs that recall is followed over; none: runs/"
-    )
-    max_drop: float = Field(0.0, ge=0.0, le=1.0, description="fall without alert")
-    across_databases: bool = Field(
-        default=False, description="compare runs of different databases too"
     )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")

@@ -26,14 +26,16 @@ from runner.launching.creation import owner
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
 from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
-from runner.scorecard import Line, Row, Scorecard, Verdict
+from runner.scorecard import Kept, Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
-from store.events import Input, RunResumed, RunStarted, ScoringRecorded
+from store.events import Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.milestone import Milestone, parts_payload
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.verdicts import StoredVerdict, write_verdicts
 from store.views import (
+    Status,
     events,
     last_seq,
     open_reader,
@@ -135,9 +137,8 @@ async def score(
         result = replayed(job, reader, settings, inputs, upto=upto)
         if not may_record:
             return result
-        operations = operations_json(
-            status(reader), usage_counts(reader), result.scorecard
-        )
+        state = status(reader)
+        operations = operations_json(state, usage_counts(reader), result.scorecard)
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
@@ -153,17 +154,19 @@ async def score(
                 target = folder.scores / str(number)
                 shutil.rmtree(target, ignore_errors=True)
                 draft.replace(target)
-                await log.append(
-                    ScoringRecorded(
-                        number=number,
-                        job_version=job.version,
-                        code_sha256=code_hash(job),
-                        settings=as_json(settings),
-                        inputs=inputs,
-                        seq=upto,
-                        digest=result.digest,
-                    )
+                kept = result.scorecard.kept
+                recorded = ScoringRecorded(
+                    number=number,
+                    job_version=job.version,
+                    code_sha256=code_hash(job),
+                    settings=as_json(settings),
+                    inputs=inputs,
+                    seq=upto,
+                    digest=result.digest,
+                    milestone=_milestone(kept, result, state) if kept else None,
                 )
+                payload = parts_payload(kept.parts) if kept else None
+                await log.append(Entry(event=recorded, payload=payload))
     return replace(result, number=number, artifacts=names(target), folder=target)
 
 
@@ -194,6 +197,18 @@ def replayed(
         changed_inputs=_changed(first.inputs, inputs),
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,
+    )
+
+
+def _milestone(kept: Kept, made: Scoring, state: Status) -> Milestone:
+    """What is remembered, with what only the run knows."""
+    cost = {} if state.cost_usd is None else state.model_cost_usd
+    return replace(
+        kept.milestone,
+        partial=kept.milestone.partial or made.is_partial,
+        cost_usd={
+            model: cost[model] for model in kept.milestone.standings if model in cost
+        },
     )
 
 
@@ -239,11 +254,11 @@ def write_files(
     write_verdicts(draft / "verdicts.db", _write_files(draft, card))
 
 
-_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def _inside(name: str) -> str:
-    """A file's name, which a job may put into one folder of its own.
+    """A file's name, which a job may put into a folder, or a folder of a folder.
 
     Raises:
         ValueError: where it could lead elsewhere.
@@ -253,22 +268,28 @@ def _inside(name: str) -> str:
     return name
 
 
+def _created(draft: Path, name: str) -> TextIO:
+    path = draft / _inside(name)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    return path.open("w", encoding="utf-8", newline="")
+
+
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts."""
     with ExitStack() as stack:
 
         def opened(name: str) -> TextIO:
-            path = draft / _inside(name)
-            path.parent.mkdir(exist_ok=True)
-            return stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+            return stack.enter_context(_created(draft, name))
 
         tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
         for table in card.tables:
             for cells in (table.columns, *table.rows):
                 tables[table.name](cells)
-        artifacts = {a.name: opened(a.name).write for a in card.artifacts}
-        for artifact in card.artifacts:
-            artifacts[artifact.name](artifact.text)
+        artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
+        # closed at once: there may be more of them than files can be open
+        for whole in (a for a in card.artifacts if a.text):
+            with _created(draft, whole.name) as file:
+                file.write(whole.text)
         for detail in card.details:
             match detail:
                 case Row():

@@ -460,6 +460,10 @@ SELECT bucket, sum(n) FROM latency_hist GROUP BY bucket ORDER BY bucket;
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
 WHERE m.kind = ? AND m.seq > ? ORDER BY m.seq LIMIT ?;
+-- name: last_marked
+SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.facts, e.blen
+FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind
+WHERE m.kind = ? ORDER BY m.seq DESC LIMIT 1;
 -- name: planned_upto
 SELECT e.seq, k.name, e.ver, e.facts
 FROM mark AS m JOIN event AS e ON e.seq = m.seq JOIN kind AS k ON k.id = e.kind

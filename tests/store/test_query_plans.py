@@ -37,6 +37,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "reasons": (),
     "latencies": (),
     "marked": ("scoring_recorded", 0, -1),
+    "last_marked": ("scoring_recorded",),
     "marks_back": ("run_paused", 1, 9, 10),
     "marks_on": ("run_paused", 1, 9, 10),
     "planned_upto": (9,),

@@ -6,7 +6,6 @@ the request only, costs nothing, and always gives the same answer.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -14,19 +13,19 @@ from typing import Any
 
 from jobs.evidence_retrieval.asking.lexical import content_words, matches, stated_scores
 from jobs.evidence_retrieval.stages.ordering import ranked
+from jobs.hashed import hashed
 from jobs.marks import blocks
 from runner.reply import Content, Ranked, Ranking, Vectors
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
-
-BUCKETS = 256
-"""Dimensions of a vector."""
 
 
 def baseline(request: Request) -> Content:
     """The reply to a request of any kind."""
     match request:
         case EmbedRequest():
-            return Vectors.of(map(_vector, request.texts))
+            return Vectors.of(
+                hashed(text, content_words(text)) for text in request.texts
+            )
         case RerankRequest():
             return _ranking(request)
         case ChatRequest():
@@ -65,29 +64,6 @@ def _ranking(request: RerankRequest) -> Ranking:
     scores = [math.fsum(each.values()) for each in shares]
     best = ranked(scores)[: request.top_n]
     return Ranking(results=tuple(Ranked(index=n, score=scores[n]) for n in best))
-
-
-def _vector(text: str) -> list[float]:
-    """Counts of words in signed buckets, of length 1.
-
-    A text without words, or whose words cancel out, is hashed as a whole: a vector
-    without length would have no direction.
-    """
-    counts = _buckets(content_words(text))
-    if not any(counts):
-        counts = _buckets([text])
-    length = math.sqrt(math.fsum(count * count for count in counts))
-    return [count / length for count in counts]
-
-
-def _buckets(words: Sequence[str]) -> list[int]:
-    counts = [0] * BUCKETS
-    for word in words:
-        packed = word.encode("utf-8", "surrogatepass")
-        number = int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest())
-        bucket, rest = number % BUCKETS, number // BUCKETS
-        counts[bucket] += 1 if rest % 2 else -1
-    return counts
 
 
 def _numbered(text: str) -> list[str]:

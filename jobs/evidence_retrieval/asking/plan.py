@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
+from jobs.cosines import cosines
 from jobs.evidence_retrieval.asking import prompts
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.listing import carrying, depth, listing
@@ -24,7 +25,6 @@ from jobs.evidence_retrieval.parsing.values import (
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
-from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import ranked
 from jobs.lengths import is_longer
 from runner.estimating.tokens import text_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jobs.evidence_retrieval.stages.embedding import Floats
+from jobs.cosines import Floats
 from runner.reply import ParseFailure
 
 

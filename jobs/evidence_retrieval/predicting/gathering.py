@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jobs.cosines import cosines
 from jobs.evidence_retrieval.asking.listing import final_order
 from jobs.evidence_retrieval.asking.plan import plan
 from jobs.evidence_retrieval.asking.request import assessed
@@ -29,7 +30,6 @@ from jobs.evidence_retrieval.predicting.outputs import (
     SubjectOutputs,
 )
 from jobs.evidence_retrieval.reading import PARSERS, STAGES
-from jobs.evidence_retrieval.stages.embedding import cosines
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
 from runner.job import Answers
 from runner.reply import ParseFailure

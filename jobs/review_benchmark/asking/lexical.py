@@ -11,12 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from jobs.hashed import hashed
 from jobs.marks import blocks
 from jobs.review_benchmark.asking.deterministic import plan_of
 from jobs.review_benchmark.asking.prompts import SCORE_SYSTEM
 from jobs.review_benchmark.review import PICO, Pico
 from jobs.words import content_words
-from runner.request import ChatRequest
+from runner.reply import Content, Vectors
+from runner.request import ChatRequest, EmbedRequest, Request
 
 TEXT, TITLE = 0.6, 0.4
 """What the two parts of a score weigh."""
@@ -32,8 +34,24 @@ _AGAINST = re.compile(r"\bno difference\b|\bnot\b", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+")
 
 
-def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt."""
+def baseline(request: Request) -> Content:
+    """The reply to a request; nothing here asks for an order of documents.
+
+    Raises:
+        TypeError: it does.
+    """
+    match request:
+        case ChatRequest():
+            return _chat(request)
+        case EmbedRequest():
+            return Vectors.of(
+                hashed(text, content_words(text)) for text in request.texts
+            )
+        case _:
+            raise TypeError(request)
+
+
+def _chat(request: ChatRequest) -> str:
     system = "".join(each.text for each in request.messages if each.role == "system")
     asked = "".join(each.text for each in request.messages if each.role == "user")
     found = list(blocks(asked))

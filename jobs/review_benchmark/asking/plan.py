@@ -1,4 +1,4 @@
-"""What is asked: a search plan a review, its candidates, and a conclusion.
+"""What is asked: a search plan a review, its candidates, a conclusion, its likeness.
 
 Pure and lazy but for reading the database, which is part of the run's identity; the
 truth is never looked at. The plan of a run is derived again from data and stored
@@ -12,35 +12,45 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.lengths import is_longer
-from jobs.review_benchmark.answered import Relevance, SearchPlan
-from jobs.review_benchmark.asking import keys
+from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
+from jobs.review_benchmark.asking import comparing, keys
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.deterministic import planned
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.found import Found, found
 from jobs.review_benchmark.search.query import Query
+from jobs.review_benchmark.settings import VerdictKind
 from runner.errors import DatasetError
 from runner.request import ChatRequest
 from runner.task import Answer, TaskSpec
 
+_COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
+    "judge": ("judge",),
+    "embedding": ("embed",),
+}
+"""The stages that compare conclusions; words are compared by no model."""
+
 
 def plan(dataset: Dataset) -> Iterator[TaskSpec]:
-    """A search plan for each review."""
+    """A search plan for each review, and what its authors' conclusion is known by."""
     for review in dataset.reviews:
         is_long = _is_long(dataset, asking.plan(dataset, review))
         yield TaskSpec(
             stage="plan", key=review.id, skip="too_long" if is_long else None
         )
+    yield from comparing.truths(dataset)
 
 
 def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
-    """What follows: the candidates of a search plan, and then their conclusion."""
+    """The candidates of a search plan, their conclusion, and what compares it."""
     match group[0].task.stage:
         case "plan":
             yield from _candidates(dataset, group[0])
         case "score":
             yield from _gathered(dataset, group)
+        case "conclude":
+            yield from _compared(dataset, group[0])
         case _:
             return
 
@@ -48,15 +58,14 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
 def wanted(dataset: Dataset) -> frozenset[str]:
     """The stages that the settings and the reviews ask for."""
     asked = {"plan", "score"}
-    return frozenset({*asked, "conclude"} if wants_conclusion(dataset) else asked)
+    if wants_conclusion(dataset):
+        asked |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
+    return frozenset(asked)
 
 
 def wants_conclusion(dataset: Dataset) -> bool:
     """Whether conclusions are asked for at all."""
-    verdict = dataset.settings.verdict
-    if verdict is None:
-        return any(review.conclusion for review in dataset.reviews)
-    return verdict != "off"
+    return dataset.verdict != "off"
 
 
 def queries(review: Review, parsed: object, most: int) -> tuple[Query, ...]:
@@ -152,6 +161,15 @@ def _gathered(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
     spec = conclusion(dataset, review, scores)
     if spec is not None:
         yield spec
+
+
+def _compared(dataset: Dataset, answer: Answer) -> Iterator[TaskSpec]:
+    review = dataset.find(keys.review_of_key(answer.task.key))
+    if review is None or not isinstance(answer.parsed, Conclusion):
+        return
+    yield from comparing.compared(
+        dataset, review, answer.parsed.text, answer.task.model
+    )
 
 
 def _unconcluded(dataset: Dataset, review: Review, shown: Sequence[int]) -> str | None:

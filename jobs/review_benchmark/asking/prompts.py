@@ -76,8 +76,10 @@ Answer with one JSON object and nothing else: {{"conclusion": one to five senten
 
 JUDGE_SYSTEM = f"""\
 You are an experienced methodologist who compares conclusions of systematic reviews.
-You get a question and two conclusions, A and B. You say how alike they are in what \
-they find, whatever their words: 0 is nothing in common, 100 is the same finding.
+You get two conclusions, A and B. You say how alike they are in what they find, \
+whatever their words: 0 is nothing in common, 100 is the same finding. Their direction \
+is "same" where they agree, "opposite" where they contradict each other, "different" \
+where they speak of different things, and "unclear" where it cannot be told.
 {_DATA}
 Answer with one JSON object and nothing else: {{"similarity": number from 0 to 100, \
 "direction": "same", "opposite", "different" or "unclear", "rationale": text}}"""

@@ -1,8 +1,9 @@
-"""The request of a task: which review, which paper."""
+"""The request of a task: which review, which papers, which conclusions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -10,13 +11,23 @@ from jobs.review_benchmark.asking import keys, prompts, schemas
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
-from runner.request import ChatRequest, Message, Schema
+from runner.request import ChatRequest, EmbedRequest, Message, Request, Schema
 from runner.task import Task
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A subject model's conclusion, as the context of a task that compares it."""
+
+    text: str
+    truth: str = ""  #: a review whose authors it is held against; empty: no certain one
+
+
 _numbers = msgspec.json.Decoder(list[int])
+_said = msgspec.json.Decoder(Said)
 
 
-def request(dataset: Dataset, task: Task) -> ChatRequest:
+def request(dataset: Dataset, task: Task) -> Request:
     """The request of *task*; `KeyError` where the data lost its item."""
     match task.stage:
         case "plan":
@@ -28,6 +39,14 @@ def request(dataset: Dataset, task: Task) -> ChatRequest:
             review = keys.review_of_key(task.key)
             papers = [paper(dataset, number) for number in carried(task.context)]
             return conclude(dataset, dataset.review(review), papers)
+        case "judge":
+            said = carried_said(task.context)
+            truth = dataset.review(said.truth).conclusion
+            return judge(dataset, task.key, said.text, truth)
+        case "embed" if task.context is not None:
+            return embed(carried_said(task.context).text)
+        case "embed":
+            return embed(dataset.review(keys.review_of_key(task.key)).conclusion)
         case _:
             raise KeyError(task.stage)
 
@@ -63,6 +82,30 @@ def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatR
         prompts.papers_part(papers),
     )
     return _chat(dataset, asked, schemas.CONCLUDE)
+
+
+def judge(dataset: Dataset, key: str, said: str, truth: str) -> ChatRequest:
+    """How alike are two conclusions? Which one is called A hangs on the task's key."""
+    pair = (said, truth) if keys.is_first(key) else (truth, said)
+    asked = prompts.messages(prompts.JUDGE_SYSTEM, prompts.conclusions_part(*pair))
+    return _chat(dataset, asked, schemas.JUDGE)
+
+
+def embed(text: str) -> EmbedRequest:
+    """The vector of a conclusion."""
+    return EmbedRequest(texts=(text,))
+
+
+def carrying_said(said: Said) -> str:
+    """A conclusion, as the context of a task."""
+    return msgspec.json.encode(said).decode()
+
+
+def carried_said(context: str | None) -> Said:
+    """The conclusion in a context; raise `KeyError` where there is none."""
+    if context is None:
+        raise KeyError("context")
+    return _said.decode(context)
 
 
 def carrying(papers: Sequence[int]) -> str:

@@ -96,6 +96,11 @@ class Database:
         """How many papers fit, of any year."""
         return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
 
+    def fits(self, number: int, expression: str) -> bool:
+        """Whether a paper is one that an expression of FTS5 finds."""
+        found = self._execute("fits", expression, number)
+        return found.fetchone() is not None
+
     def _version(self) -> int:
         """Another number after every change that another process makes."""
         return int(self._execute("data_version").fetchone()[0])

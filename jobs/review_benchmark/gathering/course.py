@@ -10,7 +10,9 @@ from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.plan import conclusion, queries, searched
 from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.rebuilt import Outcome, Searched
+from jobs.review_benchmark.gathering.compared import STAGES, compared
+from jobs.review_benchmark.gathering.spending import spent
+from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query, expression
 from runner.reply import ParseFailure
@@ -37,7 +39,7 @@ class Scored:
 class _Drawn:
     """The conclusion that was drawn from the papers that are included now."""
 
-    conclusion: Conclusion | None = None
+    concluded: Concluded
     missing: int = 0  #: it was never asked for
     stale: int = 0  #: others, drawn from papers that were included under other rules
 
@@ -52,10 +54,16 @@ class Course:
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: Searched | None = None
     candidates: tuple[int, ...] = ()  #: best first
+    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
+    spent: Spent = field(default_factory=Spent)
     scored: Mapping[int, Scored] = field(default_factory=dict)  #: of the candidates
-    conclusion: Conclusion | None = None
-    missing: int = 0  #: candidates never asked about, and a conclusion never asked for
-    stale: int = 0  #: answers about papers that are no candidates, or not included, now
+    concluded: Concluded
+    is_open: bool = False  #: the search plan is still to come
+    missing: int = 0
+    """Candidates, a conclusion and what compares it: never asked for."""
+    stale: int = 0
+    """Answers about papers that are no candidates, or not included, now, and those
+    that compare other conclusions."""
 
 
 def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
@@ -72,6 +80,10 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
             model=task.model,
             replicate=task.replicate,
             failure=failure,
+            concluded=Concluded(failure=failure),
+            is_open=first.is_open,
+            missing=int(first.is_open),
+            spent=spent(family),
         )
     parsed = reading.read_plan(dataset, task, first.chat)
     found = searched(dataset, review, parsed)
@@ -85,21 +97,26 @@ def course(dataset: Dataset, family: Sequence[Answer]) -> Course | None:
         for number in found.candidates
     }
     drawn = _drawn(dataset, review, answers, family)
+    beside = compared(dataset, review, task.model, drawn.concluded, family)
     return Course(
         review=review.id,
         model=task.model,
         replicate=task.replicate,
         searched=_searched(dataset, review, parsed, found.cut, task.replicate),
         candidates=found.candidates,
+        ranked=found.ranked,
+        spent=spent(own for own in family if own.task.stage not in STAGES),
         scored=scored,
-        conclusion=drawn.conclusion,
+        concluded=beside.concluded,
         missing=sum(number not in answers for number in found.candidates)
-        + drawn.missing,
+        + drawn.missing
+        + beside.missing,
         stale=sum(
             own.outcome in _ANSWERED and number not in scored
             for number, own in answers.items()
         )
-        + drawn.stale,
+        + drawn.stale
+        + beside.stale,
     )
 
 
@@ -151,20 +168,26 @@ def _drawn(
     """
     asked = [answer for answer in family if answer.task.stage == "conclude"]
     if any(own.outcome == "open" and not own.failure for own in answers.values()):
-        return _Drawn()
+        return _Drawn(concluded=Concluded(failure="open"))
     scores = {
         number: own.score for number, own in answers.items() if own.outcome in _ASKED
     }
     spec = conclusion(dataset, review, scores) if answers else None
     due = [] if spec is None else [own for own in asked if own.task.key == spec.key]
     stale = sum(own.reply is not None for own in asked if own not in due)
-    if spec is None or spec.skip is not None or not due:
-        is_missing = spec is not None and spec.skip is None
-        return _Drawn(missing=int(is_missing), stale=stale)
+    if spec is None or spec.skip is not None:
+        why = "no_candidates" if spec is None or spec.skip is None else spec.skip
+        return _Drawn(concluded=Concluded(failure=why), stale=stale)
+    if not due:
+        return _Drawn(concluded=Concluded(failure="open"), missing=1, stale=stale)
     (answer,) = due
+    return _Drawn(concluded=_concluded(dataset, answer), stale=stale)
+
+
+def _concluded(dataset: Dataset, answer: Answer) -> Concluded:
     if answer.chat is None:
-        return _Drawn(stale=stale)
+        return Concluded(failure=answer.error or answer.skip or "open")
     parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
-    return _Drawn(
-        conclusion=parsed if isinstance(parsed, Conclusion) else None, stale=stale
-    )
+    if isinstance(parsed, Conclusion):
+        return Concluded(text=parsed.text)
+    return Concluded(failure=parsed.reason)

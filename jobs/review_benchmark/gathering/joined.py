@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.metrics import mean
 from jobs.review_benchmark.gathering.course import Course, Scored
 from jobs.review_benchmark.rebuilt import Candidate, Outcome
 from jobs.review_benchmark.settings import Settings
@@ -19,8 +20,18 @@ _NEAREST: tuple[Outcome, ...] = (
 """What came of a candidate, by how near it is to a score."""
 
 
-def candidates(courses: Sequence[Course], settings: Settings) -> tuple[Candidate, ...]:
-    """The candidates of all replicates, by their best rank, then by id."""
+def candidates(
+    courses: Sequence[Course], replicates: int, settings: Settings
+) -> tuple[Candidate, ...]:
+    """The candidates of all replicates, by their best rank, then by id.
+
+    Args:
+        courses: of the replicates that have begun.
+        replicates: how many there are to be.
+        settings: of the run.
+    """
+    begun = {course.replicate: course.scored for course in courses}
+    scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
     for course in courses:
         for rank, number in enumerate(course.candidates, start=1):
@@ -30,7 +41,7 @@ def candidates(courses: Sequence[Course], settings: Settings) -> tuple[Candidate
         _candidate(
             number,
             rank,
-            [course.scored.get(number) for course in courses],
+            [own.get(number) for own in scored],
             settings,
         )
         for rank, number in enumerate(order, start=1)
@@ -40,23 +51,18 @@ def candidates(courses: Sequence[Course], settings: Settings) -> tuple[Candidate
 def _candidate(
     number: int, rank: int, scored: Sequence[Scored | None], settings: Settings
 ) -> Candidate:
-    scores = tuple(None if own is None else own.score for own in scored)
-    defined = [score for score in scores if score is not None]
-    mean = sum(defined) / len(defined) if defined else None
+    score = mean(None if own is None else own.score for own in scored)
     nearest = min(
         (own for own in scored if own is not None),
         key=lambda own: _NEAREST.index(own.outcome),
     )
-    is_included = (
-        settings.unscored == "include" if mean is None else mean >= settings.least_score
-    )
     return Candidate(
         document=str(number),
         rank=rank,
-        included=is_included,
+        included=settings.includes(score),
         outcome=nearest.outcome,
         failure=nearest.failure,
-        score=mean,
-        scores=scores,
+        score=score,
+        votes=tuple(own is not None and settings.includes(own.score) for own in scored),
         rationale=nearest.rationale,
     )

@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jobs.noticed import Noticed
-from jobs.review_benchmark.inputs.results import read_result, result_files
+from jobs.review_benchmark.inputs.load import chosen
+from jobs.review_benchmark.inputs.results import (
+    STAND_IN,
+    AgentResult,
+    read_result,
+    result_files,
+)
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
 from jobs.rows.files import read_text
@@ -35,7 +41,7 @@ class ResultsImporter:
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each file.
+        """An answer for each file of a review that is asked for.
 
         Args:
             files: named by their place; those that settings name come first.
@@ -55,7 +61,9 @@ class ResultsImporter:
         named = (*settings.results, *files)
         if not named:
             raise UsageError("Name the results of an agent: --results DIR or FILE.")
-        known = {review.id for review in read_truth(settings.truth, Noticed())}
+        every = read_truth(settings.truth, Noticed())
+        known = {review.id for review in every}
+        asked = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
         for path in result_files(named):
             result = read_result(path, Noticed())
@@ -64,7 +72,11 @@ class ResultsImporter:
                     f"{path.name}: there is no ground truth of {result.review} (add "
                     f"cochrane_{result.review}.json to {settings.truth})."
                 )
+            if result.review not in asked:
+                continue
             number = replicates.get(path, 1)
+            if replicates:
+                _require_ids(result, path)
             agent = model or result.label
             key = (result.review, agent, number)
             if key in seen:
@@ -79,6 +91,19 @@ class ResultsImporter:
                 replicate=number,
                 text=read_text(path),
             )
+        if not seen:
+            raise DatasetError(
+                "None of the results is of a review that is asked for (--review ID)."
+            )
+
+
+def _require_ids(result: AgentResult, path: Path) -> None:
+    """Replicates become one by the ids of their papers."""
+    if any(record.document.startswith(STAND_IN) for record in result.records):
+        raise DatasetError(
+            f"{path.name}: papers have no document_id, by which replicates are joined "
+            "(add them, or import the replicates as agents of their own)."
+        )
 
 
 importer = ResultsImporter()

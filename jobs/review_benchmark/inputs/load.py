@@ -9,11 +9,23 @@ from pathlib import Path
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.settings import INPUTS, Settings
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+
+
+def with_sample(settings: Settings) -> Settings:
+    """The shipped sample where no input is named; the given object otherwise."""
+    if any(getattr(settings, name) for name in INPUTS):
+        return settings
+    return settings.model_copy(
+        update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}
+    )
 
 
 def require(settings: Settings) -> None:
@@ -23,30 +35,36 @@ def require(settings: Settings) -> None:
         UsageError: the reviews or the papers are not named.
     """
     if settings.truth is None:
-        raise UsageError("Name the folder of published reviews: --truth DIR.")
+        raise UsageError(
+            "Name the folder of published reviews, --truth DIR, or no input at all to "
+            "run on the shipped sample."
+        )
     if settings.database is None:
         raise UsageError(
             "A run needs --database, a file that siftlog prepare review-benchmark "
-            "import has made."
+            "import has made; name no input at all to run on the shipped sample."
         )
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings.
-
-    A database counts by its papers: to import a file once more changes its bytes and
-    none of them.
-    """
+    """The files and folders that `load` reads under these settings."""
     found = []
     if settings.truth is not None:
         found.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
-        with closing(Database(settings.database)) as database:
-            papers = database.content_hash
-        found.append(
-            InputFile(setting="database", path=settings.database, sha256=papers)
-        )
+        found.append(papers(settings.database))
+    if settings.verdict_labels is not None:
+        found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
     return tuple(found)
+
+
+def papers(path: Path) -> InputFile:
+    """A database as an input, which counts by its papers.
+
+    To import a file once more changes its bytes and none of them.
+    """
+    with closing(Database(path)) as database:
+        return InputFile(setting="database", path=path, sha256=database.content_hash)
 
 
 def load(settings: Settings) -> Dataset:
@@ -60,9 +78,18 @@ def load(settings: Settings) -> Dataset:
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
     noticed = Noticed()
+    every = read_truth(settings.truth, noticed)
+    reviews = chosen(every, settings)
+    labels = (
+        read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
+        if settings.verdict_labels is not None
+        else ()
+    )
+    kept = {own.id for own in reviews}
     return Dataset(
         settings=settings,
-        reviews=_chosen(read_truth(settings.truth, noticed), settings),
+        reviews=reviews,
+        labels=tuple(label for label in labels if label.review in kept),
         database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
@@ -80,8 +107,12 @@ def _stocked(path: Path) -> Database:
     return database
 
 
-def _chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
-    """The reviews that are asked for."""
+def chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
+    """The reviews that are asked for.
+
+    Raises:
+        DatasetError: one that is named is not there.
+    """
     kept: Sequence[Review] = reviews
     if settings.review:
         by_id = {review.id: review for review in reviews}

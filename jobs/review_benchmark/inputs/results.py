@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.fields import Fields
+from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.record import Record
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
+from runner.scorecard import Finding
 
 LABEL = "imported"
 """Whose work it is where neither file nor name says so."""
+
+STAND_IN = "row:"
+"""Begins what stands for a missing `document_id`: its list, and its place there."""
 
 _RECORD = (
     "document_id",
@@ -36,6 +42,7 @@ class AgentResult:
     label: str  #: the agent, or the library that it searched
     records: tuple[Record, ...]  #: included first, then excluded, each as given
     conclusion: str = ""
+    findings: tuple[Finding, ...] = ()  #: what is odd about it
 
 
 def result_files(named: Iterable[Path]) -> tuple[Path, ...]:
@@ -106,6 +113,7 @@ def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
             "neither included_papers nor papers is there (one of them is expected)"
         )
     lists = [_listed(fields, name, noticed) for name in names]
+    _repeated(fields, lists[0], noticed)
     kept = {record.document for record in lists[0]}
     for record in lists[1]:
         if record.document in kept:
@@ -127,6 +135,7 @@ def _flagged(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
         raise fields.error("included_document_ids is missing (a list of ids)")
     included = {str(each) for each in value}
     papers = _listed(fields, "papers", noticed)
+    _repeated(fields, papers, noticed)
     unknown = sorted(included - {record.document for record in papers})
     if unknown:
         raise fields.error(
@@ -147,24 +156,40 @@ def _listed(fields: Fields, name: str | None, noticed: Noticed) -> Sequence[Reco
     if name is None:
         return ()
     return [
-        _record(each, f"row:{name}:{place}", noticed)
+        _record(each, f"{STAND_IN}{name}:{place}", noticed)
         for place, each in enumerate(fields.objects(name))
     ]
 
 
+def _repeated(fields: Fields, records: Iterable[Record], noticed: Noticed) -> None:
+    """Rows of one document are all counted, in precision too."""
+    for document, n in Counter(record.document for record in records).items():
+        if n > 1:
+            noticed.add(
+                "repeated_rows",
+                "warn",
+                fields.where,
+                "Papers stand in one list several times; each row counts.",
+                example=document,
+            )
+
+
 def _record(fields: Fields, stand_in: str, noticed: Noticed) -> Record:
+    where = fields.where.partition(":")[0]
     document = fields.identifier("document_id")
     if not document:
         noticed.add(
             "no_document_id",
             "warn",
-            fields.where.partition(":")[0],
+            where,
             "Papers have no document_id; their place in the list stands for it.",
             example=stand_in,
         )
+    pmid = fields.identifier("pmid")
+    notice_pmid(pmid, where, noticed)
     return Record(
         document=document or stand_in,
-        pmid=fields.identifier("pmid"),
+        pmid=pmid,
         doi=fields.text("doi"),
         title=fields.text("title"),
         year=fields.year("year"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.fields import Fields
+from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
@@ -54,6 +55,8 @@ def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
                 f"{path.name}: cochrane_id {review.id} stands in "
                 f"{found[review.id][1].name} too (remove or correct one)."
             )
+        for study in review.studies:
+            notice_pmid(study.pmid, path.name, noticed)
         found[review.id] = (review, path)
     if not found:
         raise DatasetError(

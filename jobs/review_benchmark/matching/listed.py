@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
@@ -17,8 +17,8 @@ class Listed:
     titles: tuple[str, ...]  #: normalised, one a record
     cutoff: float
     autojunk: bool
-    _pmids: dict[str, int] = field(repr=False)
-    _dois: dict[str, int] = field(repr=False)
+    _pmids: Mapping[str, Sequence[int]] = field(repr=False)
+    _dois: Mapping[str, Sequence[int]] = field(repr=False)
 
     @classmethod
     def of(
@@ -31,14 +31,14 @@ class Listed:
     ) -> Listed:
         """The pool of *records*, which come in the order that counts."""
         titles: list[str] = []
-        pmids: dict[str, int] = {}
-        dois: dict[str, int] = {}
+        pmids: dict[str, list[int]] = {}
+        dois: dict[str, list[int]] = {}
         for place, record in enumerate(records):
             titles.append(normal.title(record.title))
-            pmids.setdefault(pmid_of(record.pmid), place)
-            dois.setdefault(normal.doi(record.doi), place)
+            pmids.setdefault(pmid_of(record.pmid), []).append(place)
+            dois.setdefault(normal.doi(record.doi), []).append(place)
         for places in (pmids, dois):
-            places.pop("", None)
+            places.pop("", None)  # not given
         return cls(
             titles=tuple(titles),
             cutoff=cutoff,
@@ -47,13 +47,13 @@ class Listed:
             _dois=dois,
         )
 
-    def by_pmid(self, pmid: str) -> int | None:
-        """Place of the first record with a PMID."""
-        return self._pmids.get(pmid)
+    def by_pmid(self, pmid: str) -> Sequence[int]:
+        """Places of the records with a PMID, in order."""
+        return self._pmids.get(pmid, ())
 
-    def by_doi(self, doi: str) -> int | None:
-        """Place of the first record with a DOI."""
-        return self._dois.get(doi)
+    def by_doi(self, doi: str) -> Sequence[int]:
+        """Places of the records with a DOI, in order."""
+        return self._dois.get(doi, ())
 
     def alike(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the titles at or above the cutoff, in order."""

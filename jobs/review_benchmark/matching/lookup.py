@@ -116,15 +116,15 @@ class Stocked:
     order: Mapping[int, int]  #: places of the included papers and candidates, by id
     lookup: Lookup  #: of the truth paper that is matched
 
-    def by_pmid(self, pmid: str) -> int | None:
+    def by_pmid(self, pmid: str) -> Sequence[int]:
         """Place of the paper with its PMID."""
         del pmid  # it was looked up by it
-        return self._place(self.lookup.by_pmid)
+        return self._places(self.lookup.by_pmid)
 
-    def by_doi(self, doi: str) -> int | None:
+    def by_doi(self, doi: str) -> Sequence[int]:
         """Place of the paper with its DOI."""
         del doi
-        return self._place(self.lookup.by_doi)
+        return self._places(self.lookup.by_doi)
 
     def alike(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the papers with a title at the cutoff, in order."""
@@ -138,5 +138,5 @@ class Stocked:
         """The place of a paper."""
         return self.order.get(paper, len(self.order) + paper)
 
-    def _place(self, paper: int | None) -> int | None:
-        return None if paper is None else self.place(paper)
+    def _places(self, paper: int | None) -> Sequence[int]:
+        return () if paper is None else (self.place(paper),)

@@ -14,6 +14,9 @@ from difflib import SequenceMatcher
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import extract_iter
 
+JUNK_FROM = 200
+"""Characters of a record's title from which on `autojunk` makes a difference."""
+
 MARGIN = 1e-5
 """How far below the cutoff rapidfuzz is asked: it keeps about eight digits of it."""
 

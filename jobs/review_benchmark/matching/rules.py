@@ -1,13 +1,17 @@
 """The rules by which a truth paper gets its record.
 
-A rule sees records as a `Pool`: an order, and three ways to look one up. That is all
-that either rule needs, so a handful of records and a database of a million are matched
-by the same lines.
+Records are seen as a `Pool`: an order, and three ways to look one up. That is all that
+matching needs, so a handful of records and a database of a million are matched by the
+same lines.
+
+A rule says which of the records that could be a paper's own serve it equally well, in
+their order, of which the first one counts: so the same answer holds under any order,
+and every threshold, which puts other records first, is matched without matching again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -26,22 +30,26 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """The record of a truth paper."""
+    """A record of a truth paper."""
 
     place: int  #: in the order of the pool
     method: Method
     confidence: float  #: the ratio of the titles; 1.0 for identifiers
 
 
+Hits: TypeAlias = tuple[Hit, ...]
+"""Records that serve a truth paper equally well, in their order; the first counts."""
+
+
 class Pool(Protocol):
     """Records in an order, included ones first."""
 
-    def by_pmid(self, pmid: str) -> int | None:
-        """Place of the first record with a PMID."""
+    def by_pmid(self, pmid: str) -> Sequence[int]:
+        """Places of the records with a PMID, in order; none for an empty one."""
         ...
 
-    def by_doi(self, doi: str) -> int | None:
-        """Place of the first record with a DOI."""
+    def by_doi(self, doi: str) -> Sequence[int]:
+        """Places of the records with a DOI, in order; none for an empty one."""
         ...
 
     def alike(self, title: str) -> Iterator[tuple[int, float]]:
@@ -49,52 +57,54 @@ class Pool(Protocol):
         ...
 
 
-def whole_list(wanted: Wanted, pool: Pool) -> Hit | None:
-    """First record with the PMID; else with the DOI; else with the likest title.
+def any_record(wanted: Wanted, pool: Pool) -> Hits:
+    """The records with the PMID or the DOI; else all whose title is alike enough.
 
-    Of equally alike titles the first one counts.
+    Of one record the PMID counts.
     """
-    place = pool.by_pmid(wanted.pmid) if wanted.pmid else None
-    if place is not None:
-        return Hit(place=place, method="pmid", confidence=1.0)
-    place = pool.by_doi(wanted.doi) if wanted.doi else None
-    if place is not None:
-        return Hit(place=place, method="doi", confidence=1.0)
-    best: tuple[int, float] | None = None
-    for found in pool.alike(wanted.title):
-        if best is None or found[1] > best[1]:
-            best = found
-    return None if best is None else _titled(best)
-
-
-def single_pass(wanted: Wanted, pool: Pool) -> Hit | None:
-    """One pass over the records, as older benchmarks made it.
-
-    The first record with the PMID or the DOI ends the search, and of one record the
-    PMID counts; without any, the first title at the cutoff stays, however alike a later
-    one is.
-    """
-    exact: list[tuple[int, Method]] = []
-    place = pool.by_pmid(wanted.pmid) if wanted.pmid else None
-    if place is not None:
-        exact.append((place, "pmid"))
-    place = pool.by_doi(wanted.doi) if wanted.doi else None
-    if place is not None:
-        exact.append((place, "doi"))
+    exact = {hit.place: hit for hit in _by_doi(wanted, pool)}
+    exact |= {hit.place: hit for hit in _by_pmid(wanted, pool)}
     if exact:
-        # min keeps the first of equals: the PMID
-        place, method = min(exact, key=lambda found: found[0])
-        return Hit(place=place, method=method, confidence=1.0)
-    first = next(pool.alike(wanted.title), None)
-    return None if first is None else _titled(first)
+        return tuple(exact[place] for place in sorted(exact))
+    return tuple(_titled(place, ratio) for place, ratio in pool.alike(wanted.title))
 
 
-RULES: Mapping[Matching, Callable[[Wanted, Pool], Hit | None]] = {
+def whole_list(records: Hits) -> Hits:
+    """Those with the PMID; else with the DOI; else with the likest title."""
+    for method in ("pmid", "doi"):
+        exact = tuple(hit for hit in records if hit.method == method)
+        if exact:
+            return exact
+    best = max((hit.confidence for hit in records), default=None)
+    return tuple(hit for hit in records if hit.confidence == best)
+
+
+def single_pass(records: Hits) -> Hits:
+    """All of them, as one pass over the records takes the first that it meets.
+
+    Older benchmarks matched so: a later title is not looked at, however alike.
+    """
+    return records
+
+
+RULES: Mapping[Matching, Callable[[Hits], Hits]] = {
     "whole-list": whole_list,
     "single-pass": single_pass,
 }
+"""Which of the records that could be a paper's own serve it; in their order."""
 
 
-def _titled(found: tuple[int, float]) -> Hit:
-    place, ratio = found
+def _by_pmid(wanted: Wanted, pool: Pool) -> Sequence[Hit]:
+    return [_exact(place, "pmid") for place in pool.by_pmid(wanted.pmid)]
+
+
+def _by_doi(wanted: Wanted, pool: Pool) -> Sequence[Hit]:
+    return [_exact(place, "doi") for place in pool.by_doi(wanted.doi)]
+
+
+def _exact(place: int, method: Method) -> Hit:
+    return Hit(place=place, method=method, confidence=1.0)
+
+
+def _titled(place: int, ratio: float) -> Hit:
     return Hit(place=place, method="title_fuzzy", confidence=ratio)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.metrics import ratio
+from jobs.review_benchmark.matching.claims import Claims
 from jobs.review_benchmark.matching.rules import Hit
+from jobs.review_benchmark.rebuilt import Rebuilt
+from jobs.review_benchmark.settings import Precision
 
 NONE = "null"
 """How a truth paper without a record is called among the methods."""
@@ -21,7 +25,10 @@ class Benchmark:
     found: int  #: truth papers with a record
     found_and_included: int
     right_rows: int  #: included rows that are the record of a truth paper
+    credited: int  #: numerator of precision: right rows, unless settings say otherwise
     documents: int  #: distinct records that are matched
+    distinct: int  #: truth papers included, if a record may serve one of them only
+    retrieved: int  #: truth papers whose record is a candidate
     methods: Mapping[str, int]  #: truth papers by how they were matched; `null`: not
 
     @property
@@ -40,43 +47,100 @@ class Benchmark:
         return self.found_and_included / self.truth
 
     @property
+    def recall_distinct(self) -> float:
+        """Recall, if a record may serve one truth paper only."""
+        return self.distinct / self.truth
+
+    @property
     def precision(self) -> float | None:
         """Included rows that are truth papers, of all; None without any."""
-        if not self.included_rows:
-            return None
-        return self.right_rows / self.included_rows
+        return ratio(self.credited, self.included_rows)
+
+    @property
+    def nnr(self) -> float | None:
+        """Number needed to read: included rows for each that is a truth paper."""
+        return ratio(self.included_rows, self.right_rows)
 
     @property
     def ceiling(self) -> float:
         """The recall that a perfect judge of the records would reach."""
         return self.found / self.truth
 
+    @property
+    def retrieval_recall(self) -> float:
+        """Truth papers that became candidates, of all."""
+        return self.retrieved / self.truth
+
+    @property
+    def screening_recall(self) -> float | None:
+        """Truth papers that were included, of those that became candidates."""
+        return ratio(self.found_and_included, self.retrieved)
+
     def passes(self, target: float) -> bool:
         """Whether recall reaches *target*; whole numbers are compared where it is 1."""
-        if target == 1.0:
-            return self.found_and_included == self.truth
-        return self.recall >= target
+        return passes(self.found_and_included, self.truth, target)
 
 
-def benchmarked(
-    hits: Sequence[Hit | None], documents: Mapping[int, str], included: Sequence[str]
+def passes(included: int, truth: int, target: float) -> bool:
+    """Whether so many of the truth papers are enough."""
+    return included == truth if target == 1.0 else included / truth >= target
+
+
+CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
+    "rows": lambda right_rows, _: right_rows,
+    "gt_over_included": lambda _, papers: papers,
+}
+"""The numerator of precision, from right rows and truth papers included."""
+
+
+def benchmarked(own: Rebuilt, precision: Precision) -> Benchmark:
+    """What an agent's matches and decisions come to for a review."""
+    return _counted(own, own.hits, precision)
+
+
+def otherwise(own: Rebuilt, precision: Precision) -> Benchmark | None:
+    """The same under the other value of `autojunk`; None where it is the same."""
+    if own.otherwise is None:
+        return None
+    return _counted(own, own.otherwise.hits, precision)
+
+
+def served_alone(own: Rebuilt, replicate: int) -> int:
+    """The truth papers that one replicate by itself would include; it counts from 0."""
+    kept = {each.document for each in own.candidates if each.votes[replicate]}
+    return sum(
+        any(own.documents[hit.place] in kept for hit in hits)
+        for hits in own.matched.serving
+    )
+
+
+def _counted(
+    own: Rebuilt, hits: Sequence[Hit | None], precision: Precision
 ) -> Benchmark:
-    """What the matches of a review come to.
-
-    Args:
-        hits: the record of each truth paper.
-        documents: the id of each record that was hit, by place.
-        included: the ids of the included rows, duplicates and all.
-    """
-    kept = frozenset(included)
-    found = [documents[hit.place] for hit in hits if hit is not None]
+    kept = frozenset(own.included)
+    offered = frozenset(each.document for each in own.candidates)
+    found = [own.documents[hit.place] for hit in hits if hit is not None]
     right = {document for document in found if document in kept}
+    right_rows = sum(document in right for document in own.included)
+    found_and_included = sum(document in kept for document in found)
     return Benchmark(
         truth=len(hits),
-        included_rows=len(included),
+        included_rows=len(own.included),
         found=len(found),
-        found_and_included=sum(document in kept for document in found),
-        right_rows=sum(document in right for document in included),
+        found_and_included=found_and_included,
+        right_rows=right_rows,
+        credited=CREDITED[precision](right_rows, found_and_included),
         documents=len(set(found)),
+        distinct=_distinct(own),
+        retrieved=sum(document in offered for document in found),
         methods=Counter(NONE if hit is None else hit.method for hit in hits),
     )
+
+
+def _distinct(own: Rebuilt) -> int:
+    kept = frozenset(own.included)
+    claims = Claims(own.matched.claimable)
+    for place, document in sorted(own.documents.items()):
+        if document in kept:
+            claims.add(place)
+    return len(claims)

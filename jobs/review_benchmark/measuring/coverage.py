@@ -15,7 +15,7 @@ from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.matching.lookup import Stocked, looked_up
 from jobs.review_benchmark.matching.match import wanted
-from jobs.review_benchmark.matching.rules import Method, Wanted, whole_list
+from jobs.review_benchmark.matching.rules import Method, Wanted, any_record, whole_list
 from jobs.review_benchmark.review import Review, TruthPaper
 
 BY: dict[str, Method] = {"pmid": "pmid", "doi": "doi", "title": "title_fuzzy"}
@@ -89,7 +89,8 @@ def covered(
     lookups = looked_up(sought, database, cutoff=cutoff, autojunk=autojunk)
     found = []
     for (review, truth), each, lookup in zip(papers, sought, lookups, strict=True):
-        hit = whole_list(each, Stocked(order={}, lookup=lookup))
+        records = any_record(each, Stocked(order={}, lookup=lookup))
+        hit = next(iter(whole_list(records)), None)
         # without an agent, a paper's place is its id
         paper = None if hit is None else database.paper(hit.place)
         present = (

@@ -2,91 +2,45 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from jobs.metrics import Ratio, Resamples, mean_of, ratio, wilson
-from jobs.review_benchmark.measuring.benchmark import Benchmark, benchmarked
+from jobs.metrics import Ratio, Resamples, aggregate, mean_of, ratio, wilson
+from jobs.review_benchmark.measuring.benchmark import Benchmark, served_alone
+from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.settings import Settings
 from runner.scorecard import Metric, Target
 
 METHODS = ("pmid", "doi", "title_fuzzy", "null")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """What one agent comes to."""
-
-    model: str
-    rebuilt: Mapping[str, Rebuilt]  #: by review, ascending
-    benchmarks: Mapping[str, Benchmark]  #: by review, ascending
-    metrics: tuple[Metric, ...]
-
-
-def column(model: str, rebuilt: Sequence[Rebuilt], settings: Settings) -> Column:
-    """Measure an agent on its reviews, ascending by id."""
-    benchmarks = {
-        own.review: benchmarked(own.hits, own.documents, own.included)
-        for own in rebuilt
-    }
-    return Column(
-        model=model,
-        rebuilt={own.review: own for own in rebuilt},
-        benchmarks=benchmarks,
-        metrics=tuple(_metrics(benchmarks, settings)),
-    )
+MEANINGS: Mapping[str, str] = {
+    "recall": "share of a review's included studies that were found and included",
+    "precision": "share of the included papers that the review includes too",
+    "ceiling": "share of a review's studies that the papers searched have at all",
+    "retrieval_recall": "share of a review's studies that the search offers",
+    "screening_recall": "share of the studies offered that were included",
+}
+"""By measure, of its mean over reviews."""
 
 
-def _metrics(found: Mapping[str, Benchmark], settings: Settings) -> Iterator[Metric]:
-    draws = Resamples(
-        tuple(found),
-        settings.boot_b,
-        settings.boot_seed,
-        level=settings.level,
-        cluster="review",
-    )
-    every = list(found.values())
+def metrics(
+    rebuilt: Mapping[str, Rebuilt],
+    benchmarks: Mapping[str, Benchmark],
+    matches: Mapping[str, Sequence[PaperMatch]],
+    settings: Settings,
+    draws: Resamples,
+) -> Iterator[Metric]:
+    """All metrics of an agent; mappings are by review, ascending."""
+    every = list(benchmarks.values())
     yield from _passed(every, settings)
-    means: Mapping[str, Sequence[float | None]] = {
-        "recall": [own.recall for own in every],
-        "precision": [own.precision for own in every],
-        "ceiling": [own.ceiling for own in every],
-    }
-    for name, values in means.items():
-        yield _macro(name, values, draws, settings)
-    sums = {
-        "recall": Ratio(
-            [own.found_and_included for own in every], [own.truth for own in every]
-        ),
-        "precision": Ratio(
-            [own.right_rows for own in every], [own.included_rows for own in every]
-        ),
-        "ceiling": Ratio([own.found for own in every], [own.truth for own in every]),
-    }
-    for (name, pooled), ends in zip(
-        sums.items(), draws.intervals(list(sums.values())), strict=True
-    ):
-        over = float(sum(pooled.denominators))
-        yield Metric(
-            path=f"micro.{name}",
-            value=ratio(float(sum(pooled.numerators)), over),
-            n=int(over),
-            lo=ends.lo,
-            hi=ends.hi,
-            definition=f"{name}@1(pooled over reviews; {draws.definition})",
-        )
+    yield from _macro(every, settings, draws)
+    yield from _micro(every, draws)
     yield from _counts(every)
-    for review, own in found.items():
-        for name, value in (("recall", own.recall), ("precision", own.precision)):
-            yield Metric(
-                path=f"review.{review}.{name}",
-                value=value,
-                n=own.truth if name == "recall" else own.included_rows,
-                definition=f"{name}@1(one review)",
-            )
+    yield from _lost(matches, sum(own.truth for own in every))
+    yield from _replicates(rebuilt)
+    for review, own in benchmarks.items():
+        yield from _review(review, own)
 
 
 def _passed(every: Sequence[Benchmark], settings: Settings) -> Iterator[Metric]:
@@ -109,37 +63,80 @@ def _passed(every: Sequence[Benchmark], settings: Settings) -> Iterator[Metric]:
 
 
 def _macro(
-    name: str,
-    values: Sequence[float | None],
-    draws: Resamples,
-    settings: Settings,
-) -> Metric:
-    defined = [value for value in values if value is not None]
-    (ends,) = draws.intervals([mean_of(values)])
-    is_recall = name == "recall"
-    return Metric(
-        path=f"macro.{name}",
-        value=statistics.fmean(defined) if defined else None,
-        n=len(values),
-        n_defined=len(defined),
-        lo=ends.lo,
-        hi=ends.hi,
-        std=statistics.stdev(defined) if len(defined) > 1 else None,
-        definition=f"{name}@1(mean over reviews; {draws.definition})",
-        meaning="share of a review's included studies that were found and included"
-        if is_recall
-        else "",
-        target=Target(sense=">=", bound=settings.target_recall) if is_recall else None,
-    )
+    every: Sequence[Benchmark], settings: Settings, draws: Resamples
+) -> Iterator[Metric]:
+    columns: Mapping[str, Sequence[float | None]] = {
+        "recall": [own.recall for own in every],
+        "precision": [own.precision for own in every],
+        "ceiling": [own.ceiling for own in every],
+        "retrieval_recall": [own.retrieval_recall for own in every],
+        "screening_recall": [own.screening_recall for own in every],
+        "recall_distinct": [own.recall_distinct for own in every],
+    }
+    ends = draws.intervals([mean_of(values) for values in columns.values()])
+    for (name, values), own in zip(columns.items(), ends, strict=True):
+        told = aggregate(values)
+        target = Target(sense=">=", bound=settings.target_recall)
+        yield Metric(
+            path=f"macro.{name}",
+            value=told.mean,
+            n=told.n,
+            n_defined=told.n_defined,
+            lo=own.lo,
+            hi=own.hi,
+            mean=told.mean,
+            std=told.std,
+            definition=f"{name}@1(mean over reviews; {draws.definition})",
+            meaning=MEANINGS.get(name, ""),
+            target=target if name == "recall" else None,
+        )
+        for word, value in (("median", told.median), ("min", told.min)):
+            if name in {"recall", "precision"}:
+                yield Metric(
+                    path=f"{word}.{name}",
+                    value=value,
+                    n=told.n,
+                    n_defined=told.n_defined,
+                    definition=f"{name}@1({word} over reviews)",
+                )
+
+
+def _micro(every: Sequence[Benchmark], draws: Resamples) -> Iterator[Metric]:
+    truth = [own.truth for own in every]
+    included = [own.found_and_included for own in every]
+    sums = {
+        "recall": Ratio(included, truth),
+        "precision": Ratio(
+            [own.credited for own in every], [own.included_rows for own in every]
+        ),
+        "ceiling": Ratio([own.found for own in every], truth),
+        "retrieval_recall": Ratio([own.retrieved for own in every], truth),
+        "screening_recall": Ratio(included, [own.retrieved for own in every]),
+        "nnr": Ratio(
+            [own.included_rows for own in every], [own.right_rows for own in every]
+        ),
+    }
+    ends = draws.intervals(list(sums.values()))
+    for (name, pooled), own in zip(sums.items(), ends, strict=True):
+        over = int(sum(pooled.denominators))
+        yield Metric(
+            path=f"micro.{name}",
+            value=ratio(sum(pooled.numerators), over),
+            n=over,
+            lo=own.lo,
+            hi=own.hi,
+            definition=f"{name}@1(pooled over reviews; {draws.definition})",
+        )
 
 
 def _counts(every: Sequence[Benchmark]) -> Iterator[Metric]:
     methods: Counter[str] = Counter()
     for own in every:
         methods.update(own.methods)
+    truth = sum(own.truth for own in every)
     numbers = {
         "reviews": len(every),
-        "truth": sum(own.truth for own in every),
+        "truth": truth,
         "included": sum(own.included_rows for own in every),
         "found": sum(own.found for own in every),
         "found_and_included": sum(own.found_and_included for own in every),
@@ -147,8 +144,55 @@ def _counts(every: Sequence[Benchmark]) -> Iterator[Metric]:
         "found_but_excluded": sum(own.found_but_excluded for own in every),
         **{f"method.{name}": methods[name] for name in METHODS},
     }
-    truth = numbers["truth"]
     for name, value in numbers.items():
         yield Metric(
             path=f"count.{name}", value=value, n=truth, definition=f"count@1({name})"
+        )
+
+
+def _lost(matches: Mapping[str, Sequence[PaperMatch]], truth: int) -> Iterator[Metric]:
+    lost = Counter(match.lost_at for own in matches.values() for match in own)
+    for step in LOST_AT:
+        yield Metric(
+            path=f"lost.{step}",
+            value=lost[step],
+            n=truth,
+            definition=f"count@1(truth papers lost: {step})",
+        )
+
+
+def _replicates(rebuilt: Mapping[str, Rebuilt]) -> Iterator[Metric]:
+    """Each replicate alone, where there are several."""
+    number = max(
+        (len(each.votes) for own in rebuilt.values() for each in own.candidates),
+        default=0,
+    )
+    for replicate in range(number) if number > 1 else ():
+        recall = aggregate(
+            served_alone(own, replicate) / len(own.hits) for own in rebuilt.values()
+        )
+        yield Metric(
+            path=f"replicate.{replicate + 1}.recall",
+            value=recall.mean,
+            n=recall.n,
+            definition="recall@1(mean over reviews; one replicate by itself)",
+        )
+
+
+def _review(review: str, own: Benchmark) -> Iterator[Metric]:
+    rates: Sequence[tuple[str, float | None, int]] = (
+        ("recall", own.recall, own.truth),
+        ("precision", own.precision, own.included_rows),
+        ("ceiling", own.ceiling, own.truth),
+        ("retrieval_recall", own.retrieval_recall, own.truth),
+        ("screening_recall", own.screening_recall, own.retrieved),
+        ("recall_distinct", own.recall_distinct, own.truth),
+        ("nnr", own.nnr, own.right_rows),
+    )
+    for name, value, n in rates:
+        yield Metric(
+            path=f"review.{review}.{name}",
+            value=value,
+            n=n,
+            definition=f"{name}@1(one review)",
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import re
 from typing import TypeVar, get_args
 
-from jobs.json_scan import wellformed
+from jobs.json_scan import Object, objects, wellformed
 from jobs.review_benchmark.answered import (
     Agreement,
     Certainty,
@@ -18,6 +18,10 @@ from runner.reply import ParseFailure, Reply
 
 MOST = 100.0
 """Similarity is asked for from 0 to 100."""
+
+_SIMILARITY = re.compile(
+    r"\s*\+?([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*(?:%|/\s*100)?\s*"
+)
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -48,24 +52,35 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
 def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     """How alike a judge calls two conclusions.
 
-    Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`.
+    Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`,
+    `ambiguous`. A number is never rescaled and never clipped.
     """
     text = text_in(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_with("similarity", text)
-    if found is None:
+    found = [
+        _likeness(each) for each in objects(text, lambda value: "similarity" in value)
+    ]
+    if not found:
         return nothing(reply, "no_similarity")
-    try:
-        similarity = float(found["similarity"])
-    except (TypeError, ValueError):
-        similarity = math.nan
-    if isinstance(found["similarity"], bool) or not 0.0 <= similarity <= MOST:
-        return ParseFailure(reason="bad_similarity")
-    rationale = found.get("rationale")
+    said = {
+        None if each is None else (each.similarity, each.direction) for each in found
+    }
+    if len(said) > 1:
+        return ParseFailure(reason="ambiguous")
+    return found[-1] or ParseFailure(reason="bad_similarity")
+
+
+def _likeness(stated: Object) -> Likeness | None:
+    """What one object says; None where its number is none from 0 to `MOST`."""
+    written = stated["similarity"]
+    match = _SIMILARITY.fullmatch(written) if isinstance(written, str) else None
+    if match is None or not (similarity := float(match[1])) <= MOST:
+        return None
+    rationale = stated.get("rationale")
     return Likeness(
         similarity=similarity / MOST,
-        direction=_word(found.get("direction"), get_args(Agreement), "unclear"),
+        direction=_word(stated.get("direction"), get_args(Agreement), "unclear"),
         rationale=wellformed(rationale).strip() if isinstance(rationale, str) else "",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from jobs.noticed import Noticed
@@ -10,9 +12,16 @@ from runner.errors import DatasetError
 from runner.reply import ParseFailure, Reply
 
 
-def parse_result(reply: Reply) -> AgentResult | ParseFailure:
-    """The result in a reply; failures: `bad_result`."""
+def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
+    """The result in a reply; failures: `bad_result`.
+
+    Args:
+        reply: the file's text.
+        where: the review and the agent, as findings name them.
+    """
+    noticed = Noticed()
     try:
-        return result_of(msgspec.json.decode(reply.text), "result", Noticed())
+        result = result_of(msgspec.json.decode(reply.text), where, noticed)
     except (msgspec.DecodeError, DatasetError) as error:
         return ParseFailure(reason="bad_result", detail=str(error))
+    return replace(result, findings=noticed.findings())

@@ -1,73 +1,200 @@
-"""A run in a few lines: each review, then a table over all of them."""
+"""A run in a terminal: each review, then a table over all of them.
+
+The lines of a review and their order are fixed: other programs read them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.review_benchmark.measuring.benchmark import Benchmark
-from jobs.review_benchmark.measuring.metrics import Column
-from jobs.review_benchmark.settings import Settings
+from jobs.columns import one_line
+from jobs.counted import counted
+from jobs.review_benchmark.matching.rules import Method
+from jobs.review_benchmark.measuring.column import Column
+from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
+from jobs.review_benchmark.measuring.pairs import Pair
+from jobs.review_benchmark.measuring.results import Results
+from jobs.review_benchmark.summary.reasons import failure_reasons, percent
+from jobs.review_benchmark.summary.verdicts import verdict_text
+from jobs.review_benchmark.verdicts.measured import Verdicts
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+LINE_CHARS = 240
+TITLE_CHARS = 60
+MOST_LOST = 10
+"""Lost papers of a review that are listed; lost_papers.csv has all."""
+
+MOST_PAIRS = 10
+"""Pairs of models that are told; comparison.csv has all."""
+
+MOST_REVIEWS = 60
+"""Results that a terminal is told of; summary.txt has all."""
+
+MATCHED_BY: Mapping[Method, str] = {
+    "pmid": "pmid",
+    "doi": "doi",
+    "title_fuzzy": "title",
+}
+
+UNDEFINED = "n/a"
 
 
-def run_text(columns: Sequence[Column], settings: Settings) -> str:
-    """The summary of a run."""
-    lines = []
-    for column in columns:
-        for review, found in column.benchmarks.items():
-            lines += [*_review(column.model, review, found, settings), ""]
-    return "\n".join([*lines, *_table(columns)])
+def run_text(
+    results: Results,
+    concluded: Sequence[Verdicts],
+    findings: Sequence[Finding],
+    most: int | None = None,
+) -> str:
+    """The summary of one scoring.
+
+    Args:
+        results: what was measured.
+        concluded: how conclusions compare, by model.
+        findings: of the scoring.
+        most: so many reviews are told at most; None: all.
+    """
+    every = [
+        (column, review)
+        for column in results.columns.values()
+        for review in column.benchmarks
+    ]
+    lines: list[str] = []
+    for column, review in every[:most]:
+        lines += [*_review(results, column, review), ""]
+    left = len(every) - len(every[:most])
+    if left:
+        lines += [f"{counted(left, 'more result')} in summary.txt", ""]
+    lines += _table(results)
+    lines += _lost(results)
+    lines += _pairs(results.pairs)
+    lines += verdict_text(concluded)
+    lines += [_finding(own) for own in findings if own.severity != "info"]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
-def failure_reasons(found: Benchmark, settings: Settings) -> Iterator[str]:
-    """Why a review failed, in words that other tools read too."""
-    if settings.recall_line and not found.passes(settings.target_recall):
-        yield (f"Recall {found.recall:.1%} below target {settings.target_recall:.0%}")
-    if found.not_found:
-        yield f"{found.not_found} ground truth paper(s) not found in database"
-    if found.found_but_excluded:
-        yield (
-            f"{found.found_but_excluded} ground truth paper(s) found but not included"
-        )
-
-
-def _review(
-    model: str, review: str, found: Benchmark, settings: Settings
-) -> Iterator[str]:
+def _review(results: Results, column: Column, review: str) -> Iterator[str]:
+    settings = results.dataset.settings
+    found = column.benchmarks[review]
     passed = found.passes(settings.target_recall)
-    yield f"Benchmark Result: {'PASSED' if passed else 'FAILED'}   {model}"
-    yield f"Cochrane ID: {review}"
+    if len(results.columns) > 1:
+        yield f"Model: {one_line(column.model)}"
+    yield f"Benchmark Result: {'PASSED' if passed else 'FAILED'}"
+    yield f"Cochrane ID: {one_line(review)}"
     yield f"Ground Truth Papers: {found.truth}"
     yield f"Agent Included Papers: {found.included_rows}"
     yield f"Papers Found & Included: {found.found_and_included}"
     yield f"Papers Not Found: {found.not_found}"
     yield f"Papers Found but Excluded: {found.found_but_excluded}"
-    yield f"Recall: {found.recall:.1%} (target: {settings.target_recall:.0%})"
-    precision = found.precision
-    yield f"Precision: {'n/a' if precision is None else f'{precision:.1%}'}"
+    yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
+    yield f"Precision: {_percent(found.precision)}"
     reasons = list(failure_reasons(found, settings))
     if reasons:
         yield "Failure Reasons:"
         yield from (f"  - {reason}" for reason in reasons)
+    lost = column.lost(review)
+    if lost:
+        yield "Lost Papers:"
+        for own in lost[:MOST_LOST]:
+            yield f"  - {_title(own)}  {own.lost_at}"
+            yield f"    {one_line(own.resolution)}"
+        if lost[MOST_LOST:]:
+            yield f"  and {len(lost) - MOST_LOST} more in lost_papers.csv"
 
 
-def _table(columns: Sequence[Column]) -> Iterator[str]:
-    width = max((len(column.model) for column in columns), default=5)
-    yield f"{'model':{width}}  passed  recall [95%]          precision  ceiling"
-    for column in columns:
-        by_path = {each.path: each for each in column.metrics}
-        recall = by_path["macro.recall"]
+def _title(own: PaperMatch) -> str:
+    title = one_line(own.paper.title or own.paper.name)
+    return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
+
+
+def _table(results: Results) -> Iterator[str]:
+    """One row a model, over its reviews."""
+    level = f"[{100 * results.dataset.settings.level:g}%]"
+    rows = [
+        [
+            "model",
+            "passed",
+            f"recall {level}",
+            "micro",
+            "precision",
+            "ceiling",
+            "retrieval",
+            "screening",
+        ]
+    ]
+    for model, column in results.columns.items():
+        known = column.by_path()
+        rows.append(
+            [
+                one_line(model),
+                f"{known['passed'].value}/{known['passed'].n}",
+                _with_ends(known["macro.recall"]),
+                _short(known["micro.recall"].value),
+                _short(known["macro.precision"].value),
+                _short(known["macro.ceiling"].value),
+                _short(known["macro.retrieval_recall"].value),
+                _short(known["macro.screening_recall"].value),
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _lost(results: Results) -> Iterator[str]:
+    """How each model's studies were matched, how many it lost, and where."""
+    for model, column in results.columns.items():
+        known = column.by_path()
+        counts = {step: known[f"lost.{step}"].value or 0 for step in LOST_AT}
+        total = int(sum(counts.values()))
+        studies = counted(int(known["count.truth"].value or 0), "study", "studies")
+        name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
+        methods = ", ".join(
+            f"{word} {known[f'count.method.{method}'].value}"
+            for method, word in MATCHED_BY.items()
+        )
+        where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
+        lost = f"lost {total}: {where}" if total else "lost none"
+        yield f"{name}{studies}, matched by {methods}; {lost}"
+
+
+def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
+    for own in pairs[:MOST_PAIRS]:
+        gap = own.gaps["macro.recall"]
+        value = UNDEFINED if gap.value is None else f"{gap.value:+.3f}"
         ends = (
             ""
-            if recall.lo is None or recall.hi is None
-            else f"[{recall.lo:.3f}, {recall.hi:.3f}]"
+            if gap.ends.lo is None or gap.ends.hi is None
+            else f" [{gap.ends.lo:+.3f}, {gap.ends.hi:+.3f}]"
         )
+        p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
-            f"{column.model:{width}}  {by_path['passed'].value}/{recall.n}"
-            f"     {_shown(recall.value)} {ends:16}  "
-            f"{_shown(by_path['macro.precision'].value):9}  "
-            f"{_shown(by_path['macro.ceiling'].value)}"
+            f"{one_line(own.left)} minus {one_line(own.right)}  recall {value}{ends}  "
+            f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
+            f"p (McNemar, Holm) {p}  {counted(own.reviews, 'review')} "
+            f"({own.dropped} dropped)"
         )
+    if pairs[MOST_PAIRS:]:
+        left = counted(len(pairs) - MOST_PAIRS, "more pair")
+        yield f"{left} of models in comparison.csv"
 
 
-def _shown(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"
+
+
+def _with_ends(metric: Metric) -> str:
+    if metric.lo is None or metric.hi is None:
+        return _short(metric.value)
+    return f"{_short(metric.value)} [{metric.lo:.3f}, {metric.hi:.3f}]"
+
+
+def _short(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.1%}"

@@ -1,37 +1,197 @@
-"""Matched and mismatched conclusions of one agent, and what they come to."""
+"""Matched and mismatched conclusions of each agent, and what they come to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
-from jobs.metrics import auroc
-from jobs.review_benchmark.verdicts.threshold import Threshold
+from jobs.metrics import auroc, mean
+from jobs.metrics.columns import as_value
+from jobs.review_benchmark.answered import Agreement
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.rebuilt import Rebuilt, Sheet
+from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.settings import VerdictKind
+from jobs.review_benchmark.verdicts.pairs import among_truths, likeness
+from jobs.review_benchmark.verdicts.threshold import (
+    Threshold,
+    from_labels,
+    from_mismatched,
+)
+
+Pairs = Mapping[tuple[str, str], float]
+"""Similarities by two reviews."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """An agent's conclusion of a review beside what its authors concluded."""
+
+    text: str = ""  #: of the first replicate that has one
+    similarity: float | None = None  #: mean over replicates; None: not compared
+    directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
+    rationale: str = ""  #: of the judge, the first that there is
+    failure: str = ""  #: why it was not compared
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether a judge says so; of several replicates, for half of them at least."""
+        return 2 * self.directions.count("opposite") >= max(len(self.directions), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
     """How an agent's conclusions compare with those of the authors."""
 
-    matched: Mapping[str, float]  #: similarity by review
-    mismatched: Mapping[tuple[str, str], float]
-    """Similarity of an agent's conclusion of one review and the truth of another."""
-    alike: tuple[tuple[str, str, float], ...]
-    """Pairs of reviews whose authors' own conclusions reach the threshold."""
-    threshold: Threshold | None
-    opposite: frozenset[str] = frozenset()  #: reviews of which a judge says so
+    model: str
+    kind: VerdictKind
+    matches: Mapping[str, Match]  #: by review, ascending
+    mismatched: Pairs
+    """Of the review that the agent concludes about, and that of the authors."""
+    threshold: Threshold | None = None
+    alike: Pairs
+    """Reviews whose authors' own conclusions count as the same; under a judge, who is
+    not asked about them, those of which the agent's and the authors' do."""
+
+    @property
+    def compared(self) -> Mapping[str, float]:
+        """The similarities that there are, by review."""
+        return {
+            review: match.similarity
+            for review, match in self.matches.items()
+            if match.similarity is not None
+        }
 
     def passes(self, review: str) -> bool | None:
-        """Whether a conclusion counts as the same; None without a threshold."""
-        if self.threshold is None:
+        """Whether a conclusion is that of the authors.
+
+        None without a threshold, or where nothing compares the two.
+        """
+        match = self.matches[review]
+        if self.threshold is None or match.similarity is None:
             return None
-        if review in self.opposite:
-            return False
-        return self.matched[review] >= self.threshold.value
+        return self.threshold.admits(match.similarity) and not match.is_opposite
 
     @property
     def auroc(self) -> float | None:
         """How well similarity tells matched from mismatched pairs."""
-        labels = [1] * len(self.matched) + [0] * len(self.mismatched)
-        scores = [*self.matched.values(), *self.mismatched.values()]
-        return auroc(labels, scores) if scores else None
+        matched, mismatched = self.compared.values(), self.mismatched.values()
+        labels = [1] * len(matched) + [0] * len(mismatched)
+        return auroc(labels, [*matched, *mismatched]) if labels else None
+
+
+def measured(dataset: Dataset, sheet: Sheet) -> tuple[Verdicts, ...]:
+    """The verdicts of each agent; none where nobody asked, or nobody concludes.
+
+    Labels of all agents together draw one threshold. Without them each agent has its
+    own, from its own mismatched pairs: one that always says much the same is alike to
+    everything.
+    """
+    said = any(own.text for each in sheet.rebuilt for own in each.conclusions)
+    is_asked = dataset.settings.verdict is not None or not sheet.imported
+    if dataset.verdict == "off" or not (said or is_asked):
+        return ()
+    truths = [review for review in sheet.reviews if review.conclusion]
+    found = [
+        _compared(
+            dataset.verdict,
+            model,
+            [own for own in sheet.rebuilt if own.model == model],
+            truths,
+            sheet,
+        )
+        for model in sheet.models
+    ]
+    labelled = _labelled(dataset, found)
+    among = _among(dataset.verdict, truths, sheet)
+    return tuple(
+        _drawn(own, labelled or from_mismatched([*own.mismatched.values()]), among)
+        for own in found
+    )
+
+
+def _compared(
+    kind: VerdictKind,
+    model: str,
+    rebuilt: Sequence[Rebuilt],
+    truths: Sequence[Review],
+    sheet: Sheet,
+) -> Verdicts:
+    """Similarities of an agent's conclusions, before there is a threshold."""
+    said = [
+        (own.review, concluded)
+        for own in rebuilt
+        for concluded in own.conclusions
+        if concluded.text
+    ]
+    matrix = likeness(kind, [own for _, own in said], truths, sheet)
+    values: dict[tuple[str, str], list[float | None]] = {}
+    for (review, _), row in zip(said, matrix, strict=True):
+        for truth, similarity in zip(truths, row, strict=True):
+            values.setdefault((review, truth.id), []).append(as_value(similarity))
+    means = {pair: mean(each) for pair, each in values.items()}
+    known = {truth.id for truth in truths}
+    return Verdicts(
+        model=model,
+        kind=kind,
+        matches={
+            own.review: _match(own, means.get((own.review, own.review)), known)
+            for own in rebuilt
+        },
+        mismatched={
+            pair: similarity
+            for pair, similarity in means.items()
+            if pair[0] != pair[1] and similarity is not None
+        },
+        alike={},
+    )
+
+
+def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
+    failures = (each.failure for each in own.conclusions if each.failure)
+    why = next(failures, "not_compared")
+    if own.review not in known:
+        why = "no_truth_conclusion"
+    judged = [
+        each.judged[own.review] for each in own.conclusions if own.review in each.judged
+    ]
+    return Match(
+        text=own.conclusion,
+        similarity=similarity,
+        directions=tuple(each.direction for each in judged),
+        rationale=next((each.rationale for each in judged if each.rationale), ""),
+        failure=why if similarity is None else "",
+    )
+
+
+def _labelled(dataset: Dataset, found: Sequence[Verdicts]) -> Threshold | None:
+    """The threshold that labels draw, of all agents that have conclusions."""
+    compared = {own.model: own.compared for own in found}
+    pairs = [
+        (compared[label.model][label.review], label.similar)
+        for label in dataset.labels
+        if label.review in compared.get(label.model, {})
+    ]
+    return from_labels([each for each, _ in pairs], [each for _, each in pairs])
+
+
+def _drawn(own: Verdicts, threshold: Threshold | None, among: Pairs | None) -> Verdicts:
+    pairs = own.mismatched if among is None else among
+    alike = {
+        pair: similarity
+        for pair, similarity in pairs.items()
+        if threshold is not None and threshold.admits(similarity)
+    }
+    return replace(own, threshold=threshold, alike=alike)
+
+
+def _among(kind: VerdictKind, truths: Sequence[Review], sheet: Sheet) -> Pairs | None:
+    """How alike each two reviews are by themselves; None where a judge would say."""
+    if kind == "judge":
+        return None
+    matrix = among_truths(kind, truths, sheet).tolist()
+    return {
+        (truths[first].id, truths[second].id): matrix[first][second]
+        for first, second in combinations(range(len(truths)), 2)
+    }

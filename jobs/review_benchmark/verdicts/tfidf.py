@@ -25,13 +25,16 @@ def likeness(agent: Sequence[str], truth: Sequence[str]) -> Matrix:
         agent: conclusions of an agent.
         truth: the authors' conclusions; the vocabulary is theirs.
     """
+    nothing = np.zeros((len(agent), len(truth)))
+    if not nothing.size:
+        return nothing
     vectorizer = TfidfVectorizer(
         stop_words="english", ngram_range=(1, 2), sublinear_tf=True
     )
     try:
         fitted = vectorizer.fit_transform(truth)
     except ValueError:  # nothing but stop words: nothing is alike
-        return np.zeros((len(agent), len(truth)))
+        return nothing
     # the whole product at once: rows are sparse, and there are as many as reviews
     found: Matrix = (vectorizer.transform(agent) @ fitted.T).toarray()
     return found.round(DIGITS)

@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from jobs.metrics import curve, quantiles
+
 Source: TypeAlias = Literal["labels", "mismatched pairs"]
 
 NULL_QUANTILE = 0.95
@@ -19,10 +21,20 @@ LEAST_PAIRS = 20
 class Threshold:
     """Where the line is drawn, and by what."""
 
-    value: float  #: inclusive
+    value: float
     source: Source
     n: int  #: labels, or mismatched pairs
     accuracy: float | None = None  #: leave-one-out, where labels drew it
+
+    def admits(self, similarity: float) -> bool:
+        """Whether two conclusions count as the same.
+
+        The line of labels is the least likeness of those that do; mismatched pairs must
+        be surpassed, or nothing in common would do where they have nothing in common.
+        """
+        if self.source == "labels":
+            return similarity >= self.value
+        return similarity > self.value
 
 
 def from_labels(
@@ -59,26 +71,21 @@ def from_labels(
 
 def from_mismatched(similarity: Sequence[float]) -> Threshold | None:
     """The 95th percentile of pairs that do not belong together; None with too few."""
-    if len(similarity) < LEAST_PAIRS:
+    (value,) = quantiles(similarity, (NULL_QUANTILE,))
+    if value is None or len(similarity) < LEAST_PAIRS:
         return None
     return Threshold(
-        value=float(np.quantile(similarity, NULL_QUANTILE)),
+        value=value,
         source="mismatched pairs",
         n=len(similarity),
     )
 
 
 def _youden(similarity: Sequence[float], similar: Sequence[bool]) -> float | None:
-    positives = sum(similar)
-    negatives = len(similar) - positives
-    if not positives or not negatives:
+    points = curve(similar, similarity)
+    if not points.positives or not points.negatives:
         return None
-
-    def index(threshold: float) -> tuple[int, float]:
-        above = [each >= threshold for each in similarity]
-        hits = sum(a and s for a, s in zip(above, similar, strict=True))
-        alarms = sum(above) - hits
-        # in whole numbers, so that equals are equal
-        return hits * negatives - alarms * positives, threshold
-
-    return max(set(similarity), key=index)
+    # in whole numbers, so that equals are equal; thresholds fall, so that the first of
+    # equals is the highest
+    index = points.tp * points.negatives - points.fp * points.positives
+    return float(points.threshold[1:][np.argmax(index[1:])])

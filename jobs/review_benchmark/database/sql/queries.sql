@@ -89,3 +89,5 @@ AND (?5 OR papers.id NOT IN (
 ORDER BY bm25(papers_fts, 2.0, 1.0), papers.id LIMIT ?4;
 -- name: n_hits
 SELECT count(*) FROM papers_fts WHERE papers_fts MATCH ?;
+-- name: fits
+SELECT 1 FROM papers_fts WHERE papers_fts MATCH ?1 AND rowid = ?2;

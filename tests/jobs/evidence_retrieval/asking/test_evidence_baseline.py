@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.asking.baseline import BUCKETS, baseline
+from jobs.evidence_retrieval.asking.baseline import baseline
 from jobs.evidence_retrieval.asking.lexical import (
     FUNCTION_WORDS,
     denied_share,
@@ -21,6 +21,7 @@ from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.evidence_retrieval.reading import read_assess, read_embed, read_rerank
 from jobs.evidence_retrieval.stages.bm25 import Bm25
 from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.hashed import BUCKETS
 from runner.reply import Ranking, Reply, Vectors
 from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
 from tests.jobs.evidence_retrieval.asked import data, task

@@ -67,11 +67,12 @@ def test_bad_json_is_named_by_file(tmp_path: Path) -> None:
 
 
 def test_templates_are_left_out_and_ids_stand_once(tmp_path: Path) -> None:
-    _written(tmp_path, GOOD)
+    _written(tmp_path, {**GOOD, "included_studies": [{"pmid": "0", "doi": "10.1/a"}]})
     _written(tmp_path, {**GOOD, "cochrane_id": "CD000000"}, name="cochrane_0.json")
     noticed = Noticed()
     assert [review.id for review in read_truth(tmp_path, noticed)] == ["CD1"]
-    assert [each.code for each in noticed.findings()] == ["template_skipped"]
+    codes = [each.code for each in noticed.findings()]
+    assert codes == ["template_skipped", "no_pmid"]
     _written(tmp_path, GOOD, name="cochrane_2.json")
     with pytest.raises(DatasetError, match="CD1 stands in"):
         read_truth(tmp_path, noticed)
@@ -81,7 +82,7 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
     lists = {
         "cochrane_id": "CD1",
         "included": [{"document_id": 1, "pmid": 7}, {"title": "No id"}],
-        "excluded_papers": [{"document_id": "1"}, {"document_id": "2"}],
+        "excluded_papers": [{"document_id": "1"}, {"document_id": "2", "pmid": "PMC9"}],
     }
     flagged = {
         "cochrane_id": "CD1",
@@ -101,6 +102,7 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
     assert {each.code for each in noticed.findings()} == {
         "in_both_lists",
         "no_document_id",
+        "no_pmid",
     }
     second = read_result(_written(tmp_path, flagged, name="b.json"), noticed)
     assert second.label == "mine"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from jobs.review_benchmark.matching.listed import Listed
-from jobs.review_benchmark.matching.match import Rules, matched
+from jobs.review_benchmark.matching.match import Matched, Rules, matched, wanted
 from jobs.review_benchmark.matching.normal import Normal
 from jobs.review_benchmark.matching.rules import Hit, Matching
 from jobs.review_benchmark.record import Record
@@ -51,21 +56,77 @@ def test_papers_without_anything_in_common_have_no_record() -> None:
     assert _hit(paper, [Record(document="1", title="?!")]) is None
 
 
-def test_two_truth_papers_may_have_one_record() -> None:
-    papers = [TruthPaper(pmid="7"), TruthPaper(title=LONG)]
-    pool = _pool([Record(document="1", pmid="7", title=LONG)], Rules())
-    assert [hit and hit.place for hit in matched(papers, pool, Rules())] == [0, 0]
+titles = st.text(alphabet="ab ", max_size=8)
+ids = st.sampled_from(["", "1", "2"])
+papers = st.builds(TruthPaper, pmid=ids, doi=ids, title=titles)
+rows = st.lists(
+    st.builds(Record, document=st.just("x"), pmid=ids, doi=ids, title=titles),
+    max_size=8,
+)
+
+
+@given(papers, rows)
+def test_both_rules_find_what_going_through_the_records_finds(
+    paper: TruthPaper, records: list[Record]
+) -> None:
+    assert _hit(paper, records, "whole-list") == _whole_list(paper, records)
+    assert _hit(paper, records, "single-pass") == _single_pass(paper, records)
+
+
+def _ratio(paper: TruthPaper, record: Record) -> float:
+    """As the specification has it; 0 where a title is missing."""
+    truth, title = Normal().title(paper.title), Normal().title(record.title)
+    if not truth or not title:
+        return 0.0
+    return SequenceMatcher(None, truth, title).ratio()
+
+
+def _whole_list(paper: TruthPaper, records: list[Record]) -> Hit | None:
+    for place, record in enumerate(records):
+        if paper.pmid and record.pmid == paper.pmid:
+            return Hit(place=place, method="pmid", confidence=1.0)
+    for place, record in enumerate(records):
+        if paper.doi and record.doi == paper.doi:
+            return Hit(place=place, method="doi", confidence=1.0)
+    ratios = [_ratio(paper, record) for record in records]
+    best = max(ratios, default=0.0)
+    if best < 0.85:
+        return None
+    return Hit(place=ratios.index(best), method="title_fuzzy", confidence=best)
+
+
+def _single_pass(paper: TruthPaper, records: list[Record]) -> Hit | None:
+    kept: Hit | None = None
+    for place, record in enumerate(records):
+        if paper.pmid and record.pmid == paper.pmid:
+            return Hit(place=place, method="pmid", confidence=1.0)
+        if paper.doi and record.doi == paper.doi:
+            return Hit(place=place, method="doi", confidence=1.0)
+        ratio = _ratio(paper, record)
+        if kept is None and ratio >= 0.85:
+            kept = Hit(place=place, method="title_fuzzy", confidence=ratio)
+    return kept
+
+
+def test_two_truth_papers_may_have_one_record_unless_claims_are_unique() -> None:
+    papers = [TruthPaper(title=LONG), TruthPaper(pmid="7")]
+    records = [Record(document="1", pmid="7", title=LONG)]
+    hits = _matched(papers, records, Rules()).hits
+    assert [hit and hit.place for hit in hits] == [0, 0]
+    hits = _matched(papers, records, Rules(unique_claims=True)).hits
+    assert [hit and hit.place for hit in hits] == [None, 0]
 
 
 def _hit(
     paper: TruthPaper, records: list[Record], matching: Matching = "whole-list"
 ) -> Hit | None:
-    rules = Rules(matching=matching)
-    (found,) = matched([paper], _pool(records, rules), rules)
+    (found,) = _matched([paper], records, Rules(matching=matching)).hits
     return found
 
 
-def _pool(records: list[Record], rules: Rules) -> Listed:
-    return Listed.of(
+def _matched(papers: list[TruthPaper], records: list[Record], rules: Rules) -> Matched:
+    pool = Listed.of(
         records, Normal(), cutoff=rules.title_cutoff, autojunk=rules.autojunk
     )
+    sought = [wanted(paper, rules.normal) for paper in papers]
+    return matched(sought, [pool] * len(papers), rules, range(len(records)))

@@ -176,6 +176,41 @@ def test_a_conclusion_is_an_object_or_prose() -> None:
         assert found.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('"similarity": 85, "direction": "Same"', (0.85, "same")),
+        ('"similarity": "85%", "direction": "OPPOSITE"', (0.85, "opposite")),
+        ('"similarity": "85 / 100"', (0.85, "unclear")),
+        ('"similarity": 0, "direction": ["same"]', (0.0, "unclear")),
+        ('"similarity": 8.5e1, "direction": "different"', (0.85, "different")),
+        # a share on a scale of percents stays what it says
+        ('"similarity": 0.85', (0.0085, "unclear")),
+        ('"similarity": 101', "bad_similarity"),
+        ('"similarity": -1', "bad_similarity"),
+        ('"similarity": "1_0"', "bad_similarity"),
+        ('"similarity": "4/5"', "bad_similarity"),
+        ('"similarity": true', "bad_similarity"),
+        ('"similarity": NaN', "bad_similarity"),
+        ('"similarity": null', "bad_similarity"),
+        ('"likeness": 85', "no_similarity"),
+        ('"similarity": 85} or {"similarity": 85', (0.85, "unclear")),
+        ('"similarity": 85} or {"similarity": 80', "ambiguous"),
+        ('"similarity": 85} or {"similarity": 185', "ambiguous"),
+    ],
+)
+def test_a_likeness_is_a_number_to_a_hundred_and_a_direction(
+    said: str, expected: tuple[float, str] | str
+) -> None:
+    found = parse_likeness(Reply(text=f"Well: {{{said}}}"))
+    if isinstance(found, ParseFailure):
+        assert found.reason == expected
+    else:
+        assert (pytest.approx(found.similarity), found.direction) == expected
+    cut = parse_likeness(Reply(text=f"{{{said}"[:14], finish_reason="length"))
+    assert cut == ParseFailure(reason="truncated")
+
+
 FRAGMENTS = st.sampled_from(
     [
         *('{"score":', '{"queries":', '{"conclusion":', '{"similarity":', '"all_of":'),

@@ -1,4 +1,4 @@
-"""How near the sentences of a post are to each criterion, by their vectors."""
+"""How near texts are to each other, by their vectors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def cosines(criteria: Floats, sentences: Floats) -> Floats:
-    """The cosine of each criterion with each sentence, (criteria, sentences).
+def cosines(first: Floats, second: Floats) -> Floats:
+    """The cosine of each row of *first* with each row of *second*.
 
     Rows must have a length above zero, which parsing has seen to.
     """
-    return _units(criteria) @ _units(sentences).T
+    return _units(first) @ _units(second).T
 
 
 def _units(rows: Floats) -> Floats:

@@ -1,0 +1,1 @@
+"""What a job's runs reached, one after the other: `siftlog history`."""

@@ -1,0 +1,124 @@
+"""The verb `siftlog history`: what a job's runs reached, and whether it fell.
+
+It is imported for the help of all verbs too, and so imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+
+if TYPE_CHECKING:
+    from jobs.history.change import Change
+    from jobs.history.comparison import Comparison
+    from jobs.history.history import History
+    from jobs.history.reading import Remembered
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.option(
+    "--against",
+    metavar="last|best|RUN",
+    help="Compare the newest run with that one; exit with 6 if it fell.",
+)
+@click.option(
+    "--max-drop",
+    type=click.FloatRange(0, 1),
+    help="By how much the mean may fall.  [default: 0]",
+)
+@click.option(
+    "--across-databases",
+    "across",
+    is_flag=True,
+    help="Compare runs that searched another database too.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Draw history.svg and history.png into that folder.",
+)
+@choices.option(
+    "--runs-dir",
+    "--history",
+    "runs_dir",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds the runs.",
+)
+@choices.as_json
+def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
+    """Show what the runs of JOB reached, the newest scoring of each.
+
+    With --against the newest run is compared on the items for which both asked for the
+    same of the same data. It is an alert, with exit code 6, if the mean falls by more
+    than --max-drop, or an item that passed fails; of replicates, by more than they lie
+    apart. With nothing to compare it with, that is said, and the exit code is 0.
+    """
+    from jobs.history import reading, rendering
+    from jobs.history.choosing import chosen, why_nothing
+    from jobs.history.history import history as over
+    from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+    from runner.errors import UsageError
+    from runner.registry import load_job
+
+    if given["max_drop"] is not None and against is None:
+        raise UsageError(
+            "--max-drop says how far a comparison may fall; add --against."
+        )
+    max_drop = given["max_drop"] or 0.0
+    name = load_job(job).name
+    found = reading.found(runs_dir, name)
+    for sentence in found.unread:
+        tell(f"note: {sentence}")
+    if not found.runs:
+        tell(
+            f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
+            "one into it."
+        )
+        return DONE
+    own = over(found.runs, across=given["across"])
+    beside = (
+        {}
+        if against is None
+        else chosen(own, found.runs, against, across=given["across"])
+    )
+    made = [each for each in beside.values() if each is not None]
+    told = [(each, tuple(_changes(each, found.runs))) for each in made]
+    if given["as_json"]:
+        listed = [rendering.compared_json(*each, max_drop=max_drop) for each in told]
+        record({**rendering.as_json(own), "compared": listed})
+    else:
+        text(rendering.text(own))
+        for each in told:
+            text(rendering.compared(*each, max_drop=max_drop))
+    if given["plot"] is not None:
+        _draw(own, given["plot"])
+    for model in (model for model, each in beside.items() if each is None):
+        tell(f"note: {model} has no run to be compared with: {why_nothing(own)}.")
+    alerts = [sentence for each in made for sentence in each.alerts(max_drop)]
+    for sentence in alerts:
+        tell(f"siftlog: {sentence}")
+    return CHECK_FAILED if alerts else DONE
+
+
+def _changes(comparison: Comparison, every: Sequence[Remembered]) -> Iterator[Change]:
+    from jobs.history.change import changes
+    from jobs.history.reading import parts
+
+    runs = {run.folder.run_id: run for run in every}
+    now, then = (parts(runs[row.run]) for row in (comparison.now, comparison.then))
+    yield from changes(comparison, now, then)
+
+
+def _draw(own: History, folder: Path) -> None:
+    from jobs.history.figure import figure
+    from jobs.report.figures import write
+
+    write([figure(own)], folder)

@@ -1,0 +1,1 @@
+"""The files of a scoring, with the names and columns that their users expect."""

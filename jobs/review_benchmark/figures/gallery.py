@@ -1,0 +1,30 @@
+"""All figures of a scoring, made when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.review_benchmark.figures.curves import by_rank, by_threshold
+from jobs.review_benchmark.figures.losses import waterfall
+from jobs.review_benchmark.figures.reviews import recall
+from jobs.review_benchmark.figures.shown import shown
+from jobs.review_benchmark.figures.verdicts import likeness
+from jobs.review_benchmark.measuring.results import Results
+from jobs.review_benchmark.verdicts.measured import Verdicts
+from runner.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The figures that the input has something for, in the order of the report."""
+
+    results: Results
+    concluded: Sequence[Verdicts]
+
+    def __iter__(self) -> Iterator[Figure]:
+        models = shown(self.results)
+        drawn = [draw(models) for draw in (recall, waterfall, by_threshold, by_rank)]
+        for figure in (*drawn, likeness(models, self.concluded)):
+            if figure is not None:
+                yield figure

@@ -1,0 +1,51 @@
+"""Whom a figure shows: the first models of a scoring, each with a look of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.review_benchmark.measuring.column import Column
+from jobs.review_benchmark.measuring.results import Results
+
+MOST_MODELS = 4
+"""In one figure; more marks or panels cannot be told apart. The tables hold all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One of the models that are shown; it has done at least one review."""
+
+    name: str
+    series: int  #: its look, the same in every figure
+    column: Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The models of the figures, and what a caption says of all of them."""
+
+    results: Results
+    models: tuple[Model, ...]
+    of: int  #: models that could be shown
+
+    @property
+    def rest(self) -> str:
+        """The end of a caption; empty where no model is left out."""
+        if len(self.models) == self.of:
+            return ""
+        return (
+            f" The first {len(self.models)} of {self.of} models; the tables hold all."
+        )
+
+
+def shown(results: Results) -> Shown:
+    """The models that figures have room for."""
+    there = [(name, own) for name, own in results.columns.items() if own.rebuilt]
+    return Shown(
+        results=results,
+        models=tuple(
+            Model(name=name, series=series, column=own)
+            for series, (name, own) in enumerate(there[:MOST_MODELS])
+        ),
+        of=len(there),
+    )

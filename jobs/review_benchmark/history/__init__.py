@@ -1,0 +1,1 @@
+"""What is remembered of a scoring, so that recall can be followed over runs."""

@@ -1,0 +1,164 @@
+"""What a judge is shown, and what vectors are asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.marks import blocks
+from jobs.review_benchmark.asking import keys
+from jobs.review_benchmark.asking.comparing import compared, mismatched, truths
+from jobs.review_benchmark.asking.lexical import baseline
+from jobs.review_benchmark.asking.plan import wanted
+from jobs.review_benchmark.asking.prompts import JUDGE_SYSTEM
+from jobs.review_benchmark.asking.request import request
+from jobs.review_benchmark.asking.schemas import Judged
+from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.parsing.vector import parse_vector
+from jobs.review_benchmark.reading import STAGES
+from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.settings import Settings
+from runner.reply import ParseFailure, Vectors
+from runner.request import ChatRequest, EmbedRequest
+from runner.task import TaskSpec
+from tests.jobs.review_benchmark.small_review import REVIEW, task
+
+OTHERS = tuple(
+    replace(REVIEW, id=f"CD{n}", conclusion="" if n == 8 else f"Conclusion {n}.")
+    for n in range(8, 14)
+)
+
+
+def data(*reviews: Review, **settings: object) -> Dataset:
+    every = reviews or (REVIEW, *OTHERS)
+    return Dataset(settings=Settings.model_validate(settings), reviews=every)
+
+
+def asked(dataset: Dataset, said: str = "It helps.") -> list[TaskSpec]:
+    return list(compared(dataset, REVIEW, said, "m/x"))
+
+
+def shown(dataset: Dataset, spec: TaskSpec) -> str:
+    """The two conclusions of a judge's prompt."""
+    prompt = request(dataset, task(spec))
+    assert isinstance(prompt, ChatRequest)
+    assert prompt.messages[0].text == JUDGE_SYSTEM
+    assert prompt.schema is not None
+    assert set(json.loads(prompt.schema.json)["properties"]) == {*Judged.model_fields}
+    ((name, content),) = blocks(prompt.messages[1].text)
+    assert name == "conclusions"
+    return content
+
+
+def test_a_judge_is_shown_the_authors_and_as_many_others_as_are_wanted() -> None:
+    for null_pairs, expected in ((0, 1), (2, 3), (99, 6)):
+        specs = asked(data(verdict="judge", null_pairs=null_pairs))
+        assert len(specs) == len({spec.key for spec in specs}) == expected
+        assert {spec.stage for spec in specs} == {"judge"}
+        assert specs[0].key.startswith("CD7~CD7#")
+        assert all(spec.key.endswith("/m/x") for spec in specs)
+        assert not any("~CD8#" in spec.key for spec in specs)
+
+
+@given(st.permutations(OTHERS), st.integers(0, 6))
+def test_which_others_are_shown_hangs_on_the_ids_alone(
+    others: list[Review], null_pairs: int
+) -> None:
+    settings = {"verdict": "judge", "null_pairs": null_pairs}
+    chosen = mismatched(data(REVIEW, *others, **settings), REVIEW)
+    assert chosen == mismatched(data(REVIEW, *OTHERS, **settings), REVIEW)
+    fewer = {**settings, "null_pairs": max(null_pairs - 1, 0)}
+    assert chosen[: max(null_pairs - 1, 0)] == mismatched(
+        data(REVIEW, *others, **fewer), REVIEW
+    )
+
+
+@given(st.text("abc .", min_size=1))
+def test_which_of_the_two_is_called_a_is_tossed_by_the_key(said: str) -> None:
+    dataset = data(verdict="judge")
+    for spec in asked(dataset, said):
+        truth = dataset.review(spec.key.partition("~")[2].partition("#")[0])
+        pair = (" ".join(said.split()), truth.conclusion)
+        first, second = pair if keys.is_first(spec.key) else reversed(pair)
+        lines = [f"{name}: {text}" for name, text in (("A", first), ("B", second))]
+        assert shown(dataset, spec) == "\n".join(
+            line for line in lines if not line.endswith(": ")
+        )
+
+
+def test_both_ways_to_call_the_two_occur() -> None:
+    dataset = data(verdict="judge")
+    tosses = [
+        keys.is_first(spec.key)
+        for said in ("It helps.", "It harms.", "It does nothing.")
+        for spec in asked(dataset, said)
+    ]
+    assert {*tosses} == {True, False}
+
+
+def test_another_conclusion_on_either_side_is_another_task() -> None:
+    dataset = data(REVIEW, verdict="judge")
+    changed = replace(REVIEW, conclusion="Walking harms.")
+    specs = [
+        *compared(dataset, REVIEW, "It helps.", "m/x"),
+        *compared(dataset, changed, "It helps.", "m/x"),
+        *compared(dataset, REVIEW, "It harms.", "m/x"),
+        *compared(dataset, REVIEW, "It helps.", "m/y"),
+    ]
+    assert len({spec.key for spec in specs}) == 4
+
+
+def test_vectors_are_asked_for_of_every_conclusion_once() -> None:
+    dataset = data(verdict="embedding")
+    specs = [*truths(dataset), *asked(dataset)]
+    assert len({spec.key for spec in specs}) == len(specs) == 7
+    texts = [request(dataset, task(spec)) for spec in specs]
+    assert texts == [
+        *(EmbedRequest(texts=(own.conclusion,)) for own in dataset.concluded),
+        EmbedRequest(texts=("It helps.",)),
+    ]
+    assert {spec.stage for spec in specs} == {"embed"}
+
+
+def test_words_are_compared_by_no_model() -> None:
+    for verdict, stages in (
+        ("off", set()),
+        ("tfidf", {"conclude"}),
+        (None, {"conclude"}),
+        ("judge", {"conclude", "judge"}),
+        ("embedding", {"conclude", "embed"}),
+    ):
+        dataset = data(verdict=verdict)
+        assert wanted(dataset) == {"plan", "score", *stages}
+        assert bool(asked(dataset)) == (len(stages) == 2)
+    assert data(OTHERS[0]).verdict == "off"
+    assert wanted(data(verdict="judge")) <= {stage.name for stage in STAGES}
+
+
+def test_what_is_too_long_for_a_prompt_is_not_sent() -> None:
+    for verdict in ("judge", "embedding"):
+        dataset = data(verdict=verdict, max_prompt_tokens=200)
+        assert {spec.skip for spec in asked(dataset, "word " * 300)} == {"too_long"}
+        assert "too_long" not in {spec.skip for spec in truths(dataset)}
+
+
+def test_the_baseline_answers_with_vectors_and_shared_words() -> None:
+    dataset = data(verdict="embedding")
+    (spec,) = asked(dataset)
+    vectors = baseline(request(dataset, task(spec)))
+    assert isinstance(vectors, Vectors)
+    assert isinstance(parse_vector(vectors), tuple)
+    judge = data(verdict="judge", null_pairs=0)
+    (spec,) = asked(judge, "Walking may well help.")
+    said = json.loads(str(baseline(request(judge, task(spec)))))
+    # walking, help; well is one word more
+    assert (said["similarity"], said["direction"]) == (66.7, "unclear")
+
+
+def test_a_vector_is_one_of_some_length() -> None:
+    for rows in ([], [[1.0], [2.0]], [[]], [[0.0, 0.0]], [[1.0, float("nan")]]):
+        assert parse_vector(Vectors.of(rows)) == ParseFailure(reason="bad_vector")
+    assert parse_vector(Vectors.of([[0.0, -1.5]])) == (0.0, -1.5)

@@ -1,0 +1,111 @@
+"""The recorded likeness of real conclusions, as commands print and write it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.screening.commanded import command, rows
+
+pytestmark = pytest.mark.realdata
+
+MATCHED = {
+    "CD008080": 0.3196244439527169,
+    "CD010452": 0.5010517037156852,
+    "CD012199": 0.5235215662055811,
+    "CD013328": 0.619054666352995,
+    "CD013640": 0.49378164197000,
+    "CD015016": 0.5305623142886214,
+    "CD015244": 0.43694493660427,
+    "CD015249": 0.42511874137360445,
+}
+EXACT = 1e-11
+"""Similarities are rounded to twelve digits, and recorded with more."""
+
+
+@pytest.fixture
+def truth(realdata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results that conclude with the first sentence of the authors' conclusion."""
+    monkeypatch.chdir(tmp_path)
+    truth = realdata / "bmlibrarian" / "ground_truth"
+    Path("results").mkdir()
+    for path in sorted(truth.glob("*.json")):
+        review = json.loads(path.read_text("utf-8-sig"))
+        first = re.split(r"(?<=[.!?])\s+", review["authors_conclusion"])[0]
+        result = {
+            "cochrane_id": review["cochrane_id"],
+            "included_papers": [],
+            "conclusion": first,
+        }
+        name = f"{review['cochrane_id']}__first.json"
+        (Path("results") / name).write_text(json.dumps(result))
+    return truth
+
+
+def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> None:
+    options = ("--truth", truth, "--results", "results", "--run-id", "r")
+    done = command("import", "review-benchmark", "--no-report", *options)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-6:-2] == [
+        "Verdicts (tfidf): conclusions beside those of the authors",
+        "  model    n  matched  null (pairs)  AUROC  threshold  passed",
+        "  first  8/8    0.481    0.035 (56)  1.000      0.122     8/8",
+        "  Alike by themselves: CD015244 and CD015249 (0.579).",
+    ]
+    verdicts = rows(Path("runs/r/scores/1/verdicts.csv"))
+    similarity = {row["cochrane_id"]: float(row["similarity"]) for row in verdicts}
+    assert similarity == pytest.approx(MATCHED, abs=EXACT)
+    assert {row["passed"] for row in verdicts} == {"true"}
+    found = metrics(1)
+    assert found["verdict.threshold"] == pytest.approx(0.12167017397283639, abs=EXACT)
+    assert (found["verdict.auroc"], found["verdict.passed"]) == (1.0, 8)
+    # no paper was included, and so no review passes: the two are told apart
+    assert (found["passed"], found["macro.recall"]) == (0, 0.0)
+    null = rows(Path("runs/r/scores/1/verdict_null.csv"))
+    assert len(null) == 56
+    assert all(row["cochrane_id"] != row["truth_cochrane_id"] for row in null)
+
+
+def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
+    whole = {
+        path.stem.removeprefix("cochrane_"): json.loads(path.read_text("utf-8-sig"))
+        for path in truth.glob("*.json")
+    }
+    # the authors' own words, mismatched by one place: these are the recorded pairs
+    names = sorted(whole)
+    for name, other in zip(names, names[1:] + names[:1], strict=True):
+        result = {
+            "cochrane_id": name,
+            "included_papers": [],
+            "conclusion": whole[other]["authors_conclusion"],
+        }
+        (Path("results") / f"{name}__next.json").write_text(json.dumps(result))
+    options = ("--truth", truth, "--results", "results", "--run-id", "r")
+    done = command("import", "review-benchmark", "--no-report", *options)
+    assert done.code == 0, done.err
+    verdicts = rows(Path("runs/r/scores/1/verdicts.csv"))
+    for row in verdicts:
+        row["similar"] = str(int(row["model"] == "first"))
+    with Path("labels.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, verdicts[0])
+        writer.writeheader()
+        writer.writerows(verdicts)
+    done = command("score", "r", "--no-report", "--verdict-labels", "labels.csv")
+    assert done.code == 0, done.err
+    found = metrics(2, "first")
+    # CD015244 and CD015249 follow each other: 0.579 without belonging together
+    assert found["verdict.threshold"] == pytest.approx(min(MATCHED.values()), abs=EXACT)
+    assert "drawn by 16 labels; leave-one-out accuracy 0.875" in done.out
+    assert (found["verdict.passed"], found["verdict.label_accuracy"]) == (8, 0.875)
+
+
+def metrics(number: int, model: str = "first") -> dict[str, float]:
+    """A scoring's metrics, by path."""
+    card = json.loads(Path(f"runs/r/scores/{number}/scorecard.json").read_text())
+    return {
+        path: each["value"] for path, each in card["models"][model]["metrics"].items()
+    }

@@ -1,0 +1,233 @@
+"""Conclusions of agents beside those of the authors, whatever compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from jobs.review_benchmark.answered import Agreement, Likeness, Vector
+from jobs.review_benchmark.dataset import Dataset, Label
+from jobs.review_benchmark.matching.match import Matched
+from jobs.review_benchmark.rebuilt import Concluded, Rebuilt, Sheet
+from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.summary.verdicts import verdict_text
+from jobs.review_benchmark.verdicts.findings import findings, not_available
+from jobs.review_benchmark.verdicts.measured import Verdicts, measured
+from jobs.review_benchmark.verdicts.metrics import metrics
+from jobs.review_benchmark.verdicts.tables import VERDICTS, VerdictFiles
+from runner.scorecard import Row
+from tests.jobs.review_benchmark.small_review import REVIEW
+
+TOPICS = ("asthma", "burns", "croup", "dementia", "eczema", "fractures")
+BOILERPLATE = "The evidence is of low certainty and further trials are needed."
+
+
+def reviews(*conclusions: str) -> tuple[Review, ...]:
+    return tuple(
+        replace(REVIEW, id=f"CD{n}", conclusion=conclusion)
+        for n, conclusion in enumerate(conclusions, start=1)
+    )
+
+
+def told(
+    truths: Sequence[Review],
+    said: Mapping[str, Sequence[Concluded]],
+    *,
+    labels: tuple[Label, ...] = (),
+    vectors: Mapping[str, Vector] | None = None,
+    imported: bool = False,
+    **settings: object,
+) -> Verdicts:
+    """The verdicts of one agent."""
+    dataset = Dataset(
+        settings=Settings.model_validate(settings), reviews=tuple(truths), labels=labels
+    )
+    sheet = Sheet(
+        reviews=tuple(truths),
+        models=("m",),
+        rebuilt=tuple(
+            Rebuilt(
+                review=review,
+                model="m",
+                matched=Matched(hits=(), serving=(), claimable=()),
+                documents={},
+                records={},
+                included=(),
+                candidates=(),
+                conclusions=tuple(conclusions),
+            )
+            for review, conclusions in said.items()
+        ),
+        imported=imported,
+        vectors=vectors or {},
+    )
+    (found,) = measured(dataset, sheet)
+    return found
+
+
+def values(found: Verdicts) -> dict[str, float | None]:
+    return {each.path: each.value for each in metrics(found, Settings())}
+
+
+def text(said: str) -> tuple[Concluded, ...]:
+    return (Concluded(text=said),)
+
+
+def judged(similarity: float, direction: Agreement = "same") -> Concluded:
+    """What a judge makes of a conclusion beside CD1's."""
+    likeness = Likeness(similarity=similarity, direction=direction)
+    return Concluded(text="Said.", judged={"CD1": likeness})
+
+
+def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> None:
+    truths = reviews(
+        *(f"{topic.title()} heals." for topic in TOPICS),
+        f"Salt for vertigo. {BOILERPLATE}",
+        f"Diet for vertigo. {BOILERPLATE}",
+    )
+    found = told(truths, {own.id: text(own.conclusion) for own in truths})
+    assert found.threshold is not None
+    # one pair of 28 is alike: the line stays below it, and the reader is told
+    assert list(found.alike) == [("CD7", "CD8")]
+    assert found.threshold.value < found.alike["CD7", "CD8"] < 1
+    assert all(found.passes(own.id) for own in truths)
+    assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
+    dataset = Dataset(settings=Settings(), reviews=truths)
+    (finding,) = findings(dataset, [found])
+    assert (finding.n, finding.example) == (1, "CD7 and CD8")
+
+
+def test_an_agent_that_always_says_the_same_is_told_from_nothing() -> None:
+    truths = reviews(*(f"Care of {topic}. {BOILERPLATE}" for topic in TOPICS))
+    found = told(truths, {own.id: text(BOILERPLATE) for own in truths})
+    assert len(found.mismatched) == 30
+    assert found.auroc == 0.5
+    assert found.threshold is not None
+    assert not any(found.passes(own.id) for own in truths)
+
+
+def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
+    truths = reviews("Walking helps.", "", "Singing helps.")
+    said = {
+        "CD1": text("Walking helps."),
+        "CD2": text("Anything."),
+        "CD3": (Concluded(failure="nothing_included"),),
+    }
+    found = told(truths, said)
+    assert found.compared == {"CD1": 1.0}
+    assert [match.failure for match in found.matches.values()] == [
+        "",
+        "no_truth_conclusion",
+        "nothing_included",
+    ]
+    # whoever concludes about a review without a truth is mismatched with others
+    assert set(found.mismatched) == {("CD1", "CD3"), ("CD2", "CD1"), ("CD2", "CD3")}
+    assert found.threshold is None
+    assert found.passes("CD1") is None
+    numbers = values(found)
+    assert (numbers["verdict.similarity"], numbers["verdict.passed"]) == (1.0, None)
+    lines = " ".join("\n".join(verdict_text([found])).split())
+    assert "it takes 20 mismatched pairs, and there are 3" in lines
+    written = [
+        row.cells for row in VerdictFiles([found], truths) if isinstance(row, Row)
+    ]
+    place = VERDICTS.index("reason")
+    reasons = [cells[place] for cells in written if len(cells) == len(VERDICTS)]
+    assert reasons == [None, "no_truth_conclusion", "nothing_included"]
+
+
+@pytest.mark.parametrize(
+    ("conclusions", "similarity", "passes", "opposite"),
+    [
+        ([judged(0.7)], 0.7, True, 0),
+        ([judged(0.6)], 0.6, True, 0),
+        ([judged(0.59)], 0.59, False, 0),
+        ([judged(1.0, "opposite")], 1.0, False, 1),
+        ([judged(1.0, "different")], 1.0, True, 0),
+        # of replicates the mean counts, and the direction of half of them
+        ([judged(0.5), Concluded(failure="no_conclusion"), judged(0.9)], 0.7, True, 0),
+        ([judged(1.0, "opposite"), judged(1.0)], 1.0, False, 1),
+        ([judged(1.0, "opposite"), judged(1.0), judged(1.0)], 1.0, True, 0),
+    ],
+)
+def test_an_opposite_direction_fails_whatever_the_number(
+    conclusions: list[Concluded], similarity: float, passes: bool, opposite: int
+) -> None:
+    truths = reviews("Walking helps.", "Singing helps.", "Rest helps.")
+    others = {
+        review: [Concluded(text="Said.", judged={review: Likeness(similarity=value)})]
+        for review, value in (("CD2", 0.6), ("CD3", 0.1))
+    }
+    # CD2 and CD3 are labelled, and draw the line at 0.6
+    labels = tuple(
+        Label(review=review, model="m", similar=review == "CD2") for review in others
+    )
+    found = told(truths, {"CD1": conclusions, **others}, labels=labels, verdict="judge")
+    assert found.threshold is not None
+    assert found.threshold.value == 0.6
+    assert found.matches["CD1"].similarity == pytest.approx(similarity)
+    assert found.passes("CD1") is passes
+    assert values(found)["verdict.opposite"] == opposite
+    said = "\n".join(verdict_text([found]))
+    assert ("m concludes the opposite: CD1" in said) == opposite
+
+
+def test_labels_of_what_the_run_has_not_are_counted() -> None:
+    truths = reviews("Walking helps.", "Singing helps.")
+    labels = tuple(
+        Label(review=review, model=model, similar=True)
+        for review, model in (("CD1", "m"), ("CD2", "m"), ("CD1", "other"))
+    )
+    dataset = Dataset(settings=Settings(), reviews=truths, labels=labels)
+    found = told(truths, {"CD1": text("Walking helps.")}, labels=labels)
+    assert found.threshold is None
+    assert [
+        (each.code, each.n, each.example) for each in findings(dataset, [found])
+    ] == [("labels_unused", 2, "CD2 of m"), ("labels_of_one_kind", 3, "")]
+
+
+def test_vectors_are_compared_by_their_direction() -> None:
+    truths = reviews("A.", "B.", "C.", "D.")
+    vectors = {"CD1": (1.0, 0.0), "CD2": (0.0, 2.0), "CD3": (3.0, 4.0)}
+    said = {
+        "CD1": [Concluded(text="A.", vector=(5.0, 0.0))],
+        "CD2": [Concluded(text="B.", vector=(0.0, -1.0))],
+        # of another length than most: no model of one size made both
+        "CD3": [Concluded(text="C.", vector=(1.0, 0.0, 0.0))],
+        # the authors' own has none
+        "CD4": [Concluded(text="D.", vector=(1.0, 0.0))],
+    }
+    found = told(truths, said, vectors=vectors, verdict="embedding")
+    assert found.compared == {"CD1": 1.0, "CD2": -1.0}
+    assert found.matches["CD3"].failure == "not_compared"
+    assert found.mismatched["CD1", "CD3"] == 0.6
+    assert set(found.mismatched) == {
+        ("CD1", "CD2"),
+        ("CD1", "CD3"),
+        ("CD2", "CD1"),
+        ("CD2", "CD3"),
+        ("CD4", "CD1"),
+        ("CD4", "CD2"),
+        ("CD4", "CD3"),
+    }
+
+
+def test_nobody_is_asked_about_imported_conclusions() -> None:
+    truths = reviews("Walking helps.")
+    for verdict in ("judge", "embedding"):
+        found = told(truths, {"CD1": text("It helps.")}, imported=True, verdict=verdict)
+        assert found.matches["CD1"].failure == "not_compared"
+        (missing,) = not_available([found])
+        assert "--verdict tfidf needs no call" in missing
+        assert {value for value in values(found).values() if value} == set()
+
+
+def test_results_without_conclusions_have_no_verdicts_unless_asked_for() -> None:
+    truths = reviews("Walking helps.")
+    sheet = Sheet(reviews=truths, models=("m",), rebuilt=(), imported=True)
+    for settings, expected in (({}, 0), ({"verdict": "tfidf"}, 1)):
+        dataset = Dataset(settings=Settings.model_validate(settings), reviews=truths)
+        assert len(measured(dataset, sheet)) == expected

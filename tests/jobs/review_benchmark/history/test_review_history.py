@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.inputs.load import SAMPLE
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.record import Record
@@ -15,7 +17,14 @@ from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
 from runner.scorecard import Kept
 from store.milestone import Standing
-from tests.jobs.review_benchmark.agents import dataset_of, imported
+from tests.jobs.review_benchmark.agents import (
+    UNREADABLE,
+    Agent,
+    Asked,
+    database_of,
+    dataset_of,
+    imported,
+)
 from tests.jobs.screening.commanded import Done, command, rows
 
 REVIEW = Review(
@@ -65,6 +74,34 @@ def test_each_replicate_alone_stands_beside_what_they_come_to_together() -> None
     results = [_result(["7", "8"]), _result(["7"], ["8"]), _result(["7"], ["8"])]
     (standing,) = _kept(results).milestone.standings["x"].values()
     assert (standing.got, standing.tries) == (1, [2, 1, 1])
+
+
+def test_recall_is_unfinished_while_a_candidate_was_not_asked_about(
+    tmp_path: Path,
+) -> None:
+    papers = [
+        Entry(source_id="1", title="Rest by day", pmid="7"),
+        Entry(source_id="2", title="Rest by night", pmid="8"),
+    ]
+    queries = {"CD1": [{"label": "q", "all_of": [["rest"]], "none_of": []}]}
+
+    def partial(second: float | str | None) -> bool:
+        agent = Agent(
+            model="m",
+            queries=queries,
+            score=lambda _review, paper, _replicate: 4.0 if paper == 1 else second,
+        )
+        asked = Asked(dataset=dataset, agents=[agent])
+        kept = score(dataset, asked.answers()).kept
+        assert kept is not None
+        assert kept.milestone.data == dataset.database.content_hash
+        return kept.milestone.partial
+
+    with closing(database_of(tmp_path / "papers.db", papers)) as database:
+        dataset = dataset_of([REVIEW], database, boot_b=0, verdict="off")
+        assert partial(None)
+        # a failure is an answer, and so is what cannot be read
+        assert not any(map(partial, (2.0, "timeout", UNREADABLE)))
 
 
 def test_another_study_or_way_of_matching_is_something_else_and_a_note_is_not() -> None:

@@ -52,7 +52,7 @@ def read_lines(path: Path) -> Iterator[Entry | BadEntry]:
         try:
             value = _DECODER.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
-            reason = f"not JSON, {error} (each line must hold one object)"
+            reason = f"not valid JSON, {error} (each line must hold one object)"
             yield BadEntry(number=next(numbers), reason=reason)
             continue
         inside = _inside(value)

@@ -181,7 +181,7 @@ def test_what_is_read_in_another_process_is_the_same(
     assert there.stock == here.stock
     assert there.files == here.files
     (folder / "c.json").write_text("{")
-    with pytest.raises(DatasetError, match=r"c\.json: not JSON"):
+    with pytest.raises(DatasetError, match=r"c\.json: not valid JSON"):
         imported(folder / "two.db", folder / "c.json")
 
 

@@ -10,8 +10,9 @@ import pytest
 import jobs
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.truth import read_truth
+from jobs.screening.inputs.citations import Edges
 from jobs.screening.inputs.exclusions import read_exclusions
-from runner.cli.main import _exit_code
+from runner.cli.main import exit_code
 from tests.processes import siftlog
 
 SAMPLE = Path(jobs.__file__).parent / "review_benchmark" / "sample" / "extraction"
@@ -57,7 +58,8 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     assert (review.id, len(review.studies)) == ("CD900001", 10)
     (cedar,) = (each for each in review.studies if each.ref_id == "Cedar 2012")
     assert (cedar.doi, cedar.title[:10]) == ("", "Évaluation")
-    excluded = read_exclusions(data / "excluded_CD900001.csv", (), Noticed(), {})
+    cited = Edges().citations()
+    excluded = read_exclusions(data / "excluded_CD900001.csv", cited, Noticed(), {})
     assert [(each.paper, each.reason) for each in excluded.found] == [
         ("99000011", "No light was used in either group"),
         ("99000012", "Participants did not work at night"),
@@ -77,5 +79,5 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
 def test_words_that_make_no_run_are_refused(
     words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _exit_code([*PREPARE, *words]) in {1, 2}
+    assert exit_code([*PREPARE, *words]) in {1, 2}
     assert complaint in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_what_is_wrong_with_a_review_is_said(
 def test_bad_json_is_named_by_file(tmp_path: Path) -> None:
     path = tmp_path / "cochrane_CD1.json"
     path.write_text('{"cochrane_id": ')
-    with pytest.raises(DatasetError, match=r"cochrane_CD1\.json: not JSON"):
+    with pytest.raises(DatasetError, match=r"cochrane_CD1\.json: not valid JSON"):
         read_review(path)
 
 

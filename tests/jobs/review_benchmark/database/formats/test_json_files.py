@@ -72,8 +72,8 @@ def test_a_table_with_gaps_has_numbers_for_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ("3", "a number instead of an object"),
         ('{"papers": [[]]}', "a list instead of an object"),
         ('{"pmid": true}', "pmid is true or false"),
@@ -95,7 +95,7 @@ def test_a_bad_record_says_what_is_wrong(
 
 @pytest.mark.parametrize("text", ["{}", "3", '{"papers": 3}', "[", "[" * 100_000])
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DatasetError, match=r"some\.json: (neither|not JSON)"):
+    with pytest.raises(DatasetError, match=r"some\.json: (neither|not valid JSON)"):
         found(tmp_path, "some.json", text)
 
 

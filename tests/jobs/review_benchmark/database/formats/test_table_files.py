@@ -62,9 +62,9 @@ def test_a_row_of_another_width_is_bad_and_the_next_is_read(tmp_path: Path) -> N
     ("text", "mapped", "said"),
     [
         ("", (), "is empty"),
-        ("a,b\n1,2\n", (), "line 1: none of pmid, doi and title among a, b .*--map"),
+        ("a,b\n1,2\n", (), "row 1: none of pmid, doi and title among a, b .*--map"),
         ("pmid,PubMed ID\n1,2\n", (), "two columns are pmid .*--map pmid=column"),
-        ("pmid,pmid\n1,2\n", (), "the column pmid occurs twice"),
+        ("pmid,pmid\n1,2\n", (), "two columns are pmid"),
         ("pmid\n1\n", ("title=Name",), "no column Name among pmid"),
         ('pmid\n"1\n', (), "not CSV"),
     ],

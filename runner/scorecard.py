@@ -179,8 +179,8 @@ They are called after the scoring, when its answers can no longer be read.
 class Kept:
     """What a job wants remembered of a scoring, for `siftlog history`.
 
-    The milestone says nothing of the run: whether it was unfinished and what it cost
-    is added where the scoring is recorded.
+    The milestone is partial where answers are missing that its values hang on. That the
+    run was unfinished, and what it cost, is added where the scoring is recorded.
     """
 
     milestone: Milestone
@@ -200,6 +200,9 @@ class Scorecard:
     failures: tuple[str, ...] = ()
     """One sentence for each check that was asked for and failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
+    built: tuple[str, ...] | None = None
+    """Names of the artifacts that the run was made for, where it builds data: a copy of
+    the scoring's files is one of these."""
     figures: Iterable[Figure] = ()
     """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()

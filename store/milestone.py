@@ -36,7 +36,7 @@ class Milestone:
     items: dict[str, str]
     """Items, each with a hash of what two runs must share for it to be compared."""
     standings: dict[str, dict[str, Standing]]  #: by model, then item
-    partial: bool = False  #: the run was unfinished
+    partial: bool = False  #: it was of an unfinished run
     cost_usd: dict[str, float] = field(default_factory=dict)
     """By model, as far as it is known; none of an import."""
 

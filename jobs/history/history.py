@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jobs.history.comparison import Comparison, compared
 from jobs.history.past import akin, with_previous
-from jobs.history.reading import Kept, rows
+from jobs.history.reading import Remembered, rows
 from jobs.history.row import Row
 
 
@@ -24,12 +24,12 @@ class Line:
 class History:
     """Everything that has to do with the newest run of a job."""
 
-    runs: tuple[Kept, ...]  #: oldest first; at least one
+    runs: tuple[Remembered, ...]  #: oldest first; at least one
     lines: tuple[Line, ...]  #: a row each
     left_out: int  #: runs that ask for something else on every item
 
     @property
-    def newest(self) -> Kept:
+    def newest(self) -> Remembered:
         """The run that is looked at."""
         return self.runs[-1]
 
@@ -58,7 +58,7 @@ class History:
         return self.newest.folder.run_id
 
 
-def history(every: Sequence[Kept], *, across: bool) -> History:
+def history(every: Sequence[Remembered], *, across: bool) -> History:
     """What belongs to the newest of some runs.
 
     Args:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from string import ascii_letters
 
-HEIGHT = 9
-"""Lines between the ends of the axis, both included."""
+HEIGHT = 11
+"""Lines of the axis, both ends included: between tenths they are whole hundredths."""
 
 WIDTH = 60
 """Columns for runs."""

@@ -15,7 +15,7 @@ from store.views import created_us, newest_scoring, open_reader, payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Remembered:
     """A run, and what its newest scoring left behind."""
 
     folder: RunFolder
@@ -39,47 +39,47 @@ class Kept:
 class Found:
     """What a folder of runs holds of a job."""
 
-    runs: tuple[Kept, ...]  #: in order of time
+    runs: tuple[Remembered, ...]  #: in order of time
     unread: tuple[str, ...]  #: why logs could not be read, a sentence each
 
 
 def found(runs_dir: Path, job: str) -> Found:
     """The runs of *job* that were scored and have a history."""
-    runs: list[Kept] = []
+    runs: list[Remembered] = []
     unread: list[str] = []
     for folder in list_runs(runs_dir):
         try:
-            kept = _kept(folder)
+            run = _remembered(folder)
         except StoreError as error:
             unread.append(f"{error}.")
             continue
-        if kept is not None and kept.milestone.job == job:
-            runs.append(kept)
+        if run is not None and run.milestone.job == job:
+            runs.append(run)
     return Found(
         runs=tuple(sorted(runs, key=lambda own: (own.at_us, own.folder.run_id))),
         unread=tuple(unread),
     )
 
 
-def parts(kept: Kept) -> Parts:
+def parts(run: Remembered) -> Parts:
     """What lies below a run's milestone.
 
     Raises:
         CorruptLog: it cannot be read.
     """
-    with open_reader(kept.folder.log) as reader:
+    with open_reader(run.folder.log) as reader:
         scoring = newest_scoring(reader)
         stored = None if scoring is None else payload(reader, scoring.seq)
     try:
         return parts_of(stored or b"")
     except ValueError as error:
         raise CorruptLog(
-            f"{kept.folder.log} has a damaged scoring ({error}): see 'siftlog verify', "
+            f"{run.folder.log} has a damaged scoring ({error}): see 'siftlog verify', "
             "or score the run again"
         ) from error
 
 
-def _kept(folder: RunFolder) -> Kept | None:
+def _remembered(folder: RunFolder) -> Remembered | None:
     with open_reader(folder.log) as reader:
         scoring = newest_scoring(reader)
         if scoring is None:
@@ -87,9 +87,9 @@ def _kept(folder: RunFolder) -> Kept | None:
         event, at_us = scoring.event, created_us(reader)
     if not isinstance(event, ScoringRecorded) or event.milestone is None:
         return None
-    return Kept(folder=folder, at_us=at_us, milestone=event.milestone)
+    return Remembered(folder=folder, at_us=at_us, milestone=event.milestone)
 
 
-def rows(runs: Sequence[Kept]) -> tuple[Row, ...]:
+def rows(runs: Sequence[Remembered]) -> tuple[Row, ...]:
     """The rows of some runs, in their order."""
     return tuple(row for own in runs for row in own.rows())

@@ -108,13 +108,20 @@ def compared(
     change = f"{values[0]}, was {values[1]}: {_signed(comparison.delta)}"
     lines = [
         "",
-        f"{sides}, on {counted(len(comparison.items), own.item)}:",
+        f"{sides}, on {_share(comparison)}:",
         f"  macro {own.measure} {change} ({allowed})",
     ]
     lines += (_change(each) for each in changes)
     if not changes:
         lines.append(f"  no {own.part} lost or gained")
     return "\n".join(lines)
+
+
+def _share(comparison: Comparison) -> str:
+    own = comparison.now
+    every, n = len(own.standings), len(comparison.items)
+    some = "" if n == every else f"{n} of "
+    return f"{some}{counted(every, own.milestone.item)}"
 
 
 def _spread(comparison: Comparison) -> str:

@@ -12,29 +12,32 @@ from jobs.review_benchmark import reading
 from jobs.review_benchmark.asking import lexical, plan
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.extracting import load as extracted
+from jobs.review_benchmark.extracting.asking import lexical as extracting_lexical
+from jobs.review_benchmark.extracting.asking import plan as extracting_plan
+from jobs.review_benchmark.extracting.asking import request as extracting_asking
+from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
-from runner.job import (
-    Answers,
-    Importer,
-    InputFile,
-    Job,
-    Prepared,
-    PreparedFromFiles,
-)
+from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFromFiles
 from runner.reply import Content
-from runner.request import Request
+from runner.request import ChatRequest, Request
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
 
 class ReviewBenchmark(Job):
-    """Can an agent rebuild a Cochrane review's list of included studies?"""
+    """Can an agent rebuild a Cochrane review's list of included studies?
+
+    In its other mode, `extract`, it reads that list from a review's own text; what a
+    run's data are says which of the two it is.
+    """
 
     name = "review-benchmark"
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+    prepare_runs = ("extract",)
 
     @property
     def prepare(
@@ -47,42 +50,67 @@ class ReviewBenchmark(Job):
 
         return SUBCOMMANDS
 
+    def with_sample(self, settings: JobSettings) -> JobSettings:
+        """Settings a run can start from: the shipped sample where no input is named."""
+        return load.with_sample(settings)
+
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
-        load.require(settings)
+        if settings.extract is None:
+            load.require(settings)
 
-    def load(self, settings: JobSettings) -> Dataset:
+    def load(self, settings: JobSettings) -> Dataset | Extract:
         """Read and validate all inputs."""
+        if settings.extract is not None:
+            return extracted.load(settings)
         return load.load(settings)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""
+        if settings.extract is not None:
+            return extracted.inputs(settings)
         return load.inputs(settings)
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
-        """A search plan for each review; what vectors are compared with."""
+    def plan(self, dataset: Dataset | Extract) -> Iterator[TaskSpec]:
+        """Search plans and what vectors are compared with, or parts of a review."""
+        if isinstance(dataset, Extract):
+            return extracting_plan.plan(dataset)
         return plan.plan(dataset)
 
-    def reaches(self, dataset: Dataset) -> frozenset[str]:
-        """The stages that the settings and the reviews ask for."""
+    def reaches(self, dataset: Dataset | Extract) -> frozenset[str]:
+        """The stages that the data and the settings ask for."""
+        if isinstance(dataset, Extract):
+            return extracting_plan.reaches(dataset)
         return plan.wanted(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> Request:
+    def request(self, dataset: Dataset | Extract, task: Task) -> Request:
         """The request of a task."""
+        if isinstance(dataset, Extract):
+            return extracting_asking.request(dataset, task)
         return asking.request(dataset, task)
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: Dataset | Extract, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The candidates of a search plan, their conclusion, what compares it."""
+        if isinstance(dataset, Extract):
+            return extracting_plan.follow_up(dataset, group)
         return plan.follow_up(dataset, group)
 
     def baseline(self, request: Request) -> Content:
         """The offline answer of baseline/lexical."""
+        if isinstance(request, ChatRequest) and extracting_lexical.is_asked(request):
+            return extracting_lexical.baseline(request)
         return lexical.baseline(request)
 
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+    def score(self, dataset: Dataset | Extract, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
+        if isinstance(dataset, Extract):
+            from jobs.review_benchmark.extracting.result import (  # noqa: PLC0415 - see above
+                scorecard,
+            )
+
+            return scorecard.score(dataset, answers)
         from jobs.review_benchmark.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)

@@ -14,6 +14,9 @@ from jobs.review_benchmark.answered import (
     Vector,
 )
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.extracting.asking import parsing
+from jobs.review_benchmark.extracting.asking.answers import Meta, Places, References
+from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.parsing.conclusion import parse_conclusion, parse_likeness
 from jobs.review_benchmark.parsing.plan import parse_plan
@@ -70,6 +73,26 @@ def read_result(
     return parse_result(reply, f"{task.key} of {task.model}")
 
 
+def read_places(extract: Extract, task: Task, reply: Reply) -> Places | ParseFailure:
+    """Where sections of a review stand."""
+    del extract, task
+    return parsing.parse_places(reply)
+
+
+def read_meta(extract: Extract, task: Task, reply: Reply) -> Meta | ParseFailure:
+    """What a review says of itself."""
+    del extract, task
+    return parsing.parse_meta(reply)
+
+
+def read_references(
+    extract: Extract, task: Task, reply: Reply
+) -> References | ParseFailure:
+    """The references of a chunk."""
+    del extract, task
+    return parsing.parse_references(reply)
+
+
 STAGES = (
     Stage(name="plan", parse=read_plan),
     Stage(name="score", parse=read_score, gathers=True),
@@ -77,7 +100,11 @@ STAGES = (
     Stage(name="judge", parse=read_likeness, role="judge", follows=False),
     Stage(name="embed", parse=read_vector, role="embed", follows=False),
     Stage(name="result", parse=read_result, follows=False),
+    Stage(name="x.places", parse=read_places),
+    Stage(name="x.meta", parse=read_meta, follows=False),
+    Stage(name="x.refs", parse=read_references, follows=False),
+    Stage(name="x.excluded", parse=read_references, follows=False),
 )
 """Candidates are gathered: a conclusion waits for all of them, failed ones included.
 
-`result` is of imports alone."""
+`result` is of imports alone, and `x.` of runs that read a review's own text."""

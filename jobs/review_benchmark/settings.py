@@ -15,7 +15,14 @@ Precision: TypeAlias = Literal["rows", "gt_over_included"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
 
-INPUTS = ("truth", "database", "results", "verdict_labels")
+INPUTS = (
+    "truth",
+    "database",
+    "results",
+    "verdict_labels",
+    "extract",
+    "against",
+)
 """The settings that name a file or folder."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
@@ -52,6 +59,24 @@ class Settings(BaseModel):
     )
     keys: tuple[Key, ...] = Field(
         ("pmid", "doi", "title"), description="prepare coverage: what papers match by"
+    )
+    extract: Path | None = Field(
+        None, description="to read truth from: a review as .pdf, .txt or .xml"
+    )
+    against: Path | None = Field(
+        None, description="truth that an extraction is scored by, file or folder"
+    )
+    with_excluded: bool = Field(
+        default=False, description="extract the excluded studies and their reasons too"
+    )
+    accept: bool = Field(
+        default=False, description="write truth though something needs a look"
+    )
+    chunk_references: int = Field(
+        30, ge=5, description="references that are asked about at once, roughly"
+    )
+    extract_tokens: int = Field(
+        16384, ge=1, description="longest reply of an extraction"
     )
 
     scale: Scale = Field("1-5", description="what relevance is scored on")

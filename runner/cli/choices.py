@@ -72,7 +72,7 @@ no_report = option("--no-report", is_flag=True, help="Draw neither report nor fi
 output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Copy the scoring's files there too.",
+    help="Copy the scoring's files there too; of a run that builds data, those alone.",
 )
 
 

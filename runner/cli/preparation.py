@@ -52,14 +52,15 @@ def prepare(
     from runner.settings import file_lists, switches
 
     job = load_job(job_name)
-    offers = getattr(job, "prepare", {})
     names, flags = choices.split_words(words, switches(job), file_lists(job))
     what, *files = names or [""]
-    if what not in offers:
-        known = ", ".join(sorted(filter(None, offers))) or "nothing"
-        raise UsageError(f"{job.name} can prepare: {known}.")
+    if what in getattr(job, "prepare_runs", ()):
+        from runner.cli.commission import commissioned
+
+        return commissioned(job, what, words, given, out=out, as_json=as_json)
+    offer = _offer(job, what)
     settings = session.typed_settings(job, flags, given, session.configuration(given))
-    offered = offers[what](settings if files else session.with_sample(job, settings))
+    offered = offer(settings if files else session.with_sample(job, settings))
     named = f"{job.name} {what}".rstrip()
     if least is not None and not isinstance(offered, PreparedCheck):
         raise UsageError(f"{named} finds no share; leave out --fail-under.")
@@ -73,6 +74,18 @@ def prepare(
         return DONE
     tell(f"siftlog: {named} finds {report.share}, where {least:g} is the least.")
     return CHECK_FAILED
+
+
+def _offer(job: Any, what: str) -> Any:  # noqa: ANN401 - parts that jobs may have
+    """What a subcommand calls; raise `UsageError` where the job has none such."""
+    from runner.errors import UsageError
+
+    offers = getattr(job, "prepare", {})
+    if what not in offers:
+        every = (*offers, *getattr(job, "prepare_runs", ()))
+        known = ", ".join(sorted(filter(None, every))) or "nothing"
+        raise UsageError(f"{job.name} can prepare: {known}.")
+    return offers[what]
 
 
 def _from_files(

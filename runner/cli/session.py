@@ -241,7 +241,11 @@ def _exit_code(ended: Ended, failed: int) -> int:
 def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) -> None:
     """The summary and where the files lie; on stdout unless it carries JSON."""
     if scoring.folder is not None and given.get("output_dir") is not None:
-        _copy(scoring.folder, given["output_dir"], scoring.artifacts)
+        built = scoring.scorecard.built
+        if built is not None:
+            _set_aside(scoring.folder, given["output_dir"], built)
+        names = scoring.artifacts if built is None else built
+        _copy(scoring.folder, given["output_dir"], names)
     if given["as_json"]:
         return
     text(scoring.scorecard.summary)
@@ -252,6 +256,16 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
     item = scoring.scorecard.worth_explaining
     look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
     text(f"next: siftlog {look}")
+
+
+def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    """Keep data of these names that say something else: somebody may have made it."""
+    for name in names:
+        there = target / name
+        if there.exists() and there.read_bytes() != (source / name).read_bytes():
+            kept = there.with_name(f"{there.name}~")
+            there.replace(kept)
+            tell(f"{there} was another one, and is kept as {kept.name}.")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

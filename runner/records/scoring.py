@@ -204,7 +204,7 @@ def _milestone(kept: Kept, made: Scoring, state: Status) -> Milestone:
     cost = {} if state.cost_usd is None else state.model_cost_usd
     return replace(
         kept.milestone,
-        partial=made.is_partial or made.scorecard.missing > 0,
+        partial=kept.milestone.partial or made.is_partial,
         cost_usd={
             model: cost[model] for model in kept.milestone.standings if model in cost
         },

@@ -9,6 +9,7 @@ from jobs.review_benchmark.measuring.benchmark import served_alone
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
+from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Kept
 from store.milestone import Milestone, Part, Parts, Standing
@@ -39,6 +40,8 @@ def kept(results: Results, concluded: Sequence[Verdicts]) -> Kept:
                 }
                 for model, column in results.columns.items()
             },
+            partial=not results.sheet.imported
+            and any(map(_is_unasked, results.sheet.rebuilt)),
         ),
         parts=Parts(
             names={
@@ -54,6 +57,11 @@ def kept(results: Results, concluded: Sequence[Verdicts]) -> Kept:
             },
         ),
     )
+
+
+def _is_unasked(own: Rebuilt) -> bool:
+    """Whether a candidate has no answer yet, nor a reason for having none."""
+    return any(each.outcome == "open" and not each.failure for each in own.candidates)
 
 
 def _standing(

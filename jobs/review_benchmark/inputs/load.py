@@ -12,9 +12,20 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.settings import INPUTS, Settings
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+
+
+def with_sample(settings: Settings) -> Settings:
+    """The shipped sample where no input is named; the given object otherwise."""
+    if any(getattr(settings, name) for name in INPUTS):
+        return settings
+    return settings.model_copy(
+        update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}
+    )
 
 
 def require(settings: Settings) -> None:
@@ -24,11 +35,14 @@ def require(settings: Settings) -> None:
         UsageError: the reviews or the papers are not named.
     """
     if settings.truth is None:
-        raise UsageError("Name the folder of published reviews: --truth DIR.")
+        raise UsageError(
+            "Name the folder of published reviews, --truth DIR, or no input at all to "
+            "run on the shipped sample."
+        )
     if settings.database is None:
         raise UsageError(
             "A run needs --database, a file that siftlog prepare review-benchmark "
-            "import has made."
+            "import has made; name no input at all to run on the shipped sample."
         )
 
 

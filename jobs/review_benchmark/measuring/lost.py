@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from jobs.review_benchmark.database.merging import NORMAL
 from jobs.review_benchmark.matching.nearest import Near
+from jobs.review_benchmark.matching.normal import pmid_of
 from jobs.review_benchmark.matching.rules import Hit, Method
 from jobs.review_benchmark.measuring.sweep import Step, passing
 from jobs.review_benchmark.rebuilt import Candidate, Missed, MissedBy, Rebuilt
@@ -150,11 +152,8 @@ class _Case:
 
 def _not_in_database(case: _Case) -> str:
     paper = case.paper
-    given = " ".join(
-        f"{name} {value}"
-        for name, value in (("PMID", paper.pmid), ("DOI", paper.doi))
-        if value
-    )
+    ids = ("PMID", pmid_of(paper.pmid)), ("DOI", NORMAL.doi(paper.doi))
+    given = " ".join(f"{name} {value}" for name, value in ids if value)
     what = f" ({given})" if given else ""
     near = case.near
     nearest = (

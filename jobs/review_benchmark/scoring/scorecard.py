@@ -13,7 +13,7 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.history.kept import kept
-from jobs.review_benchmark.history.table import table as history
+from jobs.review_benchmark.history.lines import history_csv
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
@@ -66,7 +66,6 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         worth_explaining=_worst(results),
         tables=(
             *short_tables(results),
-            history(remembered.milestone),
             *files.tables(),
             *conclusions.tables(),
         ),
@@ -74,6 +73,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         artifacts=(
             *documents(results, models, run_text(results, concluded, noticed)),
             *result_files(results, concluded),
+            history_csv(remembered.milestone),
         ),
         figures=Gallery(results, concluded),
         details=_Details(

@@ -68,10 +68,21 @@ def test_runs_of_another_truth_or_matching_are_left_out(runs: Path) -> None:
     assert done.code == 0
     assert "1 run left out" in done.out
     assert done.err == (
-        "r2 has no run to be compared with: no other finished run asked for the same.\n"
+        "note: a has no run to be compared with: no other finished run of it asked for "
+        "the same.\n"
     )
     assert [own["run"] for own in as_json()["runs"]] == ["r2"]
     assert history("--against", "r1").code == 0
+
+
+def test_only_models_that_an_earlier_run_has_are_compared(runs: Path) -> None:
+    recorded(runs, 1, milestone(GOOD), below=parts(GOOD))
+    both = {**WORSE, "b": GOOD["a"]}
+    recorded(runs, 2, milestone(both), below=parts(both))
+    done = history("--against", "last")
+    assert done.code == 6
+    assert "note: b has no run to be compared with" in done.err
+    assert "r2, a, against r1, a, on 2 reviews:" in done.out
 
 
 def test_a_changed_database_is_shown_and_an_alert_only_where_it_is_asked_for(
@@ -92,7 +103,7 @@ def test_an_unfinished_run_is_marked_and_no_alert(runs: Path) -> None:
     done = history("--against", "last")
     assert done.code == 0
     assert "unfinished" in done.out.splitlines()[2]
-    assert "it is unfinished (siftlog resume, then siftlog score)" in done.err
+    assert "the run is unfinished (siftlog resume, then siftlog score)" in done.err
 
 
 def test_logs_that_cannot_be_read_and_runs_of_other_jobs_are_passed_over(
@@ -102,7 +113,7 @@ def test_logs_that_cannot_be_read_and_runs_of_other_jobs_are_passed_over(
     recorded(runs, 2, None)
     nothing = history("--against", "last")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "There is no scored run of review-benchmark" in nothing.err
+    assert "No run of review-benchmark in runs is in the history" in nothing.err
     (runs / "r3").mkdir()
     (runs / "r3" / "log.db").write_bytes(b"no log")
     recorded(runs, 4, milestone(GOOD))

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.history.figure import NAMED, figure
+from jobs.history.history import history
 from jobs.history.plot import HEIGHT, STEP, WIDTH, plot
+from jobs.history.reading import Remembered
+from runner.figure import Line, Rule
+from store.runs import RunFolder
+from tests.jobs.history.remembered import milestone
 
 RUNS = [f"r{at}" for at in range(200)]
 
@@ -35,3 +43,27 @@ def test_every_value_of_a_drawn_run_has_its_place_and_nothing_is_wider(
     for run in runs:
         column = RUNS[:n][-WIDTH:].index(run) * step + len(" 1.00 |")
         assert any(line[column : column + 1].strip(" ·") for line in rows)
+
+
+def runs_over(*databases: str) -> list[Remembered]:
+    return [
+        Remembered(
+            folder=RunFolder(Path(f"r{at}")),
+            at_us=at,
+            milestone=milestone({"m": {"CD1": [0, 1]}}, data=data),
+        )
+        for at, data in enumerate(databases)
+    ]
+
+
+def test_the_figure_has_a_line_for_a_model_and_a_rule_where_data_change() -> None:
+    drawn = figure(history(runs_over("d", "d", "e"), across=False))
+    (panel,) = drawn.panels
+    line, rule = panel.marks
+    assert isinstance(line, Line)
+    assert isinstance(rule, Rule)
+    assert (line.x, line.y) == ((0, 1, 2), (0.5, 0.5, 0.5))
+    assert (rule.at, rule.label) == (1.5, "database changed")
+    assert panel.x.names == ("r0", "r1", "r2")
+    (panel,) = figure(history(runs_over(*"d" * (NAMED + 1)), across=False)).panels
+    assert (panel.x.names, panel.x.hi) == ((), NAMED)

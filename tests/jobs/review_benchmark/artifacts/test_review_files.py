@@ -185,6 +185,7 @@ def test_what_is_written_has_the_names_that_people_expect(
     assert written == {
         "comparison.csv",
         "failure_report.md",
+        "history.csv",
         "lost_papers.csv",
         "matches.csv",
         "operations.json",

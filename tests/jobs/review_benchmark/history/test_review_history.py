@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jobs.review_benchmark.inputs.load import SAMPLE
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
@@ -81,60 +81,44 @@ def test_another_study_or_way_of_matching_is_something_else_and_a_note_is_not() 
     assert len(others) == 3
 
 
-def test_a_study_that_is_lost_between_two_runs_is_an_alert(
+def test_the_sample_falls_and_recovers_over_two_older_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _import("first", included=[7, 8], excluded=[])
-    done = _import("second", included=[7], excluded=[8])
-    history = rows(Path("runs/second/scores/1/history.csv"))
-    assert [(own["cochrane_id"], own["recall"]) for own in history] == [("CD1", "0.5")]
+    _import("first", "older/first")
+    _import("second", "older/second")
+    lines = rows(Path("runs/second/scores/1/history.csv"))
+    assert [own["recall"] for own in lines] == [str(8 / 12), str(7 / 8), str(4 / 6)]
     done = _history("--against", "last")
     assert done.code == 6
-    assert "lost    CD1  Bo 2009  score 5 -> 2" in done.out
-    assert "macro recall of agent fell by 0.5000 since first" in done.err
+    assert "lost    CD990003  QUINCE-4 2012  score 4 -> 2.5" in done.out
+    assert [line.partition(" in first")[0] for line in done.err.splitlines()[1:]] == [
+        "siftlog: the review CD990002 passed",
+        "siftlog: the review CD990003 passed",
+    ]
+    _import("third", "results")
+    assert _history("--against", "last").code == 0
+    best = _history("--against", "best", "--max-drop", 0.1)
+    assert best.code == 6
+    assert best.err == (
+        "siftlog: the review CD990002 passed in first and fails with linden in third.\n"
+    )
     # the same code says that a scoring is below what was asked for
-    assert command("score", "second", "--no-record", "--fail-under", 1.0).code == 6
+    assert command("score", "third", "--no-record", "--fail-under", 1.0).code == 6
     # what is matched in another way is not compared
-    assert command("score", "second", "--matching", "single-pass").code == 0
-    done = _history("--against", "last")
+    assert command("score", "third", "--matching", "single-pass").code == 0
+    done = _history("--against", "best")
     assert done.code == 0
-    assert "1 run left out" in done.out
+    assert "2 runs left out" in done.out
 
 
 def _history(*words: object) -> Done:
     return command("history", "review-benchmark", *words)
 
 
-def _import(run: str, *, included: Sequence[int], excluded: Sequence[int]) -> Done:
-    truth, results = Path("truth"), Path(run)
-    for folder in (truth, results):
-        folder.mkdir(exist_ok=True)
-    studies = [
-        {"pmid": study.pmid, "cochrane_ref_id": study.ref_id}
-        for study in REVIEW.studies
-    ]
-    review = {
-        "cochrane_id": "CD1",
-        "title": REVIEW.title,
-        "research_question": REVIEW.question,
-        "included_studies": studies,
-    }
-    result = {
-        "cochrane_id": "CD1",
-        "library": "agent",
-        "included_papers": [_row(pmid, 5) for pmid in included],
-        "excluded_papers": [_row(pmid, 2) for pmid in excluded],
-    }
-    (truth / "cochrane_CD1.json").write_text(json.dumps(review))
-    (results / "result.json").write_text(json.dumps(result))
+def _import(run: str, results: str) -> None:
     done = command(
-        *("import", "review-benchmark", "--truth", truth, "--results", results),
-        *("--run-id", run, "--no-report"),
+        *("import", "review-benchmark", "--truth", SAMPLE / "truth"),
+        *("--results", SAMPLE / results, "--run-id", run, "--no-report"),
     )
     assert done.code == 0, done.err
-    return done
-
-
-def _row(pmid: int, score: float) -> dict[str, object]:
-    return {"document_id": pmid, "pmid": pmid, "relevance_score": score}

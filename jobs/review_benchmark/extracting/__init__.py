@@ -1,0 +1,1 @@
+"""Ground truth from a review's own text: read, cut, asked for, checked against it."""

@@ -1,0 +1,1 @@
+"""What models are asked of a review's text, and what their replies say."""

@@ -1,0 +1,247 @@
+"""References as models read them, held against the text they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from jobs.review_benchmark.extracting.asking.answers import Reference
+from jobs.review_benchmark.extracting.checking.flags import Code, Flag
+from jobs.review_benchmark.extracting.checking.grounds import Grounds
+from jobs.review_benchmark.extracting.checking.identifiers import (
+    doi_in,
+    pmid_in,
+    year_in,
+)
+from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.review_benchmark.matching.normal import Normal, pmid_of
+from jobs.review_benchmark.review import TruthPaper
+
+_SHOWN: Final = 80
+"""Characters of an entry that a flag shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A reference that stands in the text."""
+
+    paper: TruthPaper
+    span: Span  #: of its quote; of its title, where the quote takes in other entries
+    page: int
+    quote: str  #: as the text has it
+    ratio: float  #: the lower of quote and title; 1.0: word by word
+    reason: str = ""  #: of an excluded one, as the text gives it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A reference that was not kept."""
+
+    reference: Reference
+    flag: Flag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What became of the references of some chunks."""
+
+    kept: tuple[Kept, ...] = ()  #: in the order of the text
+    dropped: tuple[Dropped, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    repeated: int = 0  #: references that another one had said already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checker:
+    """Checks references against a document."""
+
+    document: Document
+    grounds: Grounds
+    latest: int | None  #: the review's own year, where it says it
+
+    def check(
+        self,
+        chunks: Iterable[tuple[Span, Sequence[Reference]]],
+        found: Sequence[Span],
+        reasons: Span | None = None,
+    ) -> Checked:
+        """What of the references stays.
+
+        Args:
+            chunks: where each was read, with what was read there.
+            found: the entries of the list, by headings and borders.
+            reasons: where reasons of exclusion stand.
+        """
+        kept: list[Kept] = []
+        dropped: list[Dropped] = []
+        flags: list[Flag] = []
+        for span, references in chunks:
+            for reference in references:
+                outcome = self._one(reference, span, found, reasons)
+                if isinstance(outcome, Flag):
+                    dropped.append(Dropped(reference=reference, flag=outcome))
+                else:
+                    own, noted = outcome
+                    kept.append(own)
+                    flags += noted
+        flags += (each.flag for each in dropped)
+        merged = _merged(kept)
+        flags += self._unread(merged, found)
+        return Checked(
+            kept=tuple(merged),
+            dropped=tuple(dict.fromkeys(dropped)),
+            flags=tuple(dict.fromkeys(flags)),
+            repeated=len(kept) - len(merged),
+        )
+
+    def _one(
+        self,
+        reference: Reference,
+        span: Span,
+        found: Sequence[Span],
+        reasons: Span | None,
+    ) -> tuple[Kept, list[Flag]] | Flag:
+        quote = self.grounds.find(reference.quote, span)
+        if quote is None:
+            return Flag(
+                code="not_grounded",
+                where=reference.name,
+                detail=reference.quote or "(no quote)",
+            )
+        # the entry that the quote stands in: another one's title is not its own
+        around = _around(quote.span, found)
+        title = self.grounds.find(reference.title, around)
+        if reference.title and title is None:
+            return Flag(
+                code="not_grounded", where=reference.name, detail=reference.title
+            )
+        # a quote may run over several entries; the title says which is meant
+        meant = around if title is None else _around(title.span, found)
+        own = self.document.text[meant.start : meant.end]
+        paper, flags = _paper(reference, own, self.latest)
+        if not (paper.title or paper.doi or paper.pmid):
+            return Flag(code="no_title", where=reference.name)
+        where = quote.span if title is None or meant == around else title.span
+        kept = Kept(
+            paper=paper,
+            span=where,
+            page=self.document.page(where.start),
+            quote=" ".join(self.document.piece(where).split()),
+            ratio=min(quote.ratio, 1.0 if title is None else title.ratio),
+            reason=self._reason(reference, reasons, flags),
+        )
+        return kept, flags
+
+    def _reason(
+        self, reference: Reference, reasons: Span | None, flags: list[Flag]
+    ) -> str:
+        if not reference.reason:
+            return ""
+        if reasons and self.grounds.find(reference.reason, reasons):
+            return reference.reason
+        flags.append(
+            Flag(code="not_grounded", where=reference.name, detail=reference.reason)
+        )
+        return ""
+
+    def _unread(self, kept: Sequence[Kept], found: Sequence[Span]) -> Iterator[Flag]:
+        """Entries of the list that nothing was kept of."""
+        for span in found:
+            if not any(own.span.overlaps(span) for own in kept):
+                first = self.document.piece(span).split("\n")[0]
+                page = self.document.page(span.start)
+                yield Flag(code="unread", where=first[:_SHOWN], detail=f"page {page}")
+
+
+def _around(quote: Span, found: Sequence[Span]) -> Span:
+    """The entries that a quote stands in, from border to border."""
+    own = [span for span in found if span.overlaps(quote)]
+    if not own:
+        return quote
+    return Span(start=own[0].start, end=own[-1].end)
+
+
+def _paper(
+    reference: Reference, text: str, latest: int | None
+) -> tuple[TruthPaper, list[Flag]]:
+    """The truth paper that a reference makes; what *text* does not have is removed."""
+    flags: list[Flag] = []
+
+    def removed(code: Code, value: str) -> None:
+        flags.append(Flag(code=code, where=reference.name, detail=value))
+
+    doi = Normal().doi(reference.doi)
+    if doi and not doi_in(doi, text):
+        removed("doi_removed", doi)
+        doi = ""
+    pmid = pmid_of(reference.pmid)
+    if reference.pmid and not pmid_in(reference.pmid, text):
+        removed("pmid_removed", reference.pmid)
+        pmid = ""
+    year = year_in(reference.year, text, latest) if reference.year else None
+    if reference.year and year is None:
+        removed("year_removed", reference.year)
+    paper = TruthPaper(
+        pmid=pmid,
+        doi=doi,
+        title=reference.title,
+        authors=reference.authors,
+        year=year,
+        ref_id=reference.ref_id,
+        further={"journal": reference.journal} if reference.journal else {},
+    )
+    return paper, flags
+
+
+def _merged(kept: Sequence[Kept]) -> list[Kept]:
+    """Each paper once: by PMID, by DOI, by title; first values win, blanks are filled.
+
+    Two papers whose PMIDs or years differ are two, whatever else they share.
+    """
+    normal = Normal()
+    merged: list[Kept] = []
+    places: dict[tuple[str, str], int] = {}
+    for own in sorted(kept, key=lambda each: (each.span.start, each.span.end)):
+        keys = [
+            key
+            for key in (
+                ("pmid", own.paper.pmid),
+                ("doi", own.paper.doi),
+                ("title", normal.title(own.paper.title)),
+            )
+            if key[1]
+        ]
+        place = next((places[key] for key in keys if key in places), None)
+        if place is not None and _differ(merged[place].paper, own.paper):
+            place = None
+        if place is None:
+            place = len(merged)
+            merged.append(own)
+        else:
+            merged[place] = replace(
+                merged[place], paper=_filled(merged[place].paper, own.paper)
+            )
+        for key in keys:
+            places.setdefault(key, place)
+    return merged
+
+
+def _differ(first: TruthPaper, second: TruthPaper) -> bool:
+    return any(
+        one and other and one != other
+        for one, other in ((first.pmid, second.pmid), (first.year, second.year))
+    )
+
+
+def _filled(first: TruthPaper, second: TruthPaper) -> TruthPaper:
+    return replace(
+        first,
+        pmid=first.pmid or second.pmid,
+        doi=first.doi or second.doi,
+        title=first.title or second.title,
+        authors=first.authors or second.authors,
+        year=first.year if first.year is not None else second.year,
+        ref_id=first.ref_id or second.ref_id,
+        further={**second.further, **first.further},
+    )

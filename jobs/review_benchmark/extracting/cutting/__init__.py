@@ -1,0 +1,1 @@
+"""Where a review's sections and references stand, found without a model."""

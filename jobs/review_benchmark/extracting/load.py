@@ -1,0 +1,45 @@
+"""Loads what an extraction reads: the review's file, and what it is checked by."""
+
+from __future__ import annotations
+
+from jobs.noticed import Noticed
+from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.extracting.cutting.sections import sections
+from jobs.review_benchmark.extracting.extract import Extract
+from jobs.review_benchmark.extracting.source.reading import read_document
+from jobs.review_benchmark.inputs.truth import read_truth
+from jobs.review_benchmark.settings import Settings
+from runner.errors import UsageError
+from runner.job import InputFile
+
+NAMES = ("extract", "database", "against")
+"""The settings that name what is read."""
+
+
+def inputs(settings: Settings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    found = ((name, getattr(settings, name)) for name in NAMES)
+    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+
+
+def load(settings: Settings) -> Extract:
+    """Read the review and cut it.
+
+    Raises:
+        DatasetError: an input is off.
+        UsageError: no file is named.
+    """
+    if settings.extract is None:
+        raise UsageError("Name the review: extract FILE, a .pdf, .txt or .xml.")
+    noticed = Noticed()
+    document = read_document(settings.extract)
+    return Extract(
+        settings=settings,
+        document=document,
+        sections=sections(document),
+        database=None if settings.database is None else Database(settings.database),
+        against=()
+        if settings.against is None
+        else read_truth(settings.against, noticed),
+        findings=noticed.findings(),
+    )

@@ -1,0 +1,1 @@
+"""What an extraction comes to: files, metrics and a text for people."""

@@ -1,0 +1,99 @@
+"""An extraction scored against truth that somebody has made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.metrics import Counts, prf, ratio, string_ratio
+from jobs.review_benchmark.extracting.result.extraction import Extraction
+from jobs.review_benchmark.matching.listed import Listed
+from jobs.review_benchmark.matching.match import Rules, matched, wanted
+from jobs.review_benchmark.matching.normal import Normal, pmid_of
+from jobs.review_benchmark.record import Record
+from jobs.review_benchmark.review import Review, TruthPaper
+from runner.scorecard import Metric
+
+FIELDS = ("title", "question", "conclusion")
+"""Fields of a review that are compared as texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Truth papers and what the extraction has for each."""
+
+    truth: tuple[TruthPaper, ...]
+    extracted: tuple[TruthPaper, ...]
+    pairs: tuple[tuple[TruthPaper, TruthPaper], ...]  #: truth, extracted
+    places: frozenset[int]  #: extracted papers that a truth paper was matched with
+
+
+def compared(truth: Review, papers: Sequence[TruthPaper], rules: Rules) -> Compared:
+    """Match a review's truth papers with those that were extracted."""
+    pool = Listed.of(
+        (
+            Record(document=str(place), pmid=own.pmid, doi=own.doi, title=own.title)
+            for place, own in enumerate(papers)
+        ),
+        rules.normal,
+        cutoff=rules.title_cutoff,
+        autojunk=rules.autojunk,
+    )
+    sought = [wanted(own, rules.normal) for own in truth.studies]
+    hits = matched(sought, [pool] * len(sought), rules, range(len(papers))).hits
+    return Compared(
+        truth=truth.studies,
+        extracted=tuple(papers),
+        pairs=tuple(
+            (own, papers[hit.place])
+            for own, hit in zip(truth.studies, hits, strict=True)
+            if hit is not None
+        ),
+        places=frozenset(hit.place for hit in hits if hit is not None),
+    )
+
+
+def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Metric]:
+    """Recall and precision of studies, accuracy of identifiers, likeness of texts."""
+    papers = [each.paper for each in own.included.kept]
+    found = compared(truth, papers, rules)
+    hits, n = len(found.pairs), len(found.truth)
+    yield Metric(
+        path="studies.recall",
+        value=prf(Counts(tp=hits, fp=0, fn=n - hits)).recall,
+        n=n,
+        definition="recall@1(truth papers that were extracted; matching as a run's)",
+        meaning="share of the truth's studies that were extracted",
+    )
+    right, wrong = len(found.places), len(papers) - len(found.places)
+    yield Metric(
+        path="studies.precision",
+        value=prf(Counts(tp=right, fp=wrong, fn=0)).precision,
+        n=len(papers),
+        definition="precision@1(extracted papers that a truth paper matches)",
+        meaning="share of the extracted studies that the truth has",
+    )
+    normal = Normal()
+    values = {
+        "pmid": [(pmid_of(a.pmid), pmid_of(b.pmid)) for a, b in found.pairs],
+        "doi": [(normal.doi(a.doi), normal.doi(b.doi)) for a, b in found.pairs],
+    }
+    for name, ids in values.items():
+        given = [pair for pair in ids if pair[0]]
+        equal = sum(first == second for first, second in given)
+        yield Metric(
+            path=f"identifiers.{name}",
+            value=ratio(equal, len(given)),
+            n=len(given),
+            definition=f"accuracy@1({name} of matched papers whose truth has one)",
+        )
+    review = own.review
+    for name in FIELDS:
+        wanted = normal.title(getattr(truth, name))
+        read = "" if review is None else normal.title(getattr(review, name))
+        yield Metric(
+            path=f"similarity.{name}",
+            value=string_ratio(wanted, read) if wanted else None,
+            n=1,
+            definition="string_ratio@1(Indel; lower case, without marks)",
+        )

@@ -1,0 +1,64 @@
+"""An extraction in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jobs.review_benchmark.extracting.checking.flags import MEANINGS
+from jobs.review_benchmark.extracting.extract import Extract
+from jobs.review_benchmark.extracting.result.extraction import Extraction
+from runner.scorecard import Metric
+
+SHOWN = 20
+"""Flags that are listed; all of them stand in extraction_{id}.json."""
+
+WIDTH = 60
+"""Characters of what a flag is about."""
+
+
+def extraction_text(
+    own: Extraction, extract: Extract, compared: Sequence[Metric] = ()
+) -> str:
+    """What a terminal shows of one model's extraction, and how it stands to truth."""
+    values = (
+        f"  {each.path:24} {'n/a' if each.value is None else f'{each.value:.4f}'}"
+        f"  (n {each.n})"
+        for each in compared
+    )
+    against = ("Against the truth:", *values) if compared else ()
+    return "\n".join((*_lines(own, extract), *against))
+
+
+def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
+    meta, included = own.recorded.meta, own.included
+    document = extract.document
+    status = own.status(accept=extract.settings.accept)
+    yield f"Extraction: {status.upper()}"
+    yield f"Source: {document.name}, {len(document.starts)} pages"
+    yield f"Model: {own.model}"
+    yield f"Cochrane ID: {meta.id or 'not found'}"
+    yield f"Title: {meta.title or 'not found'}"
+    stated = "" if own.stated is None else f" (abstract: {own.stated})"
+    yield (
+        f"Included: {len(included.kept)} references of {own.studies} studies{stated}; "
+        f"{len(included.dropped)} dropped, {included.repeated} repeated"
+    )
+    if extract.settings.with_excluded:
+        listed = sum(bool(each.paper.pmid) for each in own.excluded.kept)
+        yield (
+            f"Excluded: {len(own.excluded.kept)} references, {listed} of them with the "
+            "PMID that a table for screening needs"
+        )
+    if own.placed:
+        yield f"Sections without a heading, found by the model: {', '.join(own.placed)}"
+    if own.flags:
+        yield f"To look at: {len(own.flags)}"
+    for flag in own.flags[:SHOWN]:
+        detail = f" ({_cut(flag.detail)})" if flag.detail else ""
+        yield f"  - {_cut(flag.where)}: {MEANINGS[flag.code]}{detail}"
+    if len(own.flags) > SHOWN:
+        yield f"  - and {len(own.flags) - SHOWN} more"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

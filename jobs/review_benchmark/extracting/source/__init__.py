@@ -1,0 +1,1 @@
+"""A review's file as text with pages, whatever its format."""

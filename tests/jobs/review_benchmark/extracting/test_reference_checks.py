@@ -1,0 +1,196 @@
+"""What models read is held against the text: kept, corrected, or dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from jobs.review_benchmark.database.paper import Paper
+from jobs.review_benchmark.extracting.asking.answers import Meta, Reference
+from jobs.review_benchmark.extracting.checking.database import other_titles
+from jobs.review_benchmark.extracting.checking.grounds import Grounds
+from jobs.review_benchmark.extracting.checking.record import checked_record
+from jobs.review_benchmark.extracting.checking.references import Checked, Checker
+from jobs.review_benchmark.extracting.cutting.entries import entries
+from jobs.review_benchmark.extracting.cutting.sections import sections
+from jobs.review_benchmark.extracting.source.document import Document
+from jobs.review_benchmark.matching.match import Rules
+from jobs.review_benchmark.review import Pico, TruthPaper
+
+TEXT = """\
+Alder 2008 {published data only}
+Alder AB. Bright light before the night shift. Journal 2008;12:1-9. [DOI:
+10.5555/a.1; PMID: 99000001]
+Alder AB. Bright light before the night shift. Later Journal 2010;1:3. [PMID: 99000002]
+Birch 2011 {published data only}
+Birch CD. Lamps in a paper mill. Journal 2011;4:22-31. [DOI: 10.5555/b.2]
+"""
+ALDER = Reference(
+    ref_id="Alder 2008",
+    title="Bright light before the night shift",
+    year="2008",
+    doi="10.5555/A.1",
+    pmid="99000001",
+    quote="Alder AB. Bright light before the night shift. Journal 2008;12:1-9.",
+)
+LATER = replace(
+    ALDER,
+    year="2010",
+    doi="",
+    pmid="99000002",
+    quote="Alder AB. Bright light before the night shift. Later Journal 2010",
+)
+BIRCH = Reference(
+    ref_id="Birch 2011",
+    title="Lamps in a paper mill",
+    year="2011",
+    doi="10.5555/b.2",
+    quote="Birch CD. Lamps in a paper mill.",
+)
+
+
+def _checked(*references: Reference) -> Checked:
+    document = Document(name="a.txt", text=TEXT, starts=(0, TEXT.index("Birch 2011")))
+    checker = Checker(document=document, grounds=Grounds.of(document), latest=2024)
+    return checker.check(
+        [(document.whole, references)], entries(document, document.whole)
+    )
+
+
+def test_what_stands_in_the_text_is_kept_with_its_page_and_quote() -> None:
+    found = _checked(ALDER, LATER, BIRCH)
+    assert not found.flags
+    assert [own.paper.pmid for own in found.kept] == ["99000001", "99000002", ""]
+    assert [own.paper.doi for own in found.kept] == ["10.5555/a.1", "", "10.5555/b.2"]
+    assert [own.page for own in found.kept] == [1, 1, 2]
+    assert found.kept[2].quote == "Birch CD. Lamps in a paper mill"
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"doi": "10.5555/a.12"}, "doi_removed"),
+        ({"doi": "10.5555/b.2"}, "doi_removed"),  # another study's
+        ({"doi": "none"}, "doi_removed"),
+        ({"pmid": "99000003"}, "pmid_removed"),
+        ({"year": "2007"}, "year_removed"),
+        ({"year": "about 2008"}, "year_removed"),
+    ],
+)
+def test_an_invented_identifier_is_removed_and_never_guessed(
+    changed: dict[str, str], code: str
+) -> None:
+    found = _checked(replace(ALDER, **changed), LATER, BIRCH)
+    assert [flag.code for flag in found.flags] == [code]
+    paper = found.kept[0].paper
+    (name,) = changed
+    assert getattr(paper, name) in {"", None}
+    assert paper.title == ALDER.title
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"quote": "Oak UV. Morning light in winter. Journal 2016."},
+        {"quote": ""},
+        {"title": "Evening naps of air traffic controllers"},
+        # the title of another study is not this one's
+        {"title": "Lamps in a paper mill"},
+    ],
+)
+def test_what_does_not_stand_in_the_text_is_dropped_and_its_entry_is_unread(
+    changed: dict[str, str],
+) -> None:
+    found = _checked(replace(ALDER, **changed), BIRCH)
+    assert [flag.code for flag in found.flags] == ["not_grounded", "unread"]
+    assert found.flags[1].where.startswith("Alder 2008")
+    assert [own.paper.ref_id for own in found.kept] == ["Birch 2011"]
+    assert found.dropped[0].reference.ref_id == "Alder 2008"
+
+
+def test_a_quote_of_the_whole_list_lends_nobody_the_identifiers_of_another() -> None:
+    found = _checked(replace(BIRCH, quote=TEXT, doi="10.5555/a.1", pmid="99000001"))
+    codes = [flag.code for flag in found.flags]
+    assert codes == ["doi_removed", "pmid_removed", "unread"]
+
+
+def test_a_reference_without_title_needs_an_identifier() -> None:
+    untitled = replace(BIRCH, title="")
+    assert not _checked(ALDER, untitled).flags
+    found = _checked(ALDER, replace(untitled, doi=""))
+    assert found.flags[0].code == "no_title"
+
+
+def test_references_that_chunks_share_are_one_and_blanks_are_filled() -> None:
+    found = _checked(
+        replace(ALDER, doi=""), BIRCH, replace(ALDER, pmid=""), ALDER, LATER
+    )
+    assert found.repeated == 2
+    assert [own.paper.pmid for own in found.kept] == ["99000001", "99000002", ""]
+    assert found.kept[0].paper.doi == "10.5555/a.1"
+
+
+def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() -> None:
+    text = (
+        "Evening light (CD900001)\nCochrane Database of Systematic Reviews 2024\n"
+        "Objectives\nTo assess evening light for sleep.\nMethods\n"
+        "Adults who work at night. Trials from 1990 to 2020."
+    )
+    document = Document(name="a.txt", text=text, starts=(0,))
+    found = checked_record(
+        Meta(
+            id="CD900002",
+            title="Evening light",
+            question="Does evening light help people who cannot sleep at all?",
+            pico=Pico(population="Adults who work at night", outcome="Happiness"),
+            inclusion=("Trials from 1990 to 2020", "Only double-blind ones"),
+            date_range=(1990, 2020),
+        ),
+        document,
+        Grounds.of(document),
+        sections(document),
+    )
+    assert found.meta == Meta(
+        id="CD900001",
+        title="Evening light",
+        question="To assess evening light for sleep.",
+        pico=Pico(population="Adults who work at night"),
+        inclusion=("Trials from 1990 to 2020",),
+        date_range=(1990, 2020),
+    )
+    assert [flag.where for flag in found.flags] == [
+        "research_question",
+        "cochrane_id",
+        "pico.outcome",
+        "inclusion",
+    ]
+    years = checked_record(
+        Meta(date_range=(1990, 2030)), document, Grounds.of(document), {}
+    )
+    assert [flag.where for flag in years.flags] == ["date_range"]
+
+
+def test_a_pmid_that_the_database_knows_by_another_title_is_flagged() -> None:
+    papers = [
+        TruthPaper(pmid="1", title="Bright light before the night shift!"),
+        TruthPaper(pmid="2", title="Lamps in a paper mill"),
+        TruthPaper(pmid="3", title="Not in the database"),
+        TruthPaper(title="Without a PMID"),
+    ]
+    (flag,) = other_titles(papers, _Known(), Rules())
+    assert (flag.code, flag.where) == ("pmid_other_title", "Lamps in a paper mill")
+    assert flag.detail == "2 is 'Naps of pilots'"
+
+
+class _Known:
+    """Two papers, as a database tells of them."""
+
+    titles: ClassVar = {1: "Bright light before the night shift", 2: "Naps of pilots"}
+
+    def by_pmid(self, pmid: str) -> int | None:
+        return int(pmid) if int(pmid) in self.titles else None
+
+    def paper(self, number: int) -> Paper | None:
+        return Paper(id=number, title=self.titles[number])

@@ -7,19 +7,20 @@ from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import sections
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.source.reading import read_document
+from jobs.review_benchmark.inputs.load import papers
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
 from runner.errors import UsageError
 from runner.job import InputFile
 
-NAMES = ("extract", "database", "against")
-"""The settings that name what is read."""
-
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
-    found = ((name, getattr(settings, name)) for name in NAMES)
-    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+    files = ((name, getattr(settings, name)) for name in ("extract", "against"))
+    found = [InputFile(setting=name, path=path) for name, path in files if path]
+    if settings.database is not None:
+        found.append(papers(settings.database))
+    return tuple(found)
 
 
 def load(settings: Settings) -> Extract:

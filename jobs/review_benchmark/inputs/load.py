@@ -47,23 +47,24 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The files and folders that `load` reads under these settings.
-
-    A database counts by its papers: to import a file once more changes its bytes and
-    none of them.
-    """
+    """The files and folders that `load` reads under these settings."""
     found = []
     if settings.truth is not None:
         found.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
-        with closing(Database(settings.database)) as database:
-            papers = database.content_hash
-        found.append(
-            InputFile(setting="database", path=settings.database, sha256=papers)
-        )
+        found.append(papers(settings.database))
     if settings.verdict_labels is not None:
         found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
     return tuple(found)
+
+
+def papers(path: Path) -> InputFile:
+    """A database as an input, which counts by its papers.
+
+    To import a file once more changes its bytes and none of them.
+    """
+    with closing(Database(path)) as database:
+        return InputFile(setting="database", path=path, sha256=database.content_hash)
 
 
 def load(settings: Settings) -> Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jobs.review_benchmark.extracting.cutting.sections import Section
 from jobs.review_benchmark.review import Pico
@@ -55,5 +55,5 @@ class Reference:
 class References:
     """Stages `x.refs` and `x.excluded`: the references of a chunk."""
 
-    read: tuple[Reference, ...] = field(default=())
+    read: tuple[Reference, ...] = ()
     unusable: int = 0  #: entries of the list that are no objects

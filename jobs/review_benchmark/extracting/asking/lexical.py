@@ -16,8 +16,8 @@ from jobs.marks import blocks
 from jobs.review_benchmark.extracting.asking import prompts
 from jobs.review_benchmark.extracting.cutting.entries import (
     PUBLICATION,
-    STUDIES,
     entries,
+    study_name,
 )
 from jobs.review_benchmark.extracting.source.document import Document
 from runner.request import ChatRequest
@@ -26,12 +26,16 @@ _CITATION: Final = re.compile(
     r"(?:\*\s*)?(?P<authors>[^.]+)\.\s+(?P<title>.+?)[.?!]\s+"
     r"(?P<journal>[^.]*?)[.,;]?\s+(?P<year>(?:18|19|20)\d\d)\b"
 )
+_CITED: Final = 1_500
+"""Characters of a reference that its pattern is tried on; it takes their square."""
+
 _DOI: Final = re.compile(r"\b10\.\d{4,9}/[^\s\];,]+")
 _PMID: Final = re.compile(r"(?:PMID|PubMed|MEDLINE)\s*:?\s*(\d{1,8})", re.IGNORECASE)
 _ID: Final = re.compile(r"\bCD\d{6}\b")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 _NUMBERED: Final = re.compile(r"(\d+): (.*)")
 _TITLE_WORDS: Final = 4
+_SERIES: Final = "Cochrane Database"
 
 _PARTS: Final = {
     "population": "types of participants",
@@ -61,7 +65,7 @@ def baseline(request: ChatRequest) -> str:
     answer: dict[str, Any]
     match _system(request):
         case prompts.PLACES_SYSTEM:
-            answer = {"places": list(_places(told.get("wanted", ""), told["lines"]))}
+            answer = {"places": list(_places(told["wanted"], told.get("lines", "")))}
         case prompts.META_SYSTEM:
             answer = _meta(told)
         case _:
@@ -108,8 +112,8 @@ def _meta(told: Mapping[str, str]) -> dict[str, Any]:
 def _title(head: str) -> str | None:
     """The first line of several words, with the next where it goes on there."""
     lines = [line.strip() for line in head.split("\n") if line.strip()]
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if len(line.split()) >= _TITLE_WORDS:
+    for line, after in pairwise((*lines, "")):
+        if len(line.split()) >= _TITLE_WORDS and not line.startswith(_SERIES):
             return f"{line} {after}" if after[:1].islower() else line
     return None
 
@@ -137,9 +141,10 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
     document = Document(name="", text=text, starts=(0,))
     for span in entries(document, document.whole):
         entry = document.piece(span)
-        study = next(filter(None, (each.match(entry) for each in STUDIES)), None)
-        name = study["id"].strip() if study else None
-        for quote in _publications(entry[study.end() :] if study else entry):
+        name = study_name(entry) or None
+        # a study's name has the first line to itself
+        listed = entry.partition("\n")[2] if name else entry
+        for quote in _publications(listed):
             own = _reference(name, quote)
             reason = {} if reasons is None else {"reason": _reason(name, reasons)}
             yield own | reason
@@ -155,7 +160,8 @@ def _publications(entry: str) -> Iterator[str]:
 
 
 def _reference(name: str | None, quote: str) -> dict[str, Any]:
-    cited, doi, pmid = _CITATION.match(quote), _DOI.search(quote), _PMID.search(quote)
+    cited = _CITATION.match(quote[:_CITED])
+    doi, pmid = _DOI.search(quote), _PMID.search(quote)
     return {
         "cochrane_ref_id": name,
         "authors": [each.strip() for each in cited["authors"].split(",")]

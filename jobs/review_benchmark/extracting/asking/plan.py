@@ -8,9 +8,11 @@ the text and stored replies whenever a run is resumed or scored.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Final
 
 from jobs.lengths import is_longer
+from jobs.review_benchmark.asking.keys import DIGEST
 from jobs.review_benchmark.extracting.asking import request as asking
 from jobs.review_benchmark.extracting.asking.answers import Places
 from jobs.review_benchmark.extracting.asking.context import carrying
@@ -92,36 +94,41 @@ def _readings(extract: Extract, spans: Sections) -> Iterator[TaskSpec]:
         context=carrying(own),
     )
     if "included" not in spans:
-        yield TaskSpec(
-            stage="x.refs", key=f"{extract.document.key}#1", skip="no_references"
-        )
-    for number, span in _chunks(extract, spans, "included"):
+        yield TaskSpec(stage="x.refs", key=extract.document.key, skip="no_references")
+    for span in _chunks(extract, spans, "included"):
         yield TaskSpec(
             stage="x.refs",
-            key=f"{extract.document.key}#{number}",
+            key=_key(extract.document, span),
             skip=_skip(extract, asking.references(extract, span)),
             context=carrying({"included": span}),
         )
     if extract.settings.with_excluded:
-        for number, span in _chunks(extract, spans, "excluded"):
+        for span in _chunks(extract, spans, "excluded"):
             chunk: dict[Section, Span] = {"excluded": span}
             if "reasons" in spans:
                 chunk["reasons"] = spans["reasons"]
             yield TaskSpec(
                 stage="x.excluded",
-                key=f"{extract.document.key}#{number}",
+                key=_key(extract.document, span),
                 skip=_skip(extract, asking.excluded(extract, chunk)),
                 context=carrying(chunk),
             )
 
 
-def _chunks(
-    extract: Extract, spans: Sections, name: Section
-) -> Iterator[tuple[int, Span]]:
-    if name in spans:
-        found = entries(extract.document, spans[name])
-        size = extract.settings.chunk_references
-        yield from enumerate(chunks(extract.document, found, size), start=1)
+def _chunks(extract: Extract, spans: Sections, name: Section) -> tuple[Span, ...]:
+    if name not in spans:
+        return ()
+    found = entries(extract.document, spans[name])
+    return chunks(extract.document, found, extract.settings.chunk_references)
+
+
+def _key(document: Document, span: Span) -> str:
+    """The key of a chunk: by its words, so that another cut makes other tasks.
+
+    They are the same in PDF and text, whose lines and pages differ.
+    """
+    words = " ".join(document.piece(span).split())
+    return f"{document.key}#{sha256(words.encode()).hexdigest()[:DIGEST]}"
 
 
 def _skip(extract: Extract, asked: ChatRequest) -> str | None:

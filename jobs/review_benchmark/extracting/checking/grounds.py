@@ -14,7 +14,12 @@ from jobs.review_benchmark.extracting.source.document import Document, Span
 LEAST: Final = 0.90
 """Partial ratio of rapidfuzz from which a text that is not verbatim stands there."""
 
+SHORTEST: Final = 10
+"""Characters of a text that may differ from the source at all: a short word is a part
+of many."""
+
 _WORD: Final = re.compile(r"\w+")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _FULL: Final = 100.0
 
 
@@ -28,7 +33,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """A document's words in normal form: lower case, parted by single blanks."""
+    """A document's words in normal form: lower case, with a blank around each."""
 
     normal: str = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)  #: of each word in `normal`
@@ -38,32 +43,35 @@ class Grounds:
     def of(cls, document: Document) -> Grounds:
         """The words of a document."""
         starts, words, kept = [], [], []
-        at = 0
+        at = 1
         for match in _WORD.finditer(document.text):
             word = match.group().lower()
             starts.append(at)
             words.append(Span(start=match.start(), end=match.end()))
             kept.append(word)
             at += len(word) + 1
-        return cls(normal=" ".join(kept), starts=tuple(starts), words=tuple(words))
+        normal = f" {' '.join(kept)} "
+        return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
     def find(self, text: str, within: Span) -> Ground | None:
         """Where *text* stands in a span of the document, if it does.
 
-        Word by word, or the part that is most alike, from 0.90 on.
+        Word by word, or the part that is most alike, from 0.90 on. A text without a
+        letter, such as a year, says nothing, wherever it stands.
         """
         wanted = " ".join(word.lower() for word in _WORD.findall(text))
         first = bisect_right(self.words, within.start, key=_end)
         last = bisect_right(self.words, within.end - 1, key=_start)
-        if not wanted or first >= last:
+        if not _LETTER.search(wanted) or first >= last:
             return None
         begin = self.starts[first]
-        end = self.starts[last] - 1 if last < len(self.starts) else len(self.normal)
-        at = self.normal.find(wanted, begin, end)
-        if at >= 0:
+        end = self.starts[last] - 1 if last < len(self.starts) else len(self.normal) - 1
+        at = self.normal.find(f" {wanted} ", begin - 1, end + 1) + 1
+        if at > 0:
             return Ground(span=self._span(at, at + len(wanted)), ratio=1.0)
-        if len(wanted) > end - begin:
-            # a piece of the text is no place for all of it
+        # of what is longer than the text a piece would be found, and of a short word
+        # any other that holds it
+        if not SHORTEST <= len(wanted) <= end - begin:
             return None
         found = fuzz.partial_ratio_alignment(
             wanted, self.normal[begin:end], score_cutoff=_FULL * LEAST

@@ -7,7 +7,7 @@ from typing import Final
 
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 
-_DOI: Final = re.compile(r"10\.\d{4,9}/\S+")
+_DOI: Final = re.compile(r"10\.\d{4,9}/\S{1,250}")
 _PMID: Final = re.compile(r"[1-9]\d{0,7}")
 _BREAK: Final = r"(?:[ \t]*\n[ \t]*)?"
 """A line may end anywhere in an identifier; blanks within a line part words."""

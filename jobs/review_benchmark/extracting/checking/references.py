@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from jobs.review_benchmark.extracting.asking.answers import Reference
 from jobs.review_benchmark.extracting.checking.flags import Code, Flag
-from jobs.review_benchmark.extracting.checking.grounds import Grounds
+from jobs.review_benchmark.extracting.checking.grounds import Ground, Grounds
 from jobs.review_benchmark.extracting.checking.identifiers import (
     doi_in,
     pmid_in,
     year_in,
 )
+from jobs.review_benchmark.extracting.cutting.entries import study_name
 from jobs.review_benchmark.extracting.source.document import Document, Span
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 from jobs.review_benchmark.review import TruthPaper
@@ -76,9 +78,14 @@ class Checker:
         kept: list[Kept] = []
         dropped: list[Dropped] = []
         flags: list[Flag] = []
+        named = self._named(found)
         for span, references in chunks:
+            said: Counter[tuple[str, str]] = Counter()
             for reference in references:
-                outcome = self._one(reference, span, found, reasons)
+                words = reference.ref_id, reference.quote.lower()
+                quote = self._quote(reference, span, named, said[words])
+                said[words] += 1
+                outcome = self._one(reference, quote, found, reasons)
                 if isinstance(outcome, Flag):
                     dropped.append(Dropped(reference=reference, flag=outcome))
                 else:
@@ -86,7 +93,7 @@ class Checker:
                     kept.append(own)
                     flags += noted
         flags += (each.flag for each in dropped)
-        merged = _merged(kept)
+        merged = _merged(kept, found)
         flags += self._unread(merged, found)
         return Checked(
             kept=tuple(merged),
@@ -98,11 +105,10 @@ class Checker:
     def _one(
         self,
         reference: Reference,
-        span: Span,
+        quote: Ground | None,
         found: Sequence[Span],
         reasons: Span | None,
     ) -> tuple[Kept, list[Flag]] | Flag:
-        quote = self.grounds.find(reference.quote, span)
         if quote is None:
             return Flag(
                 code="not_grounded",
@@ -120,6 +126,11 @@ class Checker:
         meant = around if title is None else _around(title.span, found)
         own = self.document.text[meant.start : meant.end]
         paper, flags = _paper(reference, own, self.latest)
+        if paper.ref_id and self.grounds.find(paper.ref_id, meant) is None:
+            flags.append(
+                Flag(code="id_removed", where=reference.name, detail=paper.title)
+            )
+            paper = replace(paper, ref_id="")
         if not (paper.title or paper.doi or paper.pmid):
             return Flag(code="no_title", where=reference.name)
         where = quote.span if title is None or meant == around else title.span
@@ -132,6 +143,31 @@ class Checker:
             reason=self._reason(reference, reasons, flags),
         )
         return kept, flags
+
+    def _named(self, found: Sequence[Span]) -> Mapping[str, Sequence[Span]]:
+        """The entries of each study that has a heading."""
+        named: dict[str, list[Span]] = {}
+        for entry in found:
+            if name := study_name(self.document.piece(entry)):
+                named.setdefault(name, []).append(entry)
+        return named
+
+    def _quote(
+        self,
+        reference: Reference,
+        span: Span,
+        named: Mapping[str, Sequence[Span]],
+        before: int,
+    ) -> Ground | None:
+        """Where a quote stands: under its study's name, else anywhere in its chunk.
+
+        A review may list one paper under two studies, in the same words, and even under
+        one name: an answer that says it again means the next.
+        """
+        own = [each for each in named.get(reference.ref_id, ()) if each.overlaps(span)]
+        order = (*own[before:], *own[:before], span)
+        places = (self.grounds.find(reference.quote, each) for each in order)
+        return next(filter(None, places), None)
 
     def _reason(
         self, reference: Reference, reasons: Span | None, flags: list[Flag]
@@ -194,24 +230,23 @@ def _paper(
     return paper, flags
 
 
-def _merged(kept: Sequence[Kept]) -> list[Kept]:
-    """Each paper once: by PMID, by DOI, by title; first values win, blanks are filled.
+def _merged(kept: Sequence[Kept], found: Sequence[Span]) -> list[Kept]:
+    """Each paper of an entry once: by PMID, by DOI, by title.
 
-    Two papers whose PMIDs or years differ are two, whatever else they share.
+    First values win, and blanks are filled. Papers whose PMIDs or years differ are two,
+    whatever else they share, and so is one that the review lists under two studies.
     """
     normal = Normal()
     merged: list[Kept] = []
-    places: dict[tuple[str, str], int] = {}
+    places: dict[tuple[int, str, str], int] = {}
     for own in sorted(kept, key=lambda each: (each.span.start, each.span.end)):
-        keys = [
-            key
-            for key in (
-                ("pmid", own.paper.pmid),
-                ("doi", own.paper.doi),
-                ("title", normal.title(own.paper.title)),
-            )
-            if key[1]
-        ]
+        entry = _around(own.span, found).start if found else 0
+        values = {
+            "pmid": own.paper.pmid,
+            "doi": own.paper.doi,
+            "title": normal.title(own.paper.title),
+        }
+        keys = [(entry, name, value) for name, value in values.items() if value]
         place = next((places[key] for key in keys if key in places), None)
         if place is not None and _differ(merged[place].paper, own.paper):
             place = None

@@ -35,9 +35,11 @@ BORDERS: Final = (
 once, of anything else, counts."""
 
 PUBLICATION: Final = re.compile(
-    r"^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])", re.MULTILINE
+    r"(?<![^.\])}\n]\n)^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])",
+    re.MULTILINE,
 )
-"""What a reference to a publication begins with: a star, or its first author."""
+"""What a reference to a publication begins with: a star, or its first author, where the
+line before has come to its end; a list of authors goes on over lines too."""
 
 
 def entries(document: Document, span: Span) -> tuple[Span, ...]:
@@ -59,6 +61,12 @@ def entries(document: Document, span: Span) -> tuple[Span, ...]:
                 for start, end in zip(found, ends, strict=True)
             )
     return (span,)
+
+
+def study_name(entry: str) -> str:
+    """What an entry is headed by, such as `Ahn 2008`; empty where it is no study's."""
+    heads = (border.match(entry) for border in STUDIES)
+    return next((head["id"].strip() for head in heads if head), "")
 
 
 def chunks(document: Document, found: tuple[Span, ...], size: int) -> tuple[Span, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jobs.metrics import Counts, prf, ratio, string_ratio
 from jobs.review_benchmark.extracting.result.extraction import Extraction
@@ -18,46 +17,35 @@ FIELDS = ("title", "question", "conclusion")
 """Fields of a review that are compared as texts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """Truth papers and what the extraction has for each."""
-
-    truth: tuple[TruthPaper, ...]
-    extracted: tuple[TruthPaper, ...]
-    pairs: tuple[tuple[TruthPaper, TruthPaper], ...]  #: truth, extracted
-    places: frozenset[int]  #: extracted papers that a truth paper was matched with
-
-
-def compared(truth: Review, papers: Sequence[TruthPaper], rules: Rules) -> Compared:
-    """Match a review's truth papers with those that were extracted."""
+def found(
+    papers: Sequence[TruthPaper], among: Sequence[TruthPaper], rules: Rules
+) -> tuple[TruthPaper | None, ...]:
+    """The paper among others that each of some matches, by the rules of a run."""
     pool = Listed.of(
         (
             Record(document=str(place), pmid=own.pmid, doi=own.doi, title=own.title)
-            for place, own in enumerate(papers)
+            for place, own in enumerate(among)
         ),
         rules.normal,
         cutoff=rules.title_cutoff,
         autojunk=rules.autojunk,
     )
-    sought = [wanted(own, rules.normal) for own in truth.studies]
-    hits = matched(sought, [pool] * len(sought), rules, range(len(papers))).hits
-    return Compared(
-        truth=truth.studies,
-        extracted=tuple(papers),
-        pairs=tuple(
-            (own, papers[hit.place])
-            for own, hit in zip(truth.studies, hits, strict=True)
-            if hit is not None
-        ),
-        places=frozenset(hit.place for hit in hits if hit is not None),
-    )
+    sought = [wanted(own, rules.normal) for own in papers]
+    hits = matched(sought, [pool] * len(sought), rules, range(len(among))).hits
+    return tuple(None if hit is None else among[hit.place] for hit in hits)
 
 
 def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Metric]:
     """Recall and precision of studies, accuracy of identifiers, likeness of texts."""
     papers = [each.paper for each in own.included.kept]
-    found = compared(truth, papers, rules)
-    hits, n = len(found.pairs), len(found.truth)
+    pairs = [
+        (wanted, hit)
+        for wanted, hit in zip(
+            truth.studies, found(truth.studies, papers, rules), strict=True
+        )
+        if hit is not None
+    ]
+    hits, n = len(pairs), len(truth.studies)
     yield Metric(
         path="studies.recall",
         value=prf(Counts(tp=hits, fp=0, fn=n - hits)).recall,
@@ -65,18 +53,18 @@ def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Me
         definition="recall@1(truth papers that were extracted; matching as a run's)",
         meaning="share of the truth's studies that were extracted",
     )
-    right, wrong = len(found.places), len(papers) - len(found.places)
+    missed = sum(hit is None for hit in found(papers, truth.studies, rules))
     yield Metric(
         path="studies.precision",
-        value=prf(Counts(tp=right, fp=wrong, fn=0)).precision,
+        value=prf(Counts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
         n=len(papers),
-        definition="precision@1(extracted papers that a truth paper matches)",
+        definition="precision@1(extracted papers that match a truth paper)",
         meaning="share of the extracted studies that the truth has",
     )
     normal = Normal()
     values = {
-        "pmid": [(pmid_of(a.pmid), pmid_of(b.pmid)) for a, b in found.pairs],
-        "doi": [(normal.doi(a.doi), normal.doi(b.doi)) for a, b in found.pairs],
+        "pmid": [(pmid_of(a.pmid), pmid_of(b.pmid)) for a, b in pairs],
+        "doi": [(normal.doi(a.doi), normal.doi(b.doi)) for a, b in pairs],
     }
     for name, ids in values.items():
         given = [pair for pair in ids if pair[0]]

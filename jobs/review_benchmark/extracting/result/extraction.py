@@ -130,22 +130,17 @@ def _gathered(extract: Extract, answers: Sequence[Answer]) -> _Gathered:
             for answer in answers
             if answer.task.replicate == replicate
         }
-        specs = list(_placed(extract, own, read))
-        for spec in specs:
+        for spec in _wanted(extract, own, read):
             answer = own.pop((spec.stage, spec.key), None)
             if answer is None:
                 read.missing += 1
-            elif answer.task.context != spec.context:
-                # of another cut of the text
-                read.missing += 1
-                read.stale += 1
             else:
-                _take(answer, read)
+                _take(answer, spec, read)
         read.stale += len(own)
     return read
 
 
-def _placed(
+def _wanted(
     extract: Extract, own: dict[tuple[str, str], Answer], read: _Gathered
 ) -> Iterator[TaskSpec]:
     """What a replicate was to read, once its sections are known."""
@@ -170,7 +165,7 @@ def _placed(
         yield from follow_up(extract, (replace(answer, parsed=parsed),))
 
 
-def _take(answer: Answer, read: _Gathered) -> None:
+def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
     """Read one answer; one that cannot be is flagged."""
     if answer.chat is None:
         _no_answer(answer, answer.error or answer.skip or "open", read)
@@ -188,7 +183,7 @@ def _take(answer: Answer, read: _Gathered) -> None:
     else:
         name: Section = "included" if stage == "x.refs" else "excluded"
         chunks = read.included if stage == "x.refs" else read.excluded
-        chunks.append((carried(answer.task.context)[name], parsed.read))
+        chunks.append((carried(spec.context)[name], parsed.read))
         if parsed.unusable:
             where = f"{stage} {answer.task.key}"
             flag = Flag(code="unusable", where=where, detail=str(parsed.unusable))

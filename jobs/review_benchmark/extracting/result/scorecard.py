@@ -136,14 +136,16 @@ def _findings(own: Extraction, extract: Extract) -> Iterator[Finding]:
 
 def _failure(own: Extraction, extract: Extract) -> str:
     """Why no truth file is written, where none is."""
+    name = _file_name(own)
     match own.status(accept=extract.settings.accept):
         case "incomplete":
+            lacking = [flag.where for flag in own.flags if flag.code == "missing"]
             return (
-                f"{extract.document.name}: no truth file can be made of what "
-                f"{own.model} read; see the list above."
+                f"{extract.document.name}: cochrane_{name}.json cannot be written, "
+                f"since {', '.join(lacking)} could not be read (extraction_{name}.json "
+                "says why)."
             )
         case "needs review":
-            name = _file_name(own)
             return (
                 f"{extract.document.name}: cochrane_{name}.json was not written, since "
                 f"{counted(len(own.flags), 'thing')} should be looked at "

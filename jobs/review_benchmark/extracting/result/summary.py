@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobs.counted import counted
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.extraction import Extraction
@@ -34,20 +35,21 @@ def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
     document = extract.document
     status = own.status(accept=extract.settings.accept)
     yield f"Extraction: {status.upper()}"
-    yield f"Source: {document.name}, {len(document.starts)} pages"
+    yield f"Source: {document.name}, {counted(len(document.starts), 'page')}"
     yield f"Model: {own.model}"
     yield f"Cochrane ID: {meta.id or 'not found'}"
     yield f"Title: {meta.title or 'not found'}"
     stated = "" if own.stated is None else f" (abstract: {own.stated})"
     yield (
-        f"Included: {len(included.kept)} references of {own.studies} studies{stated}; "
+        f"Included: {counted(len(included.kept), 'reference')} of "
+        f"{counted(own.studies, 'study', 'studies')}{stated}; "
         f"{len(included.dropped)} dropped, {included.repeated} repeated"
     )
     if extract.settings.with_excluded:
         listed = sum(bool(each.paper.pmid) for each in own.excluded.kept)
         yield (
-            f"Excluded: {len(own.excluded.kept)} references, {listed} of them with the "
-            "PMID that a table for screening needs"
+            f"Excluded: {counted(len(own.excluded.kept), 'reference')}, {listed} with "
+            "the PMID that a table for screening needs"
         )
     if own.placed:
         yield f"Sections without a heading, found by the model: {', '.join(own.placed)}"

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from jobs.json_scan import wellformed
 from jobs.review_benchmark.extracting.source.document import Document
 
 EDGE = 2
@@ -44,18 +45,19 @@ _BREAK = re.compile(
     # whole words alone: the hyphen of a DOI or an address is its own
     r"(?<![^\s(])([^\W\d_]+)-([ \t]*[\n\f]\s*)([^\W\d_]+)"
 )
+_HYPHENED = re.compile(r"(?<![^\W\d_])[^\W\d_]+-[^\W\d_]+")
 _NUMBER = re.compile(r"[0-9]+")
 
 
 def cleaned(name: str, pages: Sequence[str]) -> Document:
     """The document that pages of raw text make up."""
     text = PAGE.join(_without_running([_plain(page) for page in pages]))
-    lowered = text.lower()
+    hyphened = set(_HYPHENED.findall(text.lower()))
 
     def joined(match: re.Match[str]) -> str:
         first, between, second = match.groups()
         # a name has its hyphen by right, and so has a word that has it within a line
-        is_own = second[0].isupper() or f"{first}-{second}".lower() in lowered
+        is_own = second[0].isupper() or f"{first}-{second}".lower() in hyphened
         pages = PAGE * between.count(PAGE)
         return f"{first}{'-' if is_own else ''}{second}{pages}"
 
@@ -66,7 +68,7 @@ def cleaned(name: str, pages: Sequence[str]) -> Document:
 
 def _plain(page: str) -> str:
     lines = page.replace("\r\n", "\n").replace("\r", "\n").replace(PAGE, "\n")
-    lines = _CONTROL.sub("", lines.translate(_LETTERS))
+    lines = wellformed(_CONTROL.sub("", lines.translate(_LETTERS)))
     return "\n".join(line.rstrip() for line in lines.split("\n")).strip("\n")
 
 

@@ -3,7 +3,7 @@
 A PDF comes from anywhere, and its reader is native code: what hangs, crashes or fills
 the memory does so in here. Nothing of siftlog is imported.
 
-    pages.py FILE PAGES SECONDS BYTES
+    pages.py FILE PAGES CHARACTERS SECONDS BYTES
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ PASSWORD = 4
 """FPDF_ERR_PASSWORD: the file is encrypted."""
 
 
-def main(path: str, most_pages: int, seconds: int, memory_bytes: int) -> None:
-    """Print `{"pages": [...]}`, or `{"error": ...}`: encrypted, broken or pages."""
+def main(
+    path: str, most_pages: int, most_chars: int, seconds: int, memory_bytes: int
+) -> None:
+    """Print `{"pages": [...]}`, or `{"error": ...}`.
+
+    The error is `encrypted`, `broken`, or what there is too much of: `pages`,
+    `characters`.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     # loaded under the limits
@@ -28,7 +34,14 @@ def main(path: str, most_pages: int, seconds: int, memory_bytes: int) -> None:
         if len(document) > most_pages:
             _say({"error": "pages"})
             return
-        _say({"pages": [page.get_textpage().get_text_bounded() for page in document]})
+        pages: list[str] = []
+        for page in document:
+            pages.append(page.get_textpage().get_text_bounded())
+            most_chars -= len(pages[-1])
+            if most_chars < 0:
+                _say({"error": "characters"})
+                return
+        _say({"pages": pages})
     except pypdfium2.PdfiumError as error:
         locked = getattr(error, "err_code", None) == PASSWORD
         _say({"error": "encrypted" if locked else "broken"})
@@ -39,4 +52,4 @@ def _say(what: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:5]))
+    main(sys.argv[1], *map(int, sys.argv[2:6]))

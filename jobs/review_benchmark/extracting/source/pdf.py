@@ -23,7 +23,7 @@ ERRORS: Final = {
     "encrypted": f"it is encrypted (save it without a password, or {_TEXT})",
     "broken": f"it is no PDF, or a broken one ({_TEXT})",
 }
-"""What the process may say, but for too many pages."""
+"""What the process may say, but for too much of something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Limits:
     """What reading one file may take."""
 
     pages: int = 2_000
+    chars: int = 20_000_000  #: a page of print has some 5,000
     seconds: float = 120.0
     memory_bytes: int = 2 << 30
 
@@ -58,6 +59,7 @@ def pdf_pages(path: Path, limits: Limits = LIMITS) -> list[str]:
                 READER,
                 path,
                 str(limits.pages),
+                str(limits.chars),
                 # the processor's seconds are whole ones
                 str(int(limits.seconds) + 1),
                 str(limits.memory_bytes),
@@ -78,9 +80,10 @@ def pdf_pages(path: Path, limits: Limits = LIMITS) -> list[str]:
             f"{limits.memory_bytes >> 20:,} MB ({_TEXT})."
         )
     said = json.loads(done.stdout)
-    if said.get("error") == "pages":
+    most = {"pages": limits.pages, "characters": limits.chars}.get(said.get("error"))
+    if most is not None:
         raise DatasetError(
-            f"{path.name}: it has more than {limits.pages:,} pages (cut the review "
+            f"{path.name}: it has more than {most:,} {said['error']} (cut the review "
             "out)."
         )
     if "error" in said:

@@ -20,6 +20,7 @@ from jobs.review_benchmark.extracting.source.cleaning import cleaned
         ("by Alder-\nBirch", "by Alder-Birch"),
         ("doi 10.5555/abc-\ndef", "doi 10.5555/abc-\ndef"),
         ("pages 12-\n19", "pages 12-\n19"),
+        ("half \ud83d of one", "half ? of one"),
         ("a\u00a0b\x00\ufeff  \nc", "a b\nc"),
     ],
 )
@@ -48,6 +49,12 @@ def test_a_word_that_a_page_break_parts_stands_on_the_first_page() -> None:
     assert found.text == "The trial was randomised\n. Then it ended."
     assert found.page(found.text.index("randomised")) == 1
     assert found.page(found.text.index("Then")) == 2
+
+
+@pytest.mark.parametrize("piece", ["a-\n", "a", "a-  ", ". ", "\n \t", "A-B"])
+def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
+    # one that does would not end within the time that any test has
+    assert cleaned("a.txt", [piece * 200_000]).starts == (0,)
 
 
 @given(st.lists(st.text(alphabet="abC1 .-\n\r\x02\f\u00ad", max_size=40), min_size=1))

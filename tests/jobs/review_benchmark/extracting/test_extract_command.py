@@ -31,7 +31,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     )
     first = siftlog(*PREPARE, *words, cwd=tmp_path, check=False)
     assert first.returncode == 6
-    assert "no truth file can be made" in first.stderr
+    assert "cannot be written, since title could not be read" in first.stderr
     recording.write_text("\n".join(replies[:1]), "utf-8")
     data = tmp_path / "data"
     assert not list(data.glob("cochrane_*"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jobs.review_benchmark.extracting.checking.grounds import LEAST, Grounds
@@ -26,6 +26,7 @@ def _document(text: str) -> Document:
 def test_words_of_the_source_are_found_however_they_are_parted(
     before: list[str], words: list[str], after: list[str], between: str
 ) -> None:
+    assume(any(each.isalpha() for each in "".join(words)))
     document = _document(between.join((*before, *words, *after)))
     found = Grounds.of(document).find(" ".join(words).upper(), document.whole)
     assert found is not None
@@ -35,14 +36,15 @@ def test_words_of_the_source_are_found_however_they_are_parted(
 
 
 def test_one_letter_off_is_found_and_another_sentence_is_not() -> None:
-    text = "Alder AB. Bright light before the night shift. Journal 2008. Oak C. Naps."
+    text = "Alder AB. Bright light before the night shift. Spring 2008. Oak C. Naps."
     document = _document(text)
     grounds = Grounds.of(document)
     near = grounds.find("Bright lights before the night shift", document.whole)
     assert near is not None
     assert LEAST <= near.ratio < 1.0
     assert "light before the night shift" in document.piece(near.span)
-    for other in ("Dark rooms after the day shift", "", "...", text + " and more"):
+    others = ("Dark rooms after the day shift", "", "...", text + " and more")
+    for other in (*others, "2008", "9", "ring", "al"):
         assert grounds.find(other, document.whole) is None
 
 
@@ -66,6 +68,7 @@ def test_only_the_span_that_was_asked_about_counts() -> None:
         ("10.5555/ab.12", "10.5555/ ab.12", False),
         ("10.5555/ab.12", "110.5555/ab.12", False),
         ("10.55/ab", "10.55/ab", False),
+        ("10.5555/" + "a" * 300, "10.5555/" + "a" * 300, False),
         ("ab.12", "ab.12", False),
         ("", "anything", False),
     ],

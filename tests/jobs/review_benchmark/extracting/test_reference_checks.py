@@ -51,8 +51,8 @@ BIRCH = Reference(
 )
 
 
-def _checked(*references: Reference) -> Checked:
-    document = Document(name="a.txt", text=TEXT, starts=(0, TEXT.index("Birch 2011")))
+def _checked(*references: Reference, text: str = TEXT) -> Checked:
+    document = Document(name="a.txt", text=text, starts=(0, text.index("Birch 2011")))
     checker = Checker(document=document, grounds=Grounds.of(document), latest=2024)
     return checker.check(
         [(document.whole, references)], entries(document, document.whole)
@@ -77,6 +77,7 @@ def test_what_stands_in_the_text_is_kept_with_its_page_and_quote() -> None:
         ({"pmid": "99000003"}, "pmid_removed"),
         ({"year": "2007"}, "year_removed"),
         ({"year": "about 2008"}, "year_removed"),
+        ({"ref_id": "Birch 2011"}, "id_removed"),
     ],
 )
 def test_an_invented_identifier_is_removed_and_never_guessed(
@@ -130,6 +131,22 @@ def test_references_that_chunks_share_are_one_and_blanks_are_filled() -> None:
     assert found.repeated == 2
     assert [own.paper.pmid for own in found.kept] == ["99000001", "99000002", ""]
     assert found.kept[0].paper.doi == "10.5555/a.1"
+
+
+def test_a_paper_that_the_review_lists_under_two_studies_is_listed_twice() -> None:
+    again = TEXT[TEXT.index("Birch 2011") :].replace("Birch 2011", "Birch 2011b")
+    second = replace(BIRCH, ref_id="Birch 2011b")
+    found = _checked(ALDER, BIRCH, second, second, text=TEXT + again)
+    assert not found.flags
+    assert [own.paper.ref_id for own in found.kept] == [
+        "Alder 2008",
+        "Birch 2011",
+        "Birch 2011b",
+    ]
+    assert found.repeated == 1
+    same = _checked(ALDER, BIRCH, BIRCH, text=TEXT + TEXT[TEXT.index("Birch 2011") :])
+    assert not same.flags
+    assert len(same.kept) == 3
 
 
 def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() -> None:

@@ -15,6 +15,8 @@ from tests.pdf_pages import assembled, nested, pdf
 
 SAMPLE = Path(jobs.__file__).parent / "review_benchmark" / "sample" / "extraction"
 
+PAGE = "\n".join(["word " * 10] * 8)
+
 
 def test_the_samples_pdf_is_made_from_its_text_and_reads_the_same() -> None:
     text = (SAMPLE / "review.txt").read_text("utf-8")
@@ -34,7 +36,8 @@ def test_the_samples_pdf_is_made_from_its_text_and_reads_the_same() -> None:
     [
         (b"not a PDF at all", Limits(), "no PDF, or a broken one"),
         (pdf(["a few words"] * 3), Limits(), "most pages hold no text, as scanned"),
-        (pdf(["word " * 60] * 3), Limits(pages=2), "more than 2 pages"),
+        (pdf([PAGE] * 3), Limits(pages=2), "more than 2 pages"),
+        (pdf([PAGE] * 3), Limits(chars=500), "more than 500 characters"),
         (
             assembled(
                 [b"<< /Type /Catalog >>"],
@@ -47,7 +50,7 @@ def test_the_samples_pdf_is_made_from_its_text_and_reads_the_same() -> None:
         (nested(levels=9, calls=10), Limits(seconds=0.5), "took more than 0.5 s"),
         (pdf(["x"]), Limits(memory_bytes=4 << 20), "needed more than 4 MB"),
     ],
-    ids=["broken", "scanned", "pages", "encrypted", "hangs", "memory"],
+    ids=["broken", "scanned", "pages", "characters", "encrypted", "hangs", "memory"],
 )
 def test_a_pdf_that_cannot_be_read_is_refused_in_one_sentence(
     tmp_path: Path, content: bytes, limits: Limits, complaint: str

@@ -91,7 +91,7 @@ def test_chunks_hold_every_entry_end_at_borders_and_overlap(
     sizes: list[int], size: int
 ) -> None:
     lines = [
-        f"Alder {2000 + n} {{x}}\n" + "Birch AB. A title. Some Journal 2008.\n" * held
+        f"Alder {2000 + n} {{x}}\n" + "Birch AB,\nOak C. A title. J 2008.\n" * held
         for n, held in enumerate(sizes)
     ]
     document = _document("".join(lines))

@@ -48,7 +48,7 @@ class Fields:
             return None
         try:
             number = float(value) if not isinstance(value, bool) else None
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = None
         if number is None or not number.is_integer():
             raise self.error(f"{name} is {value!r} (a year such as 1999 is expected)")
@@ -59,7 +59,10 @@ class Fields:
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise self.error(f"{name} is {kind_of(value)} (a number is expected)")
-        return None if value is None else float(value)
+        try:
+            return None if value is None else float(value)
+        except OverflowError as error:
+            raise self.error(f"{name} is too large (correct it)") from error
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts without the blank ones; empty where it is missing or null."""

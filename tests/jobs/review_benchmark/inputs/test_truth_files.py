@@ -11,6 +11,7 @@ import pytest
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.results import read_result
 from jobs.review_benchmark.inputs.truth import read_review, read_truth
+from jobs.review_benchmark.matching.normal import pmid_of
 from runner.errors import DatasetError
 
 GOOD: dict[str, Any] = {
@@ -57,6 +58,44 @@ def test_what_is_wrong_with_a_review_is_said(
     with pytest.raises(DatasetError) as caught:
         read_review(_written(tmp_path, {**GOOD, **changed}))
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "pmid"),
+    [(12, "12"), (123.0, "123"), (" PMID:00012 ", "12"), (0, ""), ("PMC123", "")],
+)
+def test_a_pmid_may_be_any_number_and_no_truth_value(
+    tmp_path: Path, written: object, pmid: str
+) -> None:
+    study = {"pmid": written, "title": "Only a title"}
+    review = read_review(_written(tmp_path, {**GOOD, "included_studies": [study]}))
+    assert [pmid_of(each.pmid) for each in review.studies] == [pmid]
+    record = {"cochrane_id": "CD1", "included": [{"pmid": True}]}
+    with pytest.raises(DatasetError, match=r"included\[0\]: pmid is true"):
+        read_result(_written(tmp_path, record, name="a.json"), Noticed())
+
+
+def test_what_may_be_missing_reads_as_nothing(tmp_path: Path) -> None:
+    criteria = ("inclusion_criteria", "exclusion_criteria")
+    empty: list[dict[str, Any]] = [
+        {},
+        dict.fromkeys(("pico", "date_range", *criteria)),
+        {name: [] for name in criteria},
+    ]
+    for changed in empty:
+        given = {name: GOOD[name] for name in GOOD if name not in (*criteria, "pico")}
+        given.pop("date_range")
+        review = read_review(_written(tmp_path, {**given, **changed}))
+        assert (review.pico, review.date_range) == (None, None)
+        assert (review.inclusion, review.exclusion) == ((), ())
+
+
+@pytest.mark.parametrize("name", ["year", "relevance_score"])
+def test_a_number_too_large_to_be_one_is_said(tmp_path: Path, name: str) -> None:
+    record = {"document_id": 1, name: 10**400}
+    value = {"cochrane_id": "CD1", "included": [record]}
+    with pytest.raises(DatasetError, match=rf"included\[0\]: {name} is "):
+        read_result(_written(tmp_path, value, name="a.json"), Noticed())
 
 
 def test_bad_json_is_named_by_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,9 @@ FIELD_CHARS = 1 << 24
 
 CHUNK = 1 << 16
 """Bytes of a piece."""
+
+_BYTE = re.compile(r"\(byte ([0-9]+)\)")
+"""Where in the text msgspec says that JSON is off."""
 
 
 def read_csv(
@@ -141,12 +145,23 @@ def read_jsonl(
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """The one JSON value in a file; raise `DatasetError` where there is none."""
+    text = read_text(path)
     try:
-        return msgspec.json.decode(read_text(path))
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise DatasetError(
-            f"{path.name}: not valid JSON, {error} (correct the file)."
+            f"{path.name}: not valid JSON, {error}{_place(text, error)} (correct the "
+            "file)."
         ) from error
+
+
+def _place(text: str, error: Exception) -> str:
+    """Line and column, from 1, of the byte that an error names; empty for none."""
+    found = _BYTE.search(str(error))
+    if found is None:
+        return ""
+    before = text.encode()[: int(found[1])].decode(errors="ignore").split("\n")
+    return f", line {len(before)}, column {len(before[-1]) + 1}"
 
 
 def read_text(path: Path) -> str:

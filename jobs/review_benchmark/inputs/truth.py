@@ -40,16 +40,18 @@ def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
     """
     found: dict[str, tuple[Review, Path]] = {}
     for path in _files(folder):
-        review = read_review(path)
-        if review.id == TEMPLATE:
+        fields = _fields(path)
+        # before it is read: what is to be filled in may be missing
+        if fields.text("cochrane_id") == TEMPLATE:
             noticed.add(
                 "template_skipped",
                 "warn",
                 path.name,
                 "The file is a template, by its id, and was left out.",
-                example=review.id,
+                example=TEMPLATE,
             )
             continue
+        review = _review(fields)
         if review.id in found:
             raise DatasetError(
                 f"{path.name}: cochrane_id {review.id} stands in "
@@ -71,10 +73,17 @@ def read_review(path: Path) -> Review:
     Raises:
         DatasetError: it is not to be read, or lacks or mistakes a field.
     """
+    return _review(_fields(path))
+
+
+def _fields(path: Path) -> Fields:
     value = read_json(path)
     if not isinstance(value, dict):
         raise DatasetError(f"{path.name}: not an object (one review is expected).")
-    fields = Fields(where=path.name, values=value)
+    return Fields(where=path.name, values=value)
+
+
+def _review(fields: Fields) -> Review:
     _require(fields)
     return Review(
         id=fields.text("cochrane_id"),

@@ -55,7 +55,9 @@ INDEX: Index = {
         (BENCHMARKS, "test_a_paper_in_both_lists_is_included_and_counts_once"),
     ),
     11: ((BENCHMARKS, "test_each_row_of_a_repeated_paper_counts_in_precision"),),
-    12: ((RULES, "test_two_truth_papers_may_have_one_record_unless_claims_are_unique"),),
+    12: (
+        (RULES, "test_two_truth_papers_may_have_one_record_unless_claims_are_unique"),
+    ),
     13: (
         (
             BENCHMARKS,

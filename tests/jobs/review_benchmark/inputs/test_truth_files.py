@@ -98,16 +98,22 @@ def test_a_number_too_large_to_be_one_is_said(tmp_path: Path, name: str) -> None
         read_result(_written(tmp_path, value, name="a.json"), Noticed())
 
 
-def test_bad_json_is_named_by_file(tmp_path: Path) -> None:
+def test_bad_json_is_named_by_file_line_and_column(tmp_path: Path) -> None:
     path = tmp_path / "cochrane_CD1.json"
-    path.write_text('{"cochrane_id": ')
-    with pytest.raises(DatasetError, match=r"cochrane_CD1\.json: not valid JSON"):
-        read_review(path)
+    for text, place in (
+        ('{"title": "é",\r\n "é": x}', r"line 2, column 7"),
+        ("NaN", "line 1, column 1"),
+        ('{"cochrane_id": ', "truncated"),
+    ):
+        path.write_text(text, "utf-8-sig")
+        with pytest.raises(DatasetError, match=rf"_CD1\.json: not valid.*{place} \("):
+            read_review(path)
 
 
 def test_templates_are_left_out_and_ids_stand_once(tmp_path: Path) -> None:
     _written(tmp_path, {**GOOD, "included_studies": [{"pmid": "0", "doi": "10.1/a"}]})
-    _written(tmp_path, {**GOOD, "cochrane_id": "CD000000"}, name="cochrane_0.json")
+    # a template may lack what is to be filled in
+    _written(tmp_path, {"cochrane_id": " CD000000"}, name="cochrane_0.json")
     noticed = Noticed()
     assert [review.id for review in read_truth(tmp_path, noticed)] == ["CD1"]
     codes = [each.code for each in noticed.findings()]

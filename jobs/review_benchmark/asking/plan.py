@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from jobs.lengths import is_longer
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
@@ -105,7 +106,9 @@ def conclusion(
         for place, (number, score) in enumerate(scores.items())
         if settings.includes(score)
     )
-    shown = [number for _, _, number in reversed(best)][: settings.conclude_papers]
+    # a run may be scored with other papers than it was asked about
+    there = (number for _, _, number in reversed(best) if _has(dataset, number))
+    shown = list(islice(there, settings.conclude_papers))
     return TaskSpec(
         stage="conclude",
         key=keys.conclusion_key(review.id, shown),
@@ -180,6 +183,11 @@ def _unconcluded(dataset: Dataset, review: Review, shown: Sequence[int]) -> str 
     papers = [asking.paper(dataset, number) for number in shown]
     request = asking.conclude(dataset, review, papers)
     return "too_long" if _is_long(dataset, request) else None
+
+
+def _has(dataset: Dataset, number: int) -> bool:
+    database = dataset.database
+    return database is not None and database.paper(number) is not None
 
 
 def _is_long(dataset: Dataset, request: ChatRequest) -> bool:

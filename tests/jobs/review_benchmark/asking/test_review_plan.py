@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.asking.plan import follow_up, plan, wanted
+from jobs.review_benchmark.asking.plan import (
+    conclusion,
+    follow_up,
+    plan,
+    wanted,
+)
 from jobs.review_benchmark.asking.request import carried
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.database.reading import Database
@@ -86,6 +91,13 @@ def test_other_papers_make_another_conclusion(papers: Path) -> None:
 
     assert key([5, 4, 2], 3) == key([5, 4, 2], 2.5) != key([5, 4, 2], 2)
     assert key([5, 4, 2], 4.5) != key([5, 4, 2], 3)
+
+
+def test_a_paper_that_is_gone_is_in_no_conclusion(papers: Path) -> None:
+    with data(papers, conclude_papers=2) as dataset:
+        spec = conclusion(dataset, REVIEW, {99: 5.0, 1: 4.0, 98: 4.0, 2: 3.0, 3: 3.0})
+        assert spec is not None
+        assert carried(spec.context) == [1, 2]
 
 
 @pytest.mark.parametrize(

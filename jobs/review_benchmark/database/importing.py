@@ -60,6 +60,7 @@ class Imported:
             merged=dict(sorted(merged.items())),
             conflicts=sum(each.conflicts for each in self.files),
             titles=sum(each.titles for each in self.files),
+            no_pmid=sum(each.no_pmid for each in self.files),
             deleted=sum(each.deleted for each in self.files),
         )
 
@@ -194,6 +195,10 @@ def _line(each: Added) -> str:
     ]
     if each.conflicts:
         parts.append(f"{counted(each.conflicts, 'DOI')} of another paper left out")
+    if each.no_pmid:
+        parts.append(
+            f"{counted(each.no_pmid, 'PMID')} without a PubMed number left out"
+        )
     if each.deleted:
         parts.append(f"{counted(each.deleted, 'paper')} deleted by PubMed, kept here")
     if each.bad:

@@ -30,6 +30,7 @@ class Added:
     merged: Mapping[str, int]  #: records by how they were found to be known
     conflicts: int  #: records whose DOI belonged to another paper
     titles: int  #: further titles of papers that had one
+    no_pmid: int = 0  #: records whose PMID holds no PubMed number; they go without
     deleted: int = 0  #: papers that the file says to have been deleted; they stay
     bad: tuple[BadEntry, ...] = ()  #: records that were left out
 
@@ -93,7 +94,7 @@ class _Tally:
     def __init__(self, source: str) -> None:
         self.source = source
         self.bad: list[BadEntry] = []
-        self.deleted = 0
+        self.deleted = self.no_pmid = 0
         self._records = self._papers = self._conflicts = 0
         self._by: Counter[str] = Counter()
 
@@ -115,6 +116,7 @@ class _Tally:
             merged=dict(sorted(self._by.items())),
             conflicts=self._conflicts,
             titles=titles,
+            no_pmid=self.no_pmid,
             deleted=self.deleted,
             bad=tuple(self.bad),
         )
@@ -125,7 +127,9 @@ def _good(found: Iterable[Found], tally: _Tally, *, skip_bad: bool) -> Iterator[
     for each in found:
         match each:
             case Entry():
-                yield sought(each)
+                record = sought(each)
+                tally.no_pmid += bool(each.pmid and not record.paper.pmid)
+                yield record
             case Deleted():
                 tally.deleted += each.n
             case BadEntry() if skip_bad:

@@ -43,7 +43,9 @@ def imported(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "a.csv").write_text("pmid,title\n1,One\n2,Two\n1,Uno\n")
-    (tmp_path / "b.jsonl").write_text('{"doi": "10.1/b", "title": "Three"}\n{"a": 1}\n')
+    (tmp_path / "b.jsonl").write_text(
+        '{"doi": "10.1/b", "title": "Three", "pmid": "PMC7"}\n{"a": 1}\n'
+    )
     return tmp_path
 
 
@@ -150,7 +152,7 @@ def test_bad_records_take_their_file_back_or_are_left_out(folder: Path) -> None:
     told = found.text.splitlines()
     assert told[0].startswith("a.csv: 3 records, 0 new papers, 3 merged (3 by pmid)")
     assert told[1].startswith("b.jsonl: 1 record, 1 new paper, 0 merged, 0 further")
-    assert "1 bad record left out" in told[1]
+    assert "1 PMID without a PubMed number left out, 1 bad record left" in told[1]
     assert told[2].startswith("  left out record 2: neither PMID")
     again = imported(database, *files, skip_bad=True)
     assert again.stock == found.stock
@@ -160,6 +162,7 @@ def test_bad_records_take_their_file_back_or_are_left_out(folder: Path) -> None:
         "merged": {"doi": 1, "pmid": 3},
         "conflicts": 0,
         "titles": 0,
+        "no_pmid": 1,
         "deleted": 0,
         "bad": 1,
     }

@@ -15,8 +15,9 @@ from runner.reply import ParseFailure, Reply
 _NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 _SCORE = rf"({_NUMBER})(?:\s*(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))?"
 _ALONE = re.compile(rf"\W*?{_SCORE}\W*", re.IGNORECASE)
+# a dash right before the number is its sign
 _LINE = re.compile(
-    rf"\W*(?:relevance\s+)?score\W*?(?::|=|-|is)\W*?{_SCORE}\W*", re.IGNORECASE
+    rf"\W*(?:relevance\s+)?score\W*?(?::|=|-(?=\s)|is)\W*?{_SCORE}\W*", re.IGNORECASE
 )
 _VALUE = re.compile(rf"\s*{_SCORE}\s*", re.IGNORECASE)
 

@@ -62,6 +62,8 @@ def scored(text: str, finish_reason: str = "stop", *, is_share: bool = False) ->
         ("**Relevance score:** 4/5.", "4 by line"),
         ("Score: 4 out of 10", "bad_score"),
         ("Score: -4", "bad_score"),
+        ("Score -4", "no_score"),
+        ("Score - 4", "4 by line"),
         ("Score: 4\nScore: 2", "ambiguous"),
         ("4", "4 by number"),
         (" 4/5. ", "4 by number"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.columns import shortened
 from jobs.counted import counted
 from jobs.history.change import Change
 from jobs.history.comparison import Comparison
@@ -218,7 +219,7 @@ def _signed(value: float | None) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+    return shortened(name, NAME)
 
 
 def _one_line(name: str) -> str:

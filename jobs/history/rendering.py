@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.columns import cut, shortened
 from jobs.counted import counted
 from jobs.history.change import Change
 from jobs.history.comparison import Comparison
@@ -76,9 +77,9 @@ def _cells(line: Line) -> tuple[str, ...]:
     row, previous = line.row, line.previous
     verdicts = row.verdicts
     return (
-        _short(row.run),
+        cut(row.run, NAME),
         date(row),
-        _short(row.model),
+        shortened(row.model, NAME),
         f"{row.passed}/{len(row.standings)}",
         _number(row.macro()),
         _number(row.micro),
@@ -215,10 +216,6 @@ def _number(value: float | None) -> str:
 
 def _signed(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value + 0.0:+.4f}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def _one_line(name: str) -> str:

@@ -61,8 +61,17 @@ def writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def busy(path: Path, error: sqlite3.OperationalError) -> DatasetError:
-    """What to say where a database cannot be read at the moment."""
+def unreadable(path: Path, error: sqlite3.OperationalError) -> DatasetError:
+    """What to say where a statement fails.
+
+    Another process writes, or what the statement reads is missing, such as an index.
+    """
+    # the low byte is the kind, what is above it a detail
+    if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR:
+        return DatasetError(
+            f"{path}: {error} (the paper database is not whole: siftlog prepare "
+            "review-benchmark import --database FILE makes a new one)."
+        )
     return DatasetError(
         f"{path}: {error} (wait until nobody imports into it, and try again)."
     )
@@ -84,7 +93,7 @@ def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         )
     except sqlite3.OperationalError as error:
         with closing(connection):
-            raise busy(path, error) from error
+            raise unreadable(path, error) from error
     except sqlite3.DatabaseError:
         version = None
     if version != (SCHEMA_VERSION,):

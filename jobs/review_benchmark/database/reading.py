@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobs.review_benchmark.database.connection import busy, reader
+from jobs.review_benchmark.database.connection import reader, unreadable
 from jobs.review_benchmark.database.paper import Paper, paper_of
 from jobs.review_benchmark.database.signature import content_hash
 from jobs.review_benchmark.database.statements import SQL
@@ -110,7 +110,7 @@ class Database:
         try:
             return self._connection.execute(SQL[name], values)
         except sqlite3.OperationalError as error:
-            raise busy(self.path, error) from error
+            raise unreadable(self.path, error) from error
 
     def _id(self, name: str, value: str) -> int | None:
         found = self._connection.execute(SQL[name], (value,)).fetchone()

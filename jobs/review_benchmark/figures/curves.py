@@ -27,14 +27,16 @@ def by_threshold(shown: Shown) -> Figure | None:
         name="threshold",
         title="Recall and precision against the threshold",
         caption="Means over reviews, from the stored scores, if papers were included "
-        "from each score on; a review that includes nothing has no precision. Dashed: "
-        f"the threshold of this scoring.{shown.rest}",
+        "from each threshold on; at a step the value on its left is that of the "
+        "score itself. A review that includes nothing has no precision. Dashed: the "
+        f"threshold of this scoring.{shown.rest}",
         columns=min(2, len(panels)),
         panels=panels,
     )
 
 
 def _threshold(model: Model, shown: Shown) -> Panel:
+    # thresholds fall: each value holds down to the next score, that one left out
     own = thinned(model.column.overall)
     x = tuple(step.threshold for step in own)
     return Panel(
@@ -43,12 +45,19 @@ def _threshold(model: Model, shown: Shown) -> Panel:
         y=Axis(label="mean over reviews", lo=0, hi=1),
         marks=(
             Rule(way="vertical", at=shown.results.dataset.settings.least_score),
-            Line(x=x, y=tuple(each.recall for each in own), label="recall", series=0),
+            Line(
+                x=x,
+                y=tuple(each.recall for each in own),
+                label="recall",
+                series=0,
+                steps=True,
+            ),
             Line(
                 x=x,
                 y=tuple(each.precision for each in own),
                 label="precision",
                 series=1,
+                steps=True,
             ),
         ),
     )

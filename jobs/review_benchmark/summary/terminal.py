@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.columns import one_line
+from jobs.columns import one_line, padded, shortened, taken
 from jobs.counted import counted
 from jobs.review_benchmark.matching.rules import Method
 from jobs.review_benchmark.measuring.column import Column
@@ -36,6 +36,9 @@ MATCHED_BY: Mapping[Method, str] = {
     "doi": "doi",
     "title_fuzzy": "title",
 }
+
+NAME = 32
+"""Cells of a model's name in a line of numbers; elsewhere it stands whole."""
 
 UNDEFINED = "n/a"
 
@@ -126,7 +129,7 @@ def _table(results: Results) -> Iterator[str]:
         known = column.by_path()
         rows.append(
             [
-                one_line(model),
+                _name(model),
                 f"{known['passed'].value}/{known['passed'].n}",
                 _with_ends(known["macro.recall"]),
                 _short(known["micro.recall"].value),
@@ -136,10 +139,9 @@ def _table(results: Results) -> Iterator[str]:
                 _short(known["macro.screening_recall"].value),
             ]
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(taken, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+        yield "  ".join(map(padded, row, widths)).rstrip()
 
 
 def _lost(results: Results) -> Iterator[str]:
@@ -170,7 +172,7 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
         )
         p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
-            f"{one_line(own.left)} minus {one_line(own.right)}  recall {value}{ends}  "
+            f"{_name(own.left)} minus {_name(own.right)}  recall {value}{ends}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
             f"p (McNemar, Holm) {p}  {counted(own.reviews, 'review')} "
             f"({own.dropped} dropped)"
@@ -178,6 +180,11 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     if pairs[MOST_PAIRS:]:
         left = counted(len(pairs) - MOST_PAIRS, "more pair")
         yield f"{left} of models in comparison.csv"
+
+
+def _name(model: str) -> str:
+    """A model where numbers must find room beside it."""
+    return shortened(one_line(model), NAME)
 
 
 def _finding(finding: Finding) -> str:

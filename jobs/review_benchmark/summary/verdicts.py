@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, table, word
+from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, shortened, table
 from jobs.counted import counted
 from jobs.metrics import mean
 from jobs.review_benchmark.verdicts.findings import not_available
@@ -28,7 +28,7 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
         (
             Column(
                 title="model",
-                cells=[word(own.model, NAME) for own in found],
+                cells=[shortened(one_line(own.model), NAME) for own in found],
                 has_words=True,
             ),
             Column(

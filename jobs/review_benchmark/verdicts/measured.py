@@ -177,11 +177,12 @@ def _labelled(dataset: Dataset, found: Sequence[Verdicts]) -> Threshold | None:
 
 
 def _drawn(own: Verdicts, threshold: Threshold | None, among: Pairs | None) -> Verdicts:
+    """Verdicts by a threshold; a line at nothing in common calls no reviews alike."""
     pairs = own.mismatched if among is None else among
     alike = {
         pair: similarity
         for pair, similarity in pairs.items()
-        if threshold is not None and threshold.admits(similarity)
+        if threshold and threshold.value > 0 and threshold.admits(similarity)
     }
     return replace(own, threshold=threshold, alike=alike)
 

@@ -49,7 +49,7 @@ def metrics(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         path="verdict.alike",
         value=None if found.threshold is None else len(found.alike),
         n=len(found.matches),
-        definition="count@1(pairs of other reviews that the threshold admits)",
+        definition="count@1(pairs of other reviews that a threshold above 0 admits)",
     )
 
 

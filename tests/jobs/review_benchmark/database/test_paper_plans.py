@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from jobs.review_benchmark.database.connection import unreadable, writer
+from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.database.statements import SCHEMA, SQL
+from runner.errors import DatasetError
 
 
 @pytest.mark.parametrize(
@@ -45,3 +49,20 @@ def test_each_statement_has_its_index(
     )
     if name == "titles_within":
         assert len(steps) == 1  # nothing is sorted
+
+
+def test_a_database_without_an_index_is_made_anew_and_a_busy_one_awaited(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "papers.db"
+    with closing(writer(path)) as connection, closing(sqlite3.connect(path, 0)) as late:
+        connection.execute("DROP INDEX papers_years")
+        with (
+            closing(Database(path)) as papers,
+            pytest.raises(DatasetError, match=r"papers_years .* makes a new one"),
+        ):
+            papers.search('"x"', (1, 2), 1)
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError) as locked:
+            late.execute(SQL["n_papers"])
+        assert "wait until nobody imports" in str(unreadable(path, locked.value))

@@ -87,7 +87,9 @@ def test_curves_end_at_what_was_measured(figures: dict[str, Figure]) -> None:
     assert first.y[-1] == pytest.approx((1.0 + 3 / 7) / 2)
     lines = [m for m in figures["threshold"].panels[0].marks if isinstance(m, Line)]
     assert [line.label for line in lines] == ["recall", "precision"]
+    # a value holds below its score down to the next one, and is not drawn sloping there
     assert lines[0].x == (4.0, 1.5)
+    assert all(line.steps for line in lines)
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:

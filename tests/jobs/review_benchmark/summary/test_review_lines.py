@@ -121,7 +121,9 @@ def test_a_review_passes_at_its_target(tmp_path: Path, target: float) -> None:
 def test_a_terminal_is_told_of_the_first_results_and_the_file_of_all() -> None:
     dataset, answers = imported()
     (family,) = answers.each
-    names = tuple(f"m{n:02}" for n in range(MOST_REVIEWS + 2))
+    names = tuple(
+        f"maker/a-model-of-a-very-long-name-{n:02}" for n in range(MOST_REVIEWS + 2)
+    )
     each = [
         tuple(replace(a, task=replace(a.task, model=name)) for a in family)
         for name in names
@@ -133,3 +135,5 @@ def test_a_terminal_is_told_of_the_first_results_and_the_file_of_all() -> None:
     assert file.count("Benchmark Result: ") == len(names)
     pairs = len(names) * (len(names) - 1) // 2
     assert f"\n{pairs - MOST_PAIRS:,} more pairs of models in comparison.csv\n" in file
+    # numbers keep their room, and names differ at their ends
+    assert "\nmaker/a-mo…f-a-very-long-name-61  0/1 " in file

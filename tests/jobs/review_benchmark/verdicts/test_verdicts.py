@@ -109,6 +109,15 @@ def test_an_agent_that_always_says_the_same_is_told_from_nothing() -> None:
     assert not any(found.passes(own.id) for own in truths)
 
 
+def test_a_line_at_nothing_in_common_calls_no_reviews_alike() -> None:
+    truths = reviews(*(f"Care of {topic}. {BOILERPLATE}" for topic in TOPICS))
+    found = told(truths, {own.id: text("Zebras vanish.") for own in truths})
+    assert found.threshold is not None
+    assert found.threshold.value == 0
+    assert not found.alike
+    assert not any(found.passes(own.id) for own in truths)
+
+
 def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     truths = reviews("Walking helps.", "", "Singing helps.")
     said = {

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 from jobs.metrics import Ratio, Resamples, aggregate, mean_of, ratio, wilson
-from jobs.review_benchmark.measuring.benchmark import Benchmark, served_alone
+from jobs.review_benchmark.matching.rules import Method
+from jobs.review_benchmark.measuring.benchmark import NONE, Benchmark, served_alone
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.settings import Settings
 from runner.scorecard import Metric, Target
 
-METHODS = ("pmid", "doi", "title_fuzzy", "null")
+METHODS = (*get_args(Method), NONE)
 
 MEANINGS: Mapping[str, str] = {
     "recall": "share of a review's included studies that were found and included",

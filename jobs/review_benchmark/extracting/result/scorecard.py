@@ -25,7 +25,7 @@ HEADLINE: Final = "references.grounded"
 
 SETTINGS: Final = frozenset(
     {"with_excluded", "accept", "chunk_references", "matching", "title_cutoff"}
-    | {"autojunk", "punctuation", "strip_dx"}
+    | {"autojunk", "punctuation", "strip_dx", "unique_claims"}
 )
 """Settings that an extraction depends on."""
 
@@ -106,7 +106,7 @@ def _compared(own: Extraction, extract: Extract) -> tuple[Metric, ...]:
         metric
         for truth in extract.against
         if truth.id == own.recorded.meta.id
-        for metric in against_metrics(own, truth, extract.rules)
+        for metric in against_metrics(own, truth, extract.settings.rules)
     )
 
 

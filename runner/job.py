@@ -169,16 +169,11 @@ class PreparedData(Prepared, Protocol):
 
 
 @runtime_checkable
-class PreparedCheck(Prepared, Protocol):
+class PreparedCheck(PreparedData, Protocol):
     """What a subcommand of `siftlog prepare JOB` finds that can be asked for a least.
 
-    It is written as a file where `--out` names one.
+    It is written as a file only where `--out` names one.
     """
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """The file's lines, without their ends."""
-        ...
 
     @property
     def share(self) -> float | None:

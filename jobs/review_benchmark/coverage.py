@@ -14,9 +14,9 @@ from jobs.columns import Column, one_line, table
 from jobs.counted import counted
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
+from jobs.review_benchmark.inputs.load import chosen
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.measuring.coverage import Counts, Covered, counts, covered
-from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from runner.errors import UsageError
 from runner.scorecard import Finding
@@ -85,14 +85,14 @@ def coverage(settings: Settings) -> Coverage:
     """Look up the truth papers that the settings name.
 
     Raises:
-        UsageError: they name no truth or no database, or a review that is not there.
-        DatasetError: one of them is not to be read.
+        UsageError: they name no truth or no database.
+        DatasetError: one of them is not to be read, or has no review that is named.
     """
     if settings.truth is None or settings.database is None:
         missing = "--truth FOLDER" if settings.truth is None else "--database FILE"
         raise UsageError(f"Coverage needs {missing}.")
     noticed = Noticed()
-    reviews = _chosen(read_truth(settings.truth, noticed), settings.review)
+    reviews = chosen(read_truth(settings.truth, noticed), settings)
     with closing(Database(settings.database)) as database:
         return Coverage(
             content_hash=database.content_hash,
@@ -106,14 +106,6 @@ def coverage(settings: Settings) -> Coverage:
             ),
             findings=noticed.findings(),
         )
-
-
-def _chosen(reviews: Sequence[Review], ids: Sequence[str]) -> Sequence[Review]:
-    known = {review.id for review in reviews}
-    for each in ids:
-        if each not in known:
-            raise UsageError(f"--review {each}: no such review among the truth files.")
-    return [review for review in reviews if not ids or review.id in ids]
 
 
 def _counts(n: Counts) -> dict[str, Any]:

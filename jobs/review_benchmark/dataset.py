@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.matching.match import Rules
-from jobs.review_benchmark.matching.normal import Normal
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings, VerdictKind
 from runner.scorecard import Finding
@@ -56,15 +54,3 @@ class Dataset:
         if self.settings.verdict is None:
             return "tfidf" if self.concluded else "off"
         return self.settings.verdict
-
-    @property
-    def rules(self) -> Rules:
-        """How papers are matched under the settings."""
-        settings = self.settings
-        return Rules(
-            matching=settings.matching,
-            title_cutoff=settings.title_cutoff,
-            autojunk=settings.autojunk,
-            unique_claims=settings.unique_claims,
-            normal=Normal(punctuation=settings.punctuation, strip_dx=settings.strip_dx),
-        )

@@ -7,7 +7,9 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from jobs.review_benchmark.database.formats.choice import Form
+from jobs.review_benchmark.database.formats.form import Form
+from jobs.review_benchmark.matching.match import Rules
+from jobs.review_benchmark.matching.normal import Normal, Punctuation
 from jobs.review_benchmark.matching.rules import Matching
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
@@ -116,7 +118,7 @@ class Settings(BaseModel):
     autojunk: bool = Field(
         default=True, description="difflib's shortcut in titles of 200 characters"
     )
-    punctuation: Literal["blank", "delete"] = Field(
+    punctuation: Punctuation = Field(
         "blank", description="what a mark in a title becomes"
     )
     strip_dx: bool = Field(
@@ -149,6 +151,17 @@ class Settings(BaseModel):
     def least_score(self) -> float:
         """The score from which a paper is included."""
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
+
+    @property
+    def rules(self) -> Rules:
+        """How papers are matched."""
+        return Rules(
+            matching=self.matching,
+            title_cutoff=self.title_cutoff,
+            autojunk=self.autojunk,
+            unique_claims=self.unique_claims,
+            normal=Normal(punctuation=self.punctuation, strip_dx=self.strip_dx),
+        )
 
     def includes(self, score: float | None) -> bool:
         """Whether a paper that was asked about is included; None: no readable score."""

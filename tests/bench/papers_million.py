@@ -28,7 +28,8 @@ from jobs.review_benchmark.database.merging import sought
 from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.database.statements import SQL
-from jobs.review_benchmark.measuring.coverage import BY, covered
+from jobs.review_benchmark.matching.rules import METHODS
+from jobs.review_benchmark.measuring.coverage import covered
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.search.query import Query, expression
 from tests.bench.pubmed import Library, write_pubmed
@@ -153,7 +154,7 @@ def _coverage(database: Database, bound: float | None) -> list[Row]:
         )
     review = Review(id="x", title="x", question="x", studies=tuple(studies))
     began = time.perf_counter()
-    found = covered([review], database, keys=tuple(BY), cutoff=0.85, autojunk=True)
+    found = covered([review], database, keys=tuple(METHODS), cutoff=0.85, autojunk=True)
     seconds = time.perf_counter() - began
     plain = _difflib_s([each.title for each in studies], n_papers)
     return [

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-import msgspec
-
 from jobs.review_benchmark.artifacts.naming import Places
 from jobs.review_benchmark.inputs.written import study_fields
+from jobs.review_benchmark.json_file import json_file
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
@@ -51,11 +50,7 @@ def result_files(results: Results, concluded: Sequence[Verdicts]) -> Iterator[Ar
             document = _document(results, column, review) | shared
             if column.model in verdicts:
                 document["verdict"] = _verdict(verdicts[column.model], review)
-            content = msgspec.json.encode(document)
-            yield Artifact(
-                name=places.result(column.model, review),
-                text=msgspec.json.format(content, indent=1).decode() + "\n",
-            )
+            yield json_file(places.result(column.model, review), document)
 
 
 def _document(results: Results, column: Column, review: str) -> dict[str, Any]:

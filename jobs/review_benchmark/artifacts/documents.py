@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from jobs.counted import counted
+from jobs.review_benchmark.json_file import json_file
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.results import Results
@@ -29,9 +28,7 @@ def documents(
         models: all metrics, by model.
         summary: the text that a terminal shows, in full.
     """
-    told = msgspec.json.encode(_summary(results, models))
-    content = msgspec.json.format(told, indent=1)
-    yield Artifact(name="summary.json", text=content.decode() + "\n")
+    yield json_file("summary.json", _summary(results, models))
     yield Artifact(name="summary.txt", text=summary)
     lines = (line for each in _failures(results) for line in (each, ""))
     yield Artifact(name="failure_report.md", text="\n".join(lines))

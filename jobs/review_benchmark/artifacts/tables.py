@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT
-from jobs.review_benchmark.measuring.metrics import METHODS
+from jobs.review_benchmark.measuring.metrics import MATCHED
 from jobs.review_benchmark.measuring.results import Results
 from runner.scorecard import Cell, Table
 
@@ -39,7 +39,7 @@ def _per_review(results: Results) -> Table:
             "recall_distinct",
             "nnr",
             *(f"lost_{step}" for step in LOST_AT),
-            *(f"matched_{method}" for method in METHODS),
+            *(f"matched_{method}" for method in MATCHED),
             "distinct_documents",
             "candidates",
             "plan_fallback",
@@ -80,7 +80,7 @@ def _review(results: Results, column: Column, review: str) -> tuple[Cell, ...]:
         found.recall_distinct,
         found.nnr,
         *(lost.count(step) for step in LOST_AT),
-        *(found.methods.get(method, 0) for method in METHODS),
+        *(found.methods.get(method, 0) for method in MATCHED),
         found.documents,
         len(own.candidates),
         any(each.is_fallback for each in own.searches),

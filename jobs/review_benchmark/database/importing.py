@@ -12,7 +12,7 @@ from pathlib import Path
 from jobs.counted import counted
 from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.formats.ahead import read_file
-from jobs.review_benchmark.database.formats.choice import Form, form_of
+from jobs.review_benchmark.database.formats.form import Form, form_of
 from jobs.review_benchmark.database.formats.table import columns_of
 from jobs.review_benchmark.database.paper import Found
 from jobs.review_benchmark.database.statements import SQL

@@ -70,5 +70,5 @@ def paper_before(dataset: Dataset, chosen: Selection) -> Iterator[str]:
 def _records(dataset: Dataset, there: Stock) -> list[int | None]:
     """The paper of each study, where no agent has put papers into an order."""
     pools = [Stocked(order={}, lookup=lookup) for lookup in there.lookups]
-    hits = matched(there.wanted, pools, dataset.rules, ()).hits
+    hits = matched(there.wanted, pools, dataset.settings.rules, ()).hits
     return [None if hit is None else hit.place for hit in hits]

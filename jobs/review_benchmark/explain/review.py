@@ -35,7 +35,7 @@ def review_lines(told: Told) -> Iterator[str]:
         yield "papers, best first" if told.is_own else "papers, as given"
         yield from _papers(told)
     yield ""
-    yield from lost_lines(told.column.lost(told.review.id))
+    yield from _lost(told.column.lost(told.review.id))
     odd = told.column.suspicious[told.review.id]
     if odd:
         yield ""
@@ -46,7 +46,7 @@ def review_lines(told: Told) -> Iterator[str]:
     yield from conclusion_lines(told)
 
 
-def lost_lines(lost: Sequence[PaperMatch]) -> Iterator[str]:
+def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
     """Studies that were lost, by the step at which they were."""
     yield f"lost       {counted(len(lost), 'study', 'studies') if lost else 'none'}"
     for step in LOST_AT:
@@ -90,7 +90,7 @@ def _papers(told: Told) -> Iterator[str]:
         [
             Column(title="rank", cells=[str(own.rank) for own in shown]),
             _words("paper", (own.document for own in shown)),
-            Column(title="score", cells=[standing(own) for own in shown]),
+            Column(title="score", cells=[_standing(own) for own in shown]),
             _words("in", ("yes" if own.included else NONE for own in shown)),
             _words("study", (words(studies.get(own.document, ())) for own in shown)),
             _words("title", (_title(told, own) for own in shown)),
@@ -100,7 +100,7 @@ def _papers(told: Told) -> Iterator[str]:
         yield f"  and {len(every) - LISTED:,} more"
 
 
-def standing(own: Candidate) -> str:
+def _standing(own: Candidate) -> str:
     """A candidate's score, or why it has none."""
     return own.outcome if own.score is None else number(own.score, 2)
 

@@ -11,6 +11,7 @@ from jobs.review_benchmark import reading
 from jobs.review_benchmark.answered import SearchPlan
 from jobs.review_benchmark.asking.plan import queries, searched
 from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.gathering.course import n_hits
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.found import Found
 from jobs.review_benchmark.search.query import Query, expression
@@ -65,14 +66,10 @@ def _origin(parsed: SearchPlan | ParseFailure) -> str:
 
 def _search(dataset: Dataset, review: Review, parsed: object, origin: str) -> Search:
     asked = queries(review, parsed, dataset.settings.queries)
-    database = dataset.database
     return Search(
         origin=origin,
         queries=asked,
-        hits=tuple(
-            0 if database is None else database.n_hits(expression(query))
-            for query in asked
-        ),
+        hits=tuple(n_hits(dataset, query) for query in asked),
         found=searched(dataset, review, parsed),
     )
 

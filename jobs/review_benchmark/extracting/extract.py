@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
 from jobs.review_benchmark.extracting.source.document import Document
-from jobs.review_benchmark.matching.match import Rules
-from jobs.review_benchmark.matching.normal import Normal
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from runner.scorecard import Finding
@@ -29,14 +27,3 @@ class Extract:
     def lacking(self) -> tuple[Section, ...]:
         """Sections that a model is asked to find."""
         return tuple(name for name in NEEDED if name not in self.sections)
-
-    @property
-    def rules(self) -> Rules:
-        """How papers are matched under the settings."""
-        settings = self.settings
-        return Rules(
-            matching=settings.matching,
-            title_cutoff=settings.title_cutoff,
-            autojunk=settings.autojunk,
-            normal=Normal(punctuation=settings.punctuation, strip_dx=settings.strip_dx),
-        )

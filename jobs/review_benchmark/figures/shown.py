@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jobs.figures.models import MOST_MODELS, left_out
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.results import Results
-
-MOST_MODELS = 4
-"""In one figure; more marks or panels cannot be told apart. The tables hold all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +29,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        if len(self.models) == self.of:
-            return ""
-        return (
-            f" The first {len(self.models)} of {self.of} models; the tables hold all."
-        )
+        return left_out(len(self.models), self.of)
 
 
 def shown(results: Results) -> Shown:

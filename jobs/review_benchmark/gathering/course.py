@@ -131,13 +131,13 @@ def _searched(
     return Searched(
         replicate=replicate,
         queries=asked,
-        hits=tuple(_hits(dataset, query) for query in asked),
+        hits=tuple(n_hits(dataset, query) for query in asked),
         cut=cut,
         is_fallback=isinstance(parsed, ParseFailure),
     )
 
 
-def _hits(dataset: Dataset, query: Query) -> int:
+def n_hits(dataset: Dataset, query: Query) -> int:
     """How many papers fit a query, of any year."""
     database = dataset.database
     return 0 if database is None else database.n_hits(expression(query))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering import imported, own
@@ -10,8 +13,11 @@ from jobs.review_benchmark.gathering.course import Course, course
 from jobs.review_benchmark.gathering.stock import stocks
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.rebuilt import Sheet
+from jobs.review_benchmark.review import Review
 from runner.job import Answers
 from runner.scorecard import Finding
+
+_Made = TypeVar("_Made")
 
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
@@ -45,13 +51,11 @@ def _own(dataset: Dataset, answers: Answers) -> Sheet:
                 dataset,
                 review,
                 model,
-                courses[model, review.id],
+                each,
                 stock[review.id],
                 replicates=answers.replicates,
             )
-            for model in answers.models
-            for review in dataset.reviews
-            if (model, review.id) in courses
+            for model, review, each in _in_order(dataset, answers, courses)
         ),
         replicates=answers.replicates,
         imported=False,
@@ -90,18 +94,22 @@ def _imported(dataset: Dataset, answers: Answers) -> Sheet:
         models=answers.models,
         rebuilt=tuple(
             imported.rebuilt(
-                dataset,
-                review,
-                model,
-                results[model, review.id],
-                replicates=answers.replicates,
+                dataset, review, model, each, replicates=answers.replicates
             )
-            for model in answers.models
-            for review in dataset.reviews
-            if (model, review.id) in results
+            for model, review, each in _in_order(dataset, answers, results)
         ),
         replicates=answers.replicates,
         imported=True,
         findings=tuple(findings),
         stale=stale,
     )
+
+
+def _in_order(
+    dataset: Dataset, answers: Answers, made: Mapping[tuple[str, str], _Made]
+) -> Iterator[tuple[str, Review, _Made]]:
+    """What there is by model and review, as a sheet has it."""
+    for model in answers.models:
+        for review in dataset.reviews:
+            if (model, review.id) in made:
+                yield model, review, made[model, review.id]

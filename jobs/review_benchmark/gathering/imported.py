@@ -36,7 +36,7 @@ def rebuilt(
         results: by the number of the replicate, from 1.
         replicates: how many there are of any review.
     """
-    rules = dataset.rules
+    rules = dataset.settings.rules
     rows = _rows(results, replicates)
     records = [row.record for row in rows]
     included = tuple(own.document for own in records if own.included)

@@ -43,7 +43,7 @@ def rebuilt(
 
     def of(lookups: Sequence[Lookup]) -> Matched:
         pools = [Stocked(order=order, lookup=lookup) for lookup in lookups]
-        return matched(stock.wanted, pools, dataset.rules, range(len(first)))
+        return matched(stock.wanted, pools, dataset.settings.rules, range(len(first)))
 
     own = of(stock.lookups)
     otherwise = None if stock.otherwise is None else of(stock.otherwise)

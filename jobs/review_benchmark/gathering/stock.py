@@ -57,7 +57,7 @@ class Stock:
 
 def stocks(dataset: Dataset, reviews: Sequence[Review]) -> Mapping[str, Stock]:
     """Look the studies of some reviews up, all of them in one go, by review."""
-    rules, database = dataset.rules, dataset.database
+    rules, database = dataset.settings.rules, dataset.database
     if database is None:
         raise DatasetError("There is no paper database (name one with --database).")
     sought = [

@@ -18,6 +18,9 @@ from typing import Literal, Protocol, TypeAlias
 Method: TypeAlias = Literal["pmid", "doi", "title_fuzzy"]
 Matching: TypeAlias = Literal["whole-list", "single-pass"]
 
+METHODS: Mapping[str, Method] = {"pmid": "pmid", "doi": "doi", "title": "title_fuzzy"}
+"""How papers are matched, by what they are looked up by: a field of `Wanted`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:

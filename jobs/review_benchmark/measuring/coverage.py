@@ -15,11 +15,14 @@ from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.matching.lookup import Stocked, looked_up
 from jobs.review_benchmark.matching.match import wanted
-from jobs.review_benchmark.matching.rules import Method, Wanted, any_record, whole_list
+from jobs.review_benchmark.matching.rules import (
+    METHODS,
+    Method,
+    Wanted,
+    any_record,
+    whole_list,
+)
 from jobs.review_benchmark.review import Review, TruthPaper
-
-BY: dict[str, Method] = {"pmid": "pmid", "doi": "doi", "title": "title_fuzzy"}
-"""The keys that papers are looked up by, each with its method of matching."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class Counts:
 def counts(papers: Sequence[Covered]) -> Counts:
     """Count papers by what they were found by."""
     methods = [each.present.method for each in papers if each.present is not None]
-    by = {key: methods.count(method) for key, method in BY.items()}
+    by = {key: methods.count(method) for key, method in METHODS.items()}
     return Counts(truth=len(papers), **by)
 
 
@@ -80,7 +83,7 @@ def covered(
     Args:
         reviews: whose papers.
         database: where they should be.
-        keys: those of `BY` that count.
+        keys: those of `METHODS` that count.
         cutoff: least ratio of titles, inclusive.
         autojunk: as for `matching.ratio.ratio`.
     """
@@ -104,4 +107,4 @@ def covered(
 
 def _only(sought: Wanted, keys: Collection[str]) -> Wanted:
     """What is looked up by some keys alone."""
-    return replace(sought, **{key: "" for key in BY if key not in keys})
+    return replace(sought, **{key: "" for key in METHODS if key not in keys})

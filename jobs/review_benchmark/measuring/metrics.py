@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.metrics import Ratio, Resamples, aggregate, mean_of, ratio, wilson
-from jobs.review_benchmark.measuring.benchmark import Benchmark, served_alone
+from jobs.review_benchmark.matching.rules import METHODS
+from jobs.review_benchmark.measuring.benchmark import NONE, Benchmark, served_alone
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.settings import Settings
 from runner.scorecard import Metric, Target
 
-METHODS = ("pmid", "doi", "title_fuzzy", "null")
+MATCHED = (*METHODS.values(), NONE)
+"""How a truth paper was matched, or that it was not."""
 
 MEANINGS: Mapping[str, str] = {
     "recall": "share of a review's included studies that were found and included",
@@ -142,7 +144,7 @@ def _counts(every: Sequence[Benchmark]) -> Iterator[Metric]:
         "found_and_included": sum(own.found_and_included for own in every),
         "not_found": sum(own.not_found for own in every),
         "found_but_excluded": sum(own.found_but_excluded for own in every),
-        **{f"method.{name}": methods[name] for name in METHODS},
+        **{f"method.{name}": methods[name] for name in MATCHED},
     }
     for name, value in numbers.items():
         yield Metric(

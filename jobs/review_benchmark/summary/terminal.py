@@ -5,11 +5,11 @@ The lines of a review and their order are fixed: other programs read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, padded, shortened, taken
 from jobs.counted import counted
-from jobs.review_benchmark.matching.rules import Method
+from jobs.review_benchmark.matching.rules import METHODS
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.pairs import Pair
@@ -30,12 +30,6 @@ MOST_PAIRS = 10
 
 MOST_REVIEWS = 60
 """Results that a terminal is told of; summary.txt has all."""
-
-MATCHED_BY: Mapping[Method, str] = {
-    "pmid": "pmid",
-    "doi": "doi",
-    "title_fuzzy": "title",
-}
 
 NAME = 32
 """Cells of a model's name in a line of numbers; elsewhere it stands whole."""
@@ -153,8 +147,8 @@ def _lost(results: Results) -> Iterator[str]:
         studies = counted(int(known["count.truth"].value or 0), "study", "studies")
         name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
         methods = ", ".join(
-            f"{word} {known[f'count.method.{method}'].value}"
-            for method, word in MATCHED_BY.items()
+            f"{key} {known[f'count.method.{method}'].value}"
+            for key, method in METHODS.items()
         )
         where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
         lost = f"lost {total}: {where}" if total else "lost none"

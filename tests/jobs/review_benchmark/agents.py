@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 from jobs.review_benchmark.asking.plan import searched
-from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.database.writing import Writing
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.reading import read_plan
@@ -21,6 +19,7 @@ from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from runner.reply import Reply, Usage
 from runner.task import Answer, Task
+from tests.jobs.review_benchmark.small_review import stocked
 
 UNREADABLE = "?"
 
@@ -39,14 +38,9 @@ class Given:
         yield from self.each
 
 
-def database_of(path: Path, entries: Iterator[Entry] | Sequence[Entry]) -> Database:
+def database_of(path: Path, entries: Iterable[Entry]) -> Database:
     """A paper database with some papers, numbered from 1."""
-    connection = writer(path)
-    writing = Writing(connection)
-    writing.add("papers", iter(entries), skip_bad=False)
-    writing.sign()
-    connection.close()
-    return Database(path)
+    return Database(stocked(path, *entries))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

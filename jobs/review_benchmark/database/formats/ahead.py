@@ -16,7 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeAlias
 
-from jobs.review_benchmark.database.formats.choice import Form, read
+from jobs.review_benchmark.database.formats.choice import read
+from jobs.review_benchmark.database.formats.form import Form
 from jobs.review_benchmark.database.paper import Found
 from runner.errors import DatasetError
 

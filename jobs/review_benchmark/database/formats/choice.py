@@ -1,32 +1,20 @@
-"""Which reader reads a file: by what was said, or by its name's end."""
+"""Which reader reads a file: one for each format."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from jobs.review_benchmark.database.formats.bibtex import read_bibtex
+from jobs.review_benchmark.database.formats.form import Form
 from jobs.review_benchmark.database.formats.notation import read_lines, read_whole
 from jobs.review_benchmark.database.formats.pubmed import read_pubmed
 from jobs.review_benchmark.database.formats.ris import read_ris
 from jobs.review_benchmark.database.formats.table import read_table
 from jobs.review_benchmark.database.paper import Found
-from runner.errors import DatasetError, UsageError
-
-Form: TypeAlias = Literal["json", "jsonl", "csv", "tsv", "pubmed", "ris", "bibtex"]
-
-ENDS: Final[Mapping[str, Form]] = {
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".xml": "pubmed",
-    ".ris": "ris",
-    ".bib": "bibtex",
-}
-"""Formats by the end of a file's name, `.gz` apart."""
+from runner.errors import DatasetError
 
 _EXTRAS: Final[Mapping[Form, str]] = {"ris": "rispy", "bibtex": "bibtexparser"}
 """Libraries that an extra brings."""
@@ -40,22 +28,6 @@ _READERS: Final[Mapping[Form, Callable[[Path, Mapping[str, str]], Iterator[Found
     "ris": lambda path, _: read_ris(path),
     "bibtex": lambda path, _: read_bibtex(path),
 }
-
-
-def form_of(path: Path) -> Form:
-    """The format of a file by its name.
-
-    Raises:
-        UsageError: the name says nothing.
-    """
-    name = path.name.lower().removesuffix(".gz")
-    form = ENDS.get(Path(name).suffix)
-    if form is None:
-        raise UsageError(
-            f"{path}: its name ends in none of {', '.join(ENDS)} (say the format with "
-            "--format)."
-        )
-    return form
 
 
 def read(path: Path, form: Form, mapped: Mapping[str, str]) -> Iterator[Found]:

@@ -18,11 +18,10 @@ from jobs.review_benchmark.extracting.asking.answers import (
 )
 from jobs.review_benchmark.extracting.cutting.sections import Section
 from jobs.review_benchmark.parsing.objects import first_with, nothing, text_in
-from jobs.review_benchmark.review import Pico
+from jobs.review_benchmark.review import PICO, Pico
 from runner.reply import ParseFailure, Reply
 
 _META = ("cochrane_id", "title", "research_question")
-_PICO = ("population", "intervention", "comparison", "outcome")
 _YEARS = 2
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
@@ -58,7 +57,7 @@ def parse_meta(reply: Reply) -> Meta | ParseFailure:
         id=own_id,
         title=title,
         question=question,
-        pico=Pico(**{name: _text(pico.get(name)) for name in _PICO})
+        pico=Pico(**{name: _text(pico.get(name)) for name in PICO})
         if isinstance(pico, dict)
         else None,
         inclusion=_texts(found.get("inclusion_criteria")),

@@ -41,7 +41,7 @@ def request(extract: Extract, task: Task) -> ChatRequest:
 def places(extract: Extract) -> ChatRequest:
     """Where do the sections stand that no heading tells?"""
     told = "\n".join(
-        f"{number}: {text}" for number, text in possible_headings(extract.document)
+        f"{number}: {text}" for number, text in _possible_headings(extract.document)
     )
     blocks = (("wanted", ", ".join(extract.lacking)), ("lines", told))
     return _chat(extract, prompts.PLACES_SYSTEM, blocks, schemas.PLACES)
@@ -78,7 +78,7 @@ def excluded(extract: Extract, spans: Sections) -> ChatRequest:
     return _chat(extract, prompts.EXCLUDED_SYSTEM, blocks, schemas.EXCLUDED)
 
 
-def possible_headings(document: Document) -> Iterator[tuple[int, str]]:
+def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
     """Lines that may be headings, by their number from 1."""
     for number, line in enumerate(lines(document), start=1):
         text = line.text

@@ -248,4 +248,4 @@ def _count(own: Extraction) -> Iterator[Flag]:
 def _titles(extract: Extract, own: Extraction) -> Iterator[Flag]:
     if extract.database is not None:
         papers = [each.paper for each in own.included.kept]
-        yield from other_titles(papers, extract.database, extract.rules)
+        yield from other_titles(papers, extract.database, extract.settings.rules)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -11,6 +10,7 @@ from jobs.review_benchmark.extracting.checking.references import Checked, Kept
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.extraction import Extraction
 from jobs.review_benchmark.inputs.written import review_json
+from jobs.review_benchmark.json_file import json_file
 from runner.scorecard import Artifact, Table
 
 EXCLUDED: Final = (
@@ -35,8 +35,8 @@ def files(own: Extraction, extract: Extract, name: str) -> Iterator[Artifact]:
     """
     status = own.status(accept=extract.settings.accept)
     if own.review is not None and status == "accepted":
-        yield _json(f"cochrane_{name}.json", review_json(own.review))
-    yield _json(f"extraction_{name}.json", _evidence(own, extract, status))
+        yield json_file(f"cochrane_{name}.json", review_json(own.review))
+    yield json_file(f"extraction_{name}.json", _evidence(own, extract, status))
 
 
 def excluded_table(own: Extraction, name: str, folder: str = "") -> Table:
@@ -110,8 +110,3 @@ def _dropped(found: Checked) -> Iterator[Mapping[str, Any]]:
         reference = asdict(each.reference)
         name = reference.pop("ref_id")
         yield {"code": each.flag.code, "cochrane_ref_id": name, **reference}
-
-
-def _json(name: str, value: Mapping[str, Any]) -> Artifact:
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    return Artifact(name=name, text=f"{text}\n")

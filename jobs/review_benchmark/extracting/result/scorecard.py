@@ -15,6 +15,7 @@ from jobs.review_benchmark.extracting.result.against import against_metrics
 from jobs.review_benchmark.extracting.result.extraction import Extraction, extraction
 from jobs.review_benchmark.extracting.result.files import excluded_table, files
 from jobs.review_benchmark.extracting.result.summary import extraction_text
+from jobs.review_benchmark.identity import MATCHING
 from jobs.review_benchmark.settings import INPUTS
 from jobs.slugs import slugs
 from runner.job import Answers
@@ -24,8 +25,7 @@ from runner.task import Answer
 HEADLINE: Final = "references.grounded"
 
 SETTINGS: Final = frozenset(
-    {"with_excluded", "accept", "chunk_references", "matching", "title_cutoff"}
-    | {"autojunk", "punctuation", "strip_dx"}
+    {"with_excluded", "accept", "chunk_references", *MATCHING} - {"precision"}
 )
 """Settings that an extraction depends on."""
 
@@ -106,7 +106,7 @@ def _compared(own: Extraction, extract: Extract) -> tuple[Metric, ...]:
         metric
         for truth in extract.against
         if truth.id == own.recorded.meta.id
-        for metric in against_metrics(own, truth, extract.rules)
+        for metric in against_metrics(own, truth, extract.settings.rules)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jobs.columns import one_line, word
 from jobs.counted import counted
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
@@ -14,7 +15,7 @@ SHOWN = 20
 """Flags that are listed; all of them stand in extraction_{id}.json."""
 
 WIDTH = 60
-"""Characters of what a flag is about."""
+"""Cells of what a flag is about."""
 
 
 def extraction_text(
@@ -36,9 +37,9 @@ def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
     status = own.status(accept=extract.settings.accept)
     yield f"Extraction: {status.upper()}"
     yield f"Source: {document.name}, {counted(len(document.starts), 'page')}"
-    yield f"Model: {own.model}"
-    yield f"Cochrane ID: {meta.id or 'not found'}"
-    yield f"Title: {meta.title or 'not found'}"
+    yield f"Model: {one_line(own.model)}"
+    yield f"Cochrane ID: {one_line(meta.id) or 'not found'}"
+    yield f"Title: {one_line(meta.title) or 'not found'}"
     stated = "" if own.stated is None else f" (abstract: {own.stated})"
     yield (
         f"Included: {counted(len(included.kept), 'reference')} of "
@@ -56,11 +57,7 @@ def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
     if own.flags:
         yield f"To look at: {len(own.flags)}"
     for flag in own.flags[:SHOWN]:
-        detail = f" ({_cut(flag.detail)})" if flag.detail else ""
-        yield f"  - {_cut(flag.where)}: {MEANINGS[flag.code]}{detail}"
+        detail = f" ({word(flag.detail, WIDTH)})" if flag.detail else ""
+        yield f"  - {word(flag.where, WIDTH)}: {MEANINGS[flag.code]}{detail}"
     if len(own.flags) > SHOWN:
         yield f"  - and {len(own.flags) - SHOWN} more"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.database.formats.choice import Form, read
+from jobs.review_benchmark.database.formats.choice import read
+from jobs.review_benchmark.database.formats.form import Form
 from jobs.review_benchmark.database.merging import sought
 from jobs.review_benchmark.database.paper import BadEntry, Deleted, Entry
 from runner.errors import DatasetError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.formats.choice import form_of, read
+from jobs.review_benchmark.database.formats.choice import read
+from jobs.review_benchmark.database.formats.form import form_of
 from jobs.review_benchmark.database.paper import BadEntry, Entry, Found
 from runner.errors import DatasetError, UsageError
 

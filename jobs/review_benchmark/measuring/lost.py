@@ -159,7 +159,7 @@ def _not_in_database(case: _Case) -> str:
     nearest = (
         ""
         if near is None
-        else f"; the likest title, at {near.ratio:.2f}, is that of {near.document}"
+        else f"; the likest title, at {near.ratio:.4f}, is that of {near.document}"
     )
     return f"import it{what}, or record it as a limitation{nearest}"
 
@@ -168,8 +168,8 @@ def _near_miss_match(case: _Case) -> str:
     near = case.near
     assert near is not None  # noqa: S101 - the step says so
     return (
-        f"check the title of {near.document}: its ratio is {near.ratio:.2f}, and "
-        f"{case.settings.title_cutoff:.2f} would match"
+        f"check the title of {near.document}: its ratio is {near.ratio:.4f}, and "
+        f"{case.settings.title_cutoff:g} would match"
     )
 
 

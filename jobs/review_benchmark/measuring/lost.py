@@ -159,7 +159,7 @@ def _not_in_database(case: _Case) -> str:
     nearest = (
         ""
         if near is None
-        else f"; the likest title, at {near.ratio:.4f}, is that of {near.document}"
+        else f"; the likest title, at {near.ratio:.2f}, is that of {near.document}"
     )
     return f"import it{what}, or record it as a limitation{nearest}"
 

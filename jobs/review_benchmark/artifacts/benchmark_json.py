@@ -37,6 +37,8 @@ def result_files(results: Results, concluded: Sequence[Verdicts]) -> Iterator[Ar
     verdicts = {own.model: own for own in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        # in the settings it is null where the scale decides
+        "threshold": results.dataset.settings.least_score,
         "matching": results.matching,
         "database_sha256": results.database,
         "versions": {"siftlog": version("siftlog"), "format": FORMAT},

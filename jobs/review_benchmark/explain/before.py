@@ -44,7 +44,7 @@ def review_before(dataset: Dataset, chosen: Selection) -> Iterator[str]:
             near = there.nearest.get(at)
             if near is not None:
                 yield (
-                    f"    the likest title, at {near.ratio:.2f}, is that of "
+                    f"    the likest title, at {near.ratio:.4f}, is that of "
                     f"{near.document}"
                 )
 

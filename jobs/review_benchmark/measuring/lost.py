@@ -168,8 +168,8 @@ def _near_miss_match(case: _Case) -> str:
     near = case.near
     assert near is not None  # noqa: S101 - the step says so
     return (
-        f"check the title of {near.document}: its ratio is {near.ratio:.2f}, and "
-        f"{case.settings.title_cutoff:.2f} would match"
+        f"check the title of {near.document}: its ratio is {near.ratio:.4f}, and "
+        f"{case.settings.title_cutoff:g} would match"
     )
 
 
@@ -230,13 +230,13 @@ def _unscored(case: _Case) -> str:
 
 def _again(reason: str) -> str:
     """How calls that ended for a reason are made again."""
-    return f"siftlog retry --reason {reason}"
+    return f"siftlog retry RUN --reason {reason}, then siftlog resume RUN"
 
 
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
     "too_long": "the prompt is too long: raise max_prompt_tokens",
-    "open": "it was not asked about yet: siftlog resume",
+    "open": "it was not asked about yet: siftlog resume RUN",
 }
 
 

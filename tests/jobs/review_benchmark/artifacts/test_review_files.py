@@ -102,7 +102,7 @@ def test_a_result_has_all_fields_and_rounds_in_its_summary_alone(
     assert {name: own[name] for name in own["summary"]} == own["summary"] | {
         "recall": 1 / 7
     }
-    assert own["settings"]["threshold"] is None
+    assert (own["settings"]["threshold"], own["threshold"]) == (None, 3.0)
     assert len(own["truth_sha256"]) == len(own["database_sha256"]) == 64
     assert own["versions"].keys() == {"siftlog", "format"}
 

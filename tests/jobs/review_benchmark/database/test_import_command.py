@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs.review_benchmark.coverage import coverage
 from jobs.review_benchmark.database import connection, importing
 from jobs.review_benchmark.database.formats import ahead
 from jobs.review_benchmark.database.importing import Imported, Importing
+from jobs.review_benchmark.database.merging import NORMAL
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.settings import Settings
 from runner.errors import DatasetError, UsageError
+from tests.jobs.screening.commanded import command
 from tests.nobody import as_nobody, open_to_others
 from tests.processes import siftlog, start
 
 BMLIBRARIAN = "bmlibrarian/agent_runs/*__{}_library.json"
+
+
+GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron "
+    "pi rho sigma tau upsilon phi chi psi omega"
+)
 
 
 def silent(line: str) -> None:
@@ -38,6 +46,30 @@ def imported(
 ) -> Imported:
     settings = {"database": path, **settings}
     return Importing.of(Settings(**settings)).read(files, progress)
+
+
+def prepared(*words: object) -> str:
+    """What a subcommand of `prepare` prints; it must go well."""
+    done = command("prepare", "review-benchmark", *words)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def planned(
+    review: str, groups: list[list[str]], pmids: Sequence[str] = ("1",)
+) -> None:
+    """A review's file, and the plan of one query that a recorded model has for it."""
+    truth = {
+        "cochrane_id": review,
+        "title": review,
+        "research_question": "Which?",
+        "included_studies": [{"pmid": pmid} for pmid in pmids],
+    }
+    Path(f"cochrane_{review}.json").write_text(json.dumps(truth))
+    plan = json.dumps({"queries": [{"all_of": groups}]})
+    with Path("said.jsonl").open("a") as file:
+        said = {"key": review, "stage": "plan", "response": plan}
+        file.write(json.dumps(said) + "\n")
 
 
 @pytest.fixture
@@ -83,26 +115,26 @@ def test_the_commands_print_the_recorded_counts(tmp_path: Path, realdata: Path) 
         rows = list(csv.DictReader(file))
     assert len(rows) == 191
     assert sum(row["method"] == "" for row in rows) == 39
+    known = [(bool(row["pmid"]), bool(row["doi"])) for row in rows]
+    assert sum(pmid for pmid, _ in known) == 118
+    assert sum(doi for _, doi in known) == 130
+    assert known.count((False, False)) == 39
+    assert sum(len(NORMAL.title(row["title"])) >= 200 for row in rows) == 8
 
 
 @pytest.mark.realdata
 def test_a_full_library_has_all_truth_papers(tmp_path: Path, realdata: Path) -> None:
+    papers, truth = tmp_path / "papers.db", realdata / "bmlibrarian/ground_truth"
     files = sorted(realdata.glob(BMLIBRARIAN.format("full")))
-    found = imported(tmp_path / "papers.db", *files)
-    assert found.text.splitlines()[-3] == (
+    assert prepared("import", "--database", papers, *files).splitlines()[-3] == (
         "all: 443 records, 416 new papers, 27 merged (2 by doi, 24 by pmid, 1 by "
         "title), 6 further titles"
     )
-    settings = {
-        "truth": realdata / "bmlibrarian/ground_truth",
-        "database": tmp_path / "papers.db",
-    }
-    covered = coverage(Settings(**settings))
+    words = ("coverage", "--database", papers, "--truth", truth)
     total = "all         191    191  100.0%      118   34     39"
-    assert covered.text.splitlines()[-1] == total
-    assert covered.share == 1.0
-    few = coverage(Settings(**settings, review=("CD015244",), keys=("pmid", "doi")))
-    assert few.json["reviews"] == {
+    assert prepared(*words, "--fail-under", 1.0).splitlines()[-1] == total
+    few = prepared(*words, "--review", "CD015244", "--keys", "pmid,doi", "--json")
+    assert json.loads(few)["reviews"] == {
         "CD015244": {
             "truth": 4,
             "found": 2,
@@ -116,10 +148,11 @@ def test_a_full_library_has_all_truth_papers(tmp_path: Path, realdata: Path) -> 
 
 @pytest.mark.realdata
 def test_searches_of_real_abstracts_have_the_recorded_hits(
-    tmp_path: Path, realdata: Path
+    tmp_path: Path, realdata: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     files = sorted(realdata.glob("near_miss/cohen2006/*.csv"))
-    told = imported(tmp_path / "papers.db", *files).text.splitlines()
+    told = prepared("import", "--database", "papers.db", *files).splitlines()
     assert told[-3] == (
         "all: 3,034 records, 3,017 new papers, 17 merged (17 by pmid), 0 further titles"
     )
@@ -127,17 +160,50 @@ def test_searches_of_real_abstracts_have_the_recorded_hits(
         "database holds 3,017 papers: 3,017 with PMID, 0 with DOI, 391 without "
         "abstract, 108 without year"
     )
-    with closing(Database(tmp_path / "papers.db")) as database:
-        placebo = '("sumatriptan" OR "rizatriptan") AND ("placebo")'
-        for expression, hits in (
-            ('("oxybutynin") AND ("once daily" OR "controlled release")', 19),
-            (placebo, 184),
-            ('("women\'s")', 3),
-        ):
-            assert database.n_hits(expression) == hits
-        best = [database.paper(n) for n in database.search(placebo, (0, 9999), 5)]
-        top = ["11284462", "8912486", "10551439", "11284463", "11695077"]
-        assert [paper and paper.pmid for paper in best] == top
+    top = ("11284462", "8912486", "10551439", "11284463", "11695077")
+    planned("CD1", [["oxybutynin"], ["once daily", "controlled release"]])
+    planned("CD2", [["sumatriptan", "rizatriptan"], ["placebo"]], pmids=top)
+    planned("CD3", [["women's"]])
+    own = ("--truth", ".", "--database", "papers.db", "--run-id", "r", "--top-k", 5)
+    # no reply says a score, so every candidate's call fails
+    command("generate", "review-benchmark", "--model", "recorded:said.jsonl", *own)
+    pages = []
+    for review, hits, expression in (
+        ("CD1", 19, '(("oxybutynin") AND ("once daily" OR "controlled release"))'),
+        ("CD2", 184, '(("sumatriptan" OR "rizatriptan") AND ("placebo"))'),
+        ("CD3", 3, '(("women\'s"))'),
+    ):
+        page = command("explain", "r", review).out.splitlines()
+        assert f"    1  {expression}" in page
+        cells = [line.split() for line in page]
+        assert ["1", str(hits), str(min(hits, 5))] in cells
+        pages.append(cells)
+    # rank, paper, score, whether included, and which of the five studies it is
+    ranked = [(each[0], each[4]) for each in pages[1] if each[2:4] == ["failed", "-"]]
+    assert ranked == [("1", "0"), ("2", "1"), ("3", "2"), ("4", "3"), ("5", "4")]
+
+
+def test_autojunk_costs_a_long_title_its_likeness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    title = f"{GREEK} {GREEK}"
+    changed = title.replace("beta", "changed", 1)
+    Path("papers.csv").write_text(f"title\n{changed}\n")
+    review = {
+        "cochrane_id": "CD1",
+        "title": "Letters",
+        "research_question": "Which?",
+        "included_studies": [{"title": title}],
+    }
+    Path("cochrane_CD1.json").write_text(json.dumps(review))
+    prepared("import", "--database", "papers.db", "papers.csv")
+    words = ("--database", "papers.db", "--truth", ".", "--title-cutoff", 0.4)
+    ratios = []
+    for autojunk in ("on", "off"):
+        told = prepared("coverage", *words, "--set", f"autojunk={autojunk}", "--json")
+        ratios += [paper["ratio"] for paper in json.loads(told)["papers"]]
+    assert ratios == [0.4949698189134809, 0.9818913480885312]
 
 
 def test_bad_records_take_their_file_back_or_are_left_out(folder: Path) -> None:

@@ -142,7 +142,7 @@ def test_before_a_run_the_fixed_plan_is_searched(tmp_path: Path) -> None:
     assert "studies    7: 5 in the database, 3 found by the fixed plan" in page
     assert "not in the database (2)" in page
     assert "not found (2)" in page
-    assert "    the likest title, at 0.85, is that of 6" in page
+    assert "    the likest title, at 0.8471, is that of 6" in page
     assert "study      4 (Running for rest)" in page
     for paper in ("8", "0", "x", "²"):
         with pytest.raises(UsageError, match="has no paper"):

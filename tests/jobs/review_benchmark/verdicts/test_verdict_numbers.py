@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from statistics import mean, median
 
 import pytest
 
@@ -18,7 +19,7 @@ MATCHED = {
     "CD010452": 0.5010517037156852,
     "CD012199": 0.5235215662055811,
     "CD013328": 0.619054666352995,
-    "CD013640": 0.49378164197000,
+    "CD013640": 0.49378164196999685,
     "CD015016": 0.5305623142886214,
     "CD015244": 0.43694493660427,
     "CD015249": 0.42511874137360445,
@@ -33,31 +34,48 @@ def truth(realdata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.chdir(tmp_path)
     truth = realdata / "bmlibrarian" / "ground_truth"
     Path("results").mkdir()
-    for path in sorted(truth.glob("*.json")):
-        review = json.loads(path.read_text("utf-8-sig"))
-        first = re.split(r"(?<=[.!?])\s+", review["authors_conclusion"])[0]
-        result = {
-            "cochrane_id": review["cochrane_id"],
-            "included_papers": [],
-            "conclusion": first,
-        }
-        name = f"{review['cochrane_id']}__first.json"
-        (Path("results") / name).write_text(json.dumps(result))
+    for name, conclusion in conclusions(truth).items():
+        concludes(name, "first", re.split(r"(?<=[.!?])\s+", conclusion)[0])
     return truth
 
 
+def conclusions(truth: Path) -> dict[str, str]:
+    """The authors' own, by review."""
+    whole = [json.loads(path.read_text("utf-8-sig")) for path in truth.glob("*.json")]
+    found = {each["cochrane_id"]: each["authors_conclusion"] for each in whole}
+    return dict(sorted(found.items()))
+
+
+def concludes(review: str, library: str, conclusion: str) -> None:
+    """The result of an agent that includes nothing."""
+    result = {
+        "cochrane_id": review,
+        "included_papers": [],
+        "conclusion": conclusion,
+    }
+    (Path("results") / f"{review}__{library}.json").write_text(json.dumps(result))
+
+
 def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> None:
+    # beside them the authors' own words: those pairs are of the truth with itself
+    for name, conclusion in conclusions(truth).items():
+        concludes(name, "own", conclusion)
     options = ("--truth", truth, "--results", "results", "--run-id", "r")
     done = command("import", "review-benchmark", "--no-report", *options)
     assert done.code == 0, done.err
-    assert done.out.splitlines()[-6:-2] == [
+    assert done.out.splitlines()[-7:-2] == [
         "Verdicts (tfidf): conclusions beside those of the authors",
         "  model    n  matched  null (pairs)  AUROC  threshold  passed",
         "  first  8/8    0.481    0.035 (56)  1.000      0.122     8/8",
+        "  own    8/8    1.000    0.056 (56)  1.000      0.093     8/8",
         "  Alike by themselves: CD015244 and CD015249 (0.579).",
     ]
     verdicts = rows(Path("runs/r/scores/1/verdicts.csv"))
-    similarity = {row["cochrane_id"]: float(row["similarity"]) for row in verdicts}
+    similarity = {
+        row["cochrane_id"]: float(row["similarity"])
+        for row in verdicts
+        if row["model"] == "first"
+    }
     assert similarity == pytest.approx(MATCHED, abs=EXACT)
     assert {row["passed"] for row in verdicts} == {"true"}
     found = metrics(1)
@@ -66,24 +84,29 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
     # no paper was included, and so no review passes: the two are told apart
     assert (found["passed"], found["macro.recall"]) == (0, 0.0)
     null = rows(Path("runs/r/scores/1/verdict_null.csv"))
-    assert len(null) == 56
     assert all(row["cochrane_id"] != row["truth_cochrane_id"] for row in null)
+    assert sum(row["model"] == "first" for row in null) == 56
+    among = {
+        (row["cochrane_id"], row["truth_cochrane_id"]): float(row["similarity"])
+        for row in null
+        if row["model"] == "own"
+    }
+    assert len(among) == 56
+    assert mean(among.values()) == pytest.approx(0.056468153128409374, abs=EXACT)
+    assert median(among.values()) == pytest.approx(0.03570654641213064, abs=EXACT)
+    assert max(among.values()) == pytest.approx(0.5786220172123175, abs=EXACT)
+    assert max(among, key=among.__getitem__) == ("CD015244", "CD015249")
+    found = metrics(1, "own")
+    assert found["verdict.null"] == pytest.approx(0.056468153128409374, abs=EXACT)
+    assert found["verdict.threshold"] == pytest.approx(0.09347339658223956, abs=EXACT)
 
 
 def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
-    whole = {
-        path.stem.removeprefix("cochrane_"): json.loads(path.read_text("utf-8-sig"))
-        for path in truth.glob("*.json")
-    }
     # the authors' own words, mismatched by one place: these are the recorded pairs
-    names = sorted(whole)
+    whole = conclusions(truth)
+    names = list(whole)
     for name, other in zip(names, names[1:] + names[:1], strict=True):
-        result = {
-            "cochrane_id": name,
-            "included_papers": [],
-            "conclusion": whole[other]["authors_conclusion"],
-        }
-        (Path("results") / f"{name}__next.json").write_text(json.dumps(result))
+        concludes(name, "next", whole[other])
     options = ("--truth", truth, "--results", "results", "--run-id", "r")
     done = command("import", "review-benchmark", "--no-report", *options)
     assert done.code == 0, done.err

@@ -78,7 +78,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         (
             TruthPaper(pmid="5"),
             "not_retrieved",
-            "it is a Cochrane review itself: search with exclude_reviews=off",
+            "it is a Cochrane review itself: search with --exclude-reviews=false",
         ),
         (
             TruthPaper(pmid="2"),
@@ -104,10 +104,10 @@ def test_a_lost_paper_says_where_and_what_can_be_done(
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
-        ({"top_k": 1}, r"voiding: it ranks 2: raise top_k \(1\); homes: its .*"),
+        ({"top_k": 1}, r"voiding: it ranks 2: raise --top-k \(1\); homes: its .*"),
         (
             {"max_candidates": 1},
-            r"it ranks 2 of all queries together: raise max_candidates \(1\)",
+            r"it ranks 2 of all queries together: raise --max-candidates \(1\)",
         ),
     ],
 )
@@ -122,9 +122,9 @@ def test_a_paper_beyond_the_lists_is_told_its_rank(
 @pytest.mark.parametrize(
     ("said", "hint"),
     [
-        ("timeout", "its call failed: siftlog retry --reason timeout"),
-        ("?", "its reply could not be read: siftlog retry --reason no_score"),
-        (None, "it was not asked about yet: siftlog resume"),
+        ("timeout", "its call failed: siftlog retry RUN --reason timeout"),
+        ("?", "its reply could not be read: siftlog retry RUN --reason no_score"),
+        (None, "it was not asked about yet: siftlog resume RUN"),
     ],
 )
 def test_a_paper_without_a_score_says_why(
@@ -143,7 +143,9 @@ def test_a_search_that_never_was_loses_all_papers(papers: Database) -> None:
     answers = asked.failing("timeout")
     (found,) = _matches(measured(dataset, sheet_of(dataset, answers)))
     assert found.lost_at == "not_retrieved"
-    assert found.resolution == ("nothing was searched: siftlog retry --reason timeout")
+    assert found.resolution == (
+        "nothing was searched: siftlog retry RUN --reason timeout"
+    )
 
 
 def test_a_record_that_serves_another_study_is_named(papers: Database) -> None:

@@ -230,12 +230,12 @@ def _unscored(case: _Case) -> str:
 
 def _again(reason: str) -> str:
     """How calls that ended for a reason are made again."""
-    return f"siftlog retry RUN --reason {reason}"
+    return f"siftlog retry RUN --reason {reason}, then siftlog resume RUN"
 
 
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
-    "too_long": "the prompt is too long: raise --max-prompt-tokens",
+    "too_long": "the prompt is too long: raise max_prompt_tokens",
     "open": "it was not asked about yet: siftlog resume RUN",
 }
 

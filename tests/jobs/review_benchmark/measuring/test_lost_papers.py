@@ -119,11 +119,16 @@ def test_a_paper_beyond_the_lists_is_told_its_rank(
     assert re.fullmatch(hint, found.resolution)
 
 
+def again(reason: str) -> str:
+    """How calls are made again; commands as they may be typed, but for the run."""
+    return f"siftlog retry RUN --reason {reason}, then siftlog resume RUN"
+
+
 @pytest.mark.parametrize(
     ("said", "hint"),
     [
-        ("timeout", "its call failed: siftlog retry RUN --reason timeout"),
-        ("?", "its reply could not be read: siftlog retry RUN --reason no_score"),
+        ("timeout", f"its call failed: {again('timeout')}"),
+        ("?", f"its reply could not be read: {again('no_score')}"),
         (None, "it was not asked about yet: siftlog resume RUN"),
     ],
 )
@@ -143,9 +148,7 @@ def test_a_search_that_never_was_loses_all_papers(papers: Database) -> None:
     answers = asked.failing("timeout")
     (found,) = _matches(measured(dataset, sheet_of(dataset, answers)))
     assert found.lost_at == "not_retrieved"
-    assert found.resolution == (
-        "nothing was searched: siftlog retry RUN --reason timeout"
-    )
+    assert found.resolution == f"nothing was searched: {again('timeout')}"
 
 
 def test_a_record_that_serves_another_study_is_named(papers: Database) -> None:

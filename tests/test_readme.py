@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import VERBS
+from runner.registry import load_job
 from tests.processes import SIFTLOG
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +57,8 @@ def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> N
         assert shown in printed, page
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
+    assert (tmp_path / "runs/rebuilt/scores/1/lost_papers.csv").exists()
+    assert "macro recall by run" in printed
 
 
 @pytest.mark.timeout(180)
@@ -121,12 +124,12 @@ def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
     assert config.first_stage == ("bm25", "embedding")
 
 
-def test_every_setting_of_screening_is_on_its_page() -> None:
-    from jobs.screening.settings import Settings  # noqa: PLC0415 - one test's
-
-    page = (ROOT / "docs/screening.md").read_text()
+@pytest.mark.parametrize("job", ["screening", "review-benchmark"])
+def test_every_setting_of_a_job_is_on_its_page(job: str) -> None:
+    page = (ROOT / f"docs/{job}.md").read_text()
     flags = re.findall(r"--([a-z][a-z-]*)", page)
-    assert Settings.model_fields.keys() <= {flag.replace("-", "_") for flag in flags}
+    named = {flag.replace("-", "_") for flag in flags}
+    assert load_job(job).Settings.model_fields.keys() <= named
 
 
 def test_every_verb_is_in_the_table_of_commands() -> None:

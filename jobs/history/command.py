@@ -80,7 +80,7 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     if not found.runs:
         tell(
             f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
-            "one into it."
+            "one into it, if the job keeps one."
         )
         return DONE
     own = over(found.runs, across=given["across"])

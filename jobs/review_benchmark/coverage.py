@@ -89,7 +89,8 @@ def coverage(settings: Settings) -> Coverage:
         DatasetError: one of them is not to be read, or has no review that is named.
     """
     if settings.truth is None or settings.database is None:
-        missing = "--truth FOLDER" if settings.truth is None else "--database FILE"
+        made = "--database FILE, which siftlog prepare review-benchmark import makes"
+        missing = "--truth DIR" if settings.truth is None else made
         raise UsageError(f"Coverage needs {missing}.")
     noticed = Noticed()
     reviews = chosen(read_truth(settings.truth, noticed), settings)

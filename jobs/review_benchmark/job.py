@@ -19,6 +19,7 @@ from jobs.review_benchmark.extracting.asking import request as extracting_asking
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
+from runner.errors import UsageError
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFromFiles
 from runner.reply import Content
 from runner.request import ChatRequest, Request
@@ -116,9 +117,22 @@ class ReviewBenchmark(Job):
         return score(dataset, answers)
 
     def explain(
-        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+        self,
+        dataset: Dataset | Extract,
+        answers: Answers | None,
+        items: tuple[str, ...],
     ) -> str:
-        """The course of reviews, or of papers in them."""
+        """The course of reviews, or of papers in them.
+
+        Raises:
+            UsageError: an item names nothing, or the run reads a review's own text.
+        """
+        if isinstance(dataset, Extract):
+            raise UsageError(
+                "explain is about runs that search papers; what was read from a "
+                "review's text, with its quotes and pages, stands in extraction_<id>"
+                ".json among the files of the scoring."
+            )
         from jobs.review_benchmark.explain import explain  # noqa: PLC0415 - see above
 
         return explain(dataset, answers, items)

@@ -183,10 +183,10 @@ def _claimed(case: _Case) -> str:
 def _not_retrieved(case: _Case) -> str:
     missed = case.missed
     if missed.is_review:
-        return "it is a Cochrane review itself: search with exclude_reviews=off"
+        return "it is a Cochrane review itself: search with --exclude-reviews=false"
     if missed.rank is not None:
         return (
-            f"it ranks {missed.rank} of all queries together: raise max_candidates "
+            f"it ranks {missed.rank} of all queries together: raise --max-candidates "
             f"({case.settings.max_candidates})"
         )
     if not missed.queries:
@@ -198,7 +198,7 @@ def _not_retrieved(case: _Case) -> str:
 def _said(missed: MissedBy, settings: Settings) -> str:
     """Why a query did not offer it."""
     if missed.rank is not None:
-        why = f"it ranks {missed.rank}: raise top_k ({settings.top_k})"
+        why = f"it ranks {missed.rank}: raise --top-k ({settings.top_k})"
     elif missed.unmet:
         groups = (f"({' | '.join(group)})" for group in missed.unmet)
         why = f"its text has nothing of {', '.join(groups)}"
@@ -214,7 +214,7 @@ def _date_filtered(case: _Case) -> str:
     span = "" if years is None else f" {years[0]} to {years[1]}"
     return (
         f"it is of {case.missed.year}, and the review's years are{span}: correct them, "
-        "or search with use_date_range=off"
+        "or search with --use-date-range=false"
     )
 
 

@@ -20,7 +20,7 @@ PREPARE = ("prepare", "review-benchmark", "extract")
 
 
 def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replies = (SAMPLE / "replies.jsonl").read_text("utf-8").splitlines()
     recording = tmp_path / "replies.jsonl"
@@ -64,6 +64,9 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
         ("99000011", "No light was used in either group"),
         ("99000012", "Participants did not work at night"),
     ]
+    runs = str(tmp_path / "runs")
+    assert exit_code(["explain", "x", "CD900001", "--runs-dir", runs]) == 2
+    assert "stands in extraction_<id>.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

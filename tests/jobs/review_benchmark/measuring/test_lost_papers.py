@@ -78,7 +78,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         (
             TruthPaper(pmid="5"),
             "not_retrieved",
-            "it is a Cochrane review itself: search with exclude_reviews=off",
+            "it is a Cochrane review itself: search with --exclude-reviews=false",
         ),
         (
             TruthPaper(pmid="2"),
@@ -104,10 +104,10 @@ def test_a_lost_paper_says_where_and_what_can_be_done(
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
-        ({"top_k": 1}, r"voiding: it ranks 2: raise top_k \(1\); homes: its .*"),
+        ({"top_k": 1}, r"voiding: it ranks 2: raise --top-k \(1\); homes: its .*"),
         (
             {"max_candidates": 1},
-            r"it ranks 2 of all queries together: raise max_candidates \(1\)",
+            r"it ranks 2 of all queries together: raise --max-candidates \(1\)",
         ),
     ],
 )

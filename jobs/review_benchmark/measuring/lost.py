@@ -235,7 +235,7 @@ def _again(reason: str) -> str:
 
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
-    "too_long": "the prompt is too long: raise max_prompt_tokens",
+    "too_long": "the prompt is too long: raise --max-prompt-tokens",
     "open": "it was not asked about yet: siftlog resume RUN",
 }
 

@@ -155,7 +155,7 @@ def test_items_that_differ_most_are_listed(runs: Path) -> None:
     *_, first, second, third = done.stdout.splitlines()
     for line in (first, second, third):
         assert line.split()[2] in {"+1.000", "-1.000"}
-        assert line.split()[3].startswith("PMC9000")
+        assert line.split()[3].startswith("PMC0000")
 
 
 def test_csv_is_written_where_it_is_asked_for(runs: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def page(data: Dataset, answers: MemoryAnswers | None, *items: str) -> str:
 
 
 def test_before_any_run_truth_and_questions_are_shown(sample: Dataset) -> None:
-    shown = page(sample, None, "PMC9000001", "CYP2C9 *2")
+    shown = page(sample, None, "PMC0000001", "CYP2C9 *2")
     assert "truth      4 variants, 6 as listed (fold case, split links)" in shown
     assert "  CYP2C9*2   star_allele   5 questions  in the text\n" in shown
     assert "annotated together: CYP2C9*2, CYP2C9*3" in shown
@@ -50,12 +50,12 @@ def test_before_any_run_truth_and_questions_are_shown(sample: Dataset) -> None:
 def test_a_page_says_how_each_variant_matched(
     sample: Dataset, run: MemoryAnswers
 ) -> None:
-    shown = page(sample, run, "PMC9000003", "HLA-A*31:01")
+    shown = page(sample, run, "PMC0000003", "HLA-A*31:01")
     assert "HLA-B*15:02: by folded signs, from 'HLA‑B*15:02'" in shown
     assert "HLA-A*31:01: by letter case, from 'hla-a*31:01'" in shown
     assert "besides    HLA-B*15:21 (in the text)" in shown
     assert "extraction could not be read: empty_reply" in shown
-    invented = page(sample, run, "PMC9000008")
+    invented = page(sample, run, "PMC0000008")
     assert "rs12208358 (not in the text)" in invented
     assert "no question names what was asked for" in invented
 
@@ -63,7 +63,7 @@ def test_a_page_says_how_each_variant_matched(
 def test_a_question_shows_reply_rule_and_both_verdicts(
     sample: Dataset, run: MemoryAnswers
 ) -> None:
-    shown = page(sample, run, "PMC9000001/mcq_variant:2")
+    shown = page(sample, run, "PMC0000001/mcq_variant:2")
     larch, moss = shown.split("  sample/larch-70b, replicate 1\n    reply")[1].split(
         "  sample/moss-3b, replicate 1\n"
     )
@@ -77,7 +77,7 @@ def test_a_question_shows_reply_rule_and_both_verdicts(
 def test_a_wrong_study_answer_says_what_is_off(
     sample: Dataset, run: MemoryAnswers
 ) -> None:
-    shown = page(sample, run, "PMC9000002", "study_param:10")
+    shown = page(sample, run, "PMC0000002", "study_param:10")
     assert "expected   p== 0.047, sig=yes" in shown
     assert "robust     wrong (p-value off): read p=< 0.047, sig=yes" in shown
     assert "clinpgx-qa right: read p=< 0.047, sig=yes" in shown
@@ -86,22 +86,22 @@ def test_a_wrong_study_answer_says_what_is_off(
 def test_what_was_not_asked_or_not_answered_is_said(
     sample: Dataset, run: MemoryAnswers
 ) -> None:
-    missed = page(sample, run, "PMC9000002", "rs662")
+    missed = page(sample, run, "PMC0000002", "rs662")
     assert "not asked: no variant that it names was recalled" in missed
-    failed = page(sample, run, "PMC9000003", "study_param:17")
+    failed = page(sample, run, "PMC0000003", "study_param:17")
     assert "no reply: Overloaded (task " in failed
 
 
 def test_a_joined_question_names_all_it_counts_for(
     sample: Dataset, run: MemoryAnswers
 ) -> None:
-    shown = page(sample, run, "PMC9000001", "mcq_variant:1")
+    shown = page(sample, run, "PMC0000001", "mcq_variant:1")
     assert "counts for CYP2C9*2, CYP2C9*3" in shown
 
 
 def test_several_papers_make_several_pages(sample: Dataset) -> None:
-    shown = page(sample, None, "PMC9000001", "study_param:1", "PMC9000006", "rs4149056")
-    assert shown.index("PMC9000001") < shown.index("PMC9000006")
+    shown = page(sample, None, "PMC0000001", "study_param:1", "PMC0000006", "rs4149056")
+    assert shown.index("PMC0000001") < shown.index("PMC0000006")
     assert "study_param:32" in shown
 
 
@@ -110,7 +110,7 @@ def test_several_papers_make_several_pages(sample: Dataset) -> None:
     [
         (("rs1",), "There is no paper 'rs1' here"),
         (("PMC1",), "There is no paper 'PMC1' here"),
-        (("PMC9000001", "rs1"), "PMC9000001 has no variant and no question 'rs1'"),
+        (("PMC0000001", "rs1"), "PMC0000001 has no variant and no question 'rs1'"),
     ],
 )
 def test_a_word_that_names_nothing_is_an_error(
@@ -124,7 +124,7 @@ def test_an_imported_record_is_explained_without_any_data() -> None:
     path = SAMPLE / "records" / "alder-7b_paper_investigation_responses.jsonl"
     settings = Settings(profile="clinpgx-qa")
     found = importer.read((path,), settings, model=None, form=None, replicates={})
-    shown = page(load(settings), MemoryAnswers.of_import(found), "PMC9000006")
+    shown = page(load(settings), MemoryAnswers.of_import(found), "PMC0000006")
     assert "truth      2 variants, 2 as listed (keep case, whole links)" in shown
     assert "(the imported file does not hold it)" in shown
     assert "expected   b" in shown

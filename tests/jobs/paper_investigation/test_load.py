@@ -105,7 +105,7 @@ def test_in_mode_questions_a_limit_takes_the_first_of_each_pipeline() -> None:
 def test_sentences_outside_the_sentence_bench_are_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "sentences.jsonl"
     path.write_text(
-        '{"pmcid": "PMC9000009", "variant": "cyp3a5 *3", "sentences": ["Other."]}',
+        '{"pmcid": "PMC0000009", "variant": "cyp3a5 *3", "sentences": ["Other."]}',
         encoding="utf-8",
     )
     settings = with_sample(Settings()).model_copy(update={"sentence_bench": path})
@@ -132,5 +132,5 @@ def test_a_cut_of_long_papers_is_recorded() -> None:
 
 def test_the_sentence_bench_is_looked_up_by_normalised_variants() -> None:
     dataset = load(with_sample(Settings()))
-    assert dataset.sentences["PMC9000003", "hla-b*15:02"]
+    assert dataset.sentences["PMC0000003", "hla-b*15:02"]
     assert "sentence_not_in_bench" not in {f.code for f in dataset.findings}

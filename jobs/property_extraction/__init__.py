@@ -1,0 +1,1 @@
+"""Material properties from papers: extraction, scoring by rubric, aliases."""

@@ -1,0 +1,1 @@
+"""Versioned sets of names that stand for another, made by explicit steps."""

@@ -1,0 +1,1 @@
+"""Plans, prompts, schemas and the offline baseline."""

@@ -1,0 +1,1 @@
+"""Where a quote stands in its paper, if it does."""

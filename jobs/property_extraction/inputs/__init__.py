@@ -1,0 +1,1 @@
+"""Reads every input file of the job, and says file and row where one is off."""

@@ -1,0 +1,1 @@
+"""Pairs predicted with true values, one to one."""

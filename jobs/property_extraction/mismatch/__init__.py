@@ -1,0 +1,1 @@
+"""Which wrong names may mean a missed one, by spelling and by value."""

@@ -1,0 +1,1 @@
+"""What the replies of each stage say; nothing here raises on model output."""

@@ -1,0 +1,221 @@
+"""Every setting of the job, and the profiles that bundle them.
+
+A profile names a set of values; a value given explicitly wins over the profile's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from jobs.profiled import Profiled
+
+Mode: TypeAlias = Literal["extract", "verify"]
+Units: TypeAlias = Literal["convert", "ignore"]
+Numbers: TypeAlias = Literal["scientific", "strict"]
+Categorical: TypeAlias = Literal["tokens", "substring", "equal"]
+Keys: TypeAlias = Literal["folded", "exact"]
+Matching: TypeAlias = Literal["maximum", "greedy"]
+Papers: TypeAlias = Literal["union", "common"]
+Abstentions: TypeAlias = Literal["leave_out", "value"]
+Compositions: TypeAlias = Literal["auto", "on", "leave_out"]
+Unparsed: TypeAlias = Literal["text", "no_match"]
+SameName: TypeAlias = Literal["guard", "keep"]
+Names: TypeAlias = Literal["free", "listed"]
+NameMatch: TypeAlias = Literal["exact", "fold"]
+Grounding: TypeAlias = Literal["none", "near", "grounded"]
+Clash: TypeAlias = Literal["best", "skip", "set"]
+
+INPUTS = (
+    "papers",
+    "truth",
+    "rubric",
+    "clusters",
+    "space_groups",
+    "unit_table",
+    "aliases",
+    "preds",
+    "candidates",
+    "verdicts",
+    "review",
+    "parent",
+)
+"""The settings that name a file or folder."""
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "siftlog": {},
+    "document": {
+        "units": "ignore",
+        "numbers": "strict",
+        "abstentions": "value",
+        "same_name": "keep",
+    },
+    "published": {
+        "units": "ignore",
+        "numbers": "strict",
+        "categorical": "substring",
+        "cluster_keys": "exact",
+        "matching": "greedy",
+        "paper_set": "common",
+        "abstentions": "value",
+        "unparsed_composition": "no_match",
+        "same_name": "keep",
+    },
+}
+
+
+class Settings(Profiled):
+    """Settings of property-extraction."""
+
+    profiles = PROFILES
+
+    mode: Mode = Field(
+        "extract", description="extract values, or verify: are two names one property?"
+    )
+    papers: Path | None = Field(
+        None, description="folder of <refno>.txt, .md or .pdf, or a JSONL refno, text"
+    )
+    truth: Path | None = Field(None, description="CSV of curated values")
+    rubric: Path | None = Field(
+        None, description="CSV of how each property's values are compared"
+    )
+    clusters: Path | None = Field(
+        None, description="JSON {property: {text: category}} of categorical values"
+    )
+    space_groups: Path | None = Field(
+        None, description="JSON {symbol: number}, instead of the built-in table"
+    )
+    unit_table: Path | None = Field(
+        None, description="CSV property_unit, SI, conversion_factor, of further units"
+    )
+    aliases: Path | None = Field(
+        None, description="alias set, as JSON, or CSV with a status, or {pred: gt}"
+    )
+    accept_drafts: bool = Field(
+        default=False, description="let aliases that nobody checked act too"
+    )
+    preds: tuple[Path, ...] = Field(
+        (), description="to import: CSV of predictions, files or folders"
+    )
+    skip_bad: bool = Field(
+        default=False, description="import: leave out files that cannot be read"
+    )
+    candidates: Path | None = Field(
+        None, description="CSV of name pairs to verify, as a scoring writes it"
+    )
+    verdicts: tuple[Path, ...] = Field(
+        (), description="verdicts on name pairs: CSV files, or runs of mode verify"
+    )
+    review: Path | None = Field(
+        None, description="prepare aliases: CSV of decisions made by people"
+    )
+    parent: Path | None = Field(
+        None, description="prepare aliases: the alias set that this one grew from"
+    )
+    na: Literal["empty", "pandas"] = Field(
+        "empty", description="missing cells: empty alone, or what pandas reads so"
+    )
+    unknown_rubric: Literal["error", "exact"] = Field(
+        "error", description="a word of the rubric that is none: refuse, or exact"
+    )
+
+    names: Names = Field(
+        "free", description="free, or listed: the prompt holds the names to use"
+    )
+    max_chars: int = Field(
+        0, ge=0, description="longest piece of a paper in a prompt; 0: whole papers"
+    )
+    chunk_overlap: int = Field(
+        500, ge=0, description="characters that two pieces of a paper share"
+    )
+    requote: bool = Field(
+        default=False, description="ask again for quotes that are not in the paper"
+    )
+    partial: Literal["fail", "keep"] = Field(
+        "fail", description="a reply cut short: no answer, or its whole objects"
+    )
+    field: str = Field(
+        "superconducting materials", description="field of research, for verifying"
+    )
+    verify: Literal["pair", "choice"] = Field(
+        "pair", description="one question a name pair, or one a name with all targets"
+    )
+    verify_replicates: int = Field(1, ge=1, description="times each pair is asked")
+    max_prompt_tokens: int = Field(
+        120000, ge=1, description="longest prompt, by estimate; others are skipped"
+    )
+    max_output_tokens: int = Field(8192, ge=1, description="longest reply, in tokens")
+    temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
+    structured: Literal["auto", "off"] = Field(
+        "auto", description="ask for JSON by schema where the endpoint can"
+    )
+
+    profile: Literal["siftlog", "document", "published"] = Field(
+        "siftlog", description="bundle of scoring rules; a setting of its own wins"
+    )
+    units: Units = Field("convert", description="convert units, or ignore them")
+    numbers: Numbers = Field(
+        "scientific", description="how numbers are read: as papers print them, or bare"
+    )
+    categorical: Categorical = Field(
+        "tokens", description="words in a row, any substring, or equal texts"
+    )
+    cluster_keys: Keys = Field(
+        "folded", description="texts of clusters: folded where not exact, or exact"
+    )
+    matching: Matching = Field(
+        "maximum", description="most pairs, or the first free one in file order"
+    )
+    paper_set: Papers = Field(
+        "union", description="papers of truth or predictions, or of both alone"
+    )
+    abstentions: Abstentions = Field(
+        "leave_out", description="NOT_FOUND and the like: no prediction, or a value"
+    )
+    pymatgen: Compositions = Field(
+        "auto", description="compositions: compared, left out, or as installed"
+    )
+    unparsed_composition: Unparsed = Field(
+        "text", description="compositions that cannot be read: by text, or no match"
+    )
+    same_name: SameName = Field(
+        "guard", description="draft: never rename a right name, or keep all"
+    )
+    group_by: Literal["property", "property,material"] = Field(
+        "property", description="what the values of a paper are grouped by"
+    )
+    dedupe: Literal["none", "exact"] = Field(
+        "none", description="count rows that are equal in all fields once"
+    )
+    min_grounding: Grounding = Field(
+        "none", description="leave out rows whose quote stands less well in the paper"
+    )
+    name_match: NameMatch = Field(
+        "exact", description="names of aliases: exact, or folded case and blanks"
+    )
+    clash: Clash = Field(
+        "best", description="several targets of a name: the best, none, or all of them"
+    )
+    strict: bool = Field(
+        default=False, description="prepare aliases: refuse targets that nobody knows"
+    )
+    consensus: int = Field(
+        0, ge=0, description="rows found in so many replicates; 0: each by itself"
+    )
+    crossfit: bool = Field(
+        default=False, description="score each paper with a draft from the others"
+    )
+    k: int = Field(3, ge=1, description="alias candidates a name, by similarity")
+    top: int = Field(200, ge=1, description="rows of the review file")
+    boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
+    boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.max_chars and self.chunk_overlap >= self.max_chars:
+            raise ValueError("chunk_overlap must be less than max_chars")
+        return self

@@ -119,8 +119,8 @@ def papers(basis: Basis) -> Iterator[Metric]:
     for word in WORDS:
         found = aggregate(_rates(cells, word))
         for path, value in (
-            (f"papers.{word}", found.mean),
-            (f"papers.{word}.median", found.median),
+            (f"by_paper.{word}", found.mean),
+            (f"by_paper.{word}.median", found.median),
         ):
             yield Metric(
                 path=path,

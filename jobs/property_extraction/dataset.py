@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
+from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.inputs.papers import Papers
 from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
 from jobs.property_extraction.row import TruthRow
@@ -20,6 +21,8 @@ class Dataset:
 
     settings: Settings
     papers: Papers = field(default_factory=Papers)  #: none where none are named
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    """By key, in the order of the candidates; none unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
     rubric: Rubric = field(default_factory=Rubric)

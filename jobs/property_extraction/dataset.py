@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -33,6 +33,11 @@ class Dataset:
         init=False, repr=False, compare=False
     )  #: places of truth rows
 
+    @property
+    def canonical(self) -> frozenset[str]:
+        """Names of truth and rubric: right as they are."""
+        return canonical_names(self.truth, self.rubric)
+
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}
         for place, row in enumerate(self.truth):
@@ -42,3 +47,8 @@ class Dataset:
             "truth_by_paper",
             {refno: tuple(found[refno]) for refno in sorted(found)},
         )
+
+
+def canonical_names(truth: Iterable[TruthRow], rubric: Rubric) -> frozenset[str]:
+    """Names of truth and rubric: right as they are."""
+    return frozenset({*rubric.properties, *(row.name for row in truth)})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.inputs.papers import Papers
-from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
+from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.values.unit_row import UnitRow
 from runner.scorecard import Finding
 
 
@@ -35,6 +36,11 @@ class Dataset:
         init=False, repr=False, compare=False
     )  #: places of truth rows
 
+    @property
+    def canonical(self) -> frozenset[str]:
+        """Names of truth and rubric: right as they are."""
+        return canonical_names(self.truth, self.rubric)
+
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}
         for place, row in enumerate(self.truth):
@@ -44,3 +50,8 @@ class Dataset:
             "truth_by_paper",
             {refno: tuple(found[refno]) for refno in sorted(found)},
         )
+
+
+def canonical_names(truth: Iterable[TruthRow], rubric: Rubric) -> frozenset[str]:
+    """Names of truth and rubric: right as they are."""
+    return frozenset({*rubric.properties, *(row.name for row in truth)})

@@ -163,6 +163,11 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
+def unguarded(text: str) -> str:
+    """The text that `harmless` made a cell of, for what is read back."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
+
+
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return harmless(cell)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
+from jobs.property_extraction.inputs.papers import Papers
+from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.values.unit_row import UnitRow
 from runner.scorecard import Finding
 
 
@@ -18,6 +20,7 @@ class Dataset:
     """All inputs of a run that extracts, or of an import."""
 
     settings: Settings
+    papers: Papers = field(default_factory=Papers)  #: none where none are named
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
     rubric: Rubric = field(default_factory=Rubric)

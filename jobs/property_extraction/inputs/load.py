@@ -9,6 +9,7 @@ from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.file import read_aliases
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs.columns import NA
+from jobs.property_extraction.inputs.papers import Papers, read_papers
 from jobs.property_extraction.inputs.rubric import read_rubric
 from jobs.property_extraction.inputs.tables import (
     read_clusters,
@@ -106,6 +107,7 @@ def load(settings: Settings) -> Dataset:
         )
     return Dataset(
         settings=settings,
+        papers=Papers() if settings.papers is None else read_papers(settings.papers),
         truth=truth.rows,
         truth_blank=truth.blank,
         rubric=rubric,

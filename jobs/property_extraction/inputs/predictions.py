@@ -10,7 +10,7 @@ from sys import intern
 from jobs.property_extraction.inputs.columns import Cells, Header, open_table
 from jobs.property_extraction.inputs.truth import MATERIAL, REFNO, UNIT
 from runner.errors import DatasetError
-from runner.records.render import unguarded
+from runner.records.render import as_meant
 
 NAME = ("property_name",)
 VALUE = ("value_string", "property_value")
@@ -130,16 +130,16 @@ class _Places:
             for name, place in self.conditions
             if cells.at(place)
         ]
-        plain = unguarded(cells.at(self.condition))
+        plain = as_meant(cells.at(self.condition))
         return Predicted(
             row=cells.number,
             refno=intern(cells.at(self.refno)),
-            name=intern(unguarded(cells.at(self.name))),
-            value=unguarded(cells.at(self.value)) or cells.at(self.number),
+            name=intern(as_meant(cells.at(self.name))),
+            value=as_meant(cells.at(self.value)) or cells.at(self.number),
             unit=intern(cells.at(self.unit)),
-            material=intern(unguarded(cells.at(self.material))),
+            material=intern(as_meant(cells.at(self.material))),
             condition="; ".join([plain, *told] if plain else told),
-            quote=unguarded(cells.at(self.quote)),
+            quote=as_meant(cells.at(self.quote)),
             model=intern(cells.at(self.model)),
             replicate=self._replicate(cells),
             extra={

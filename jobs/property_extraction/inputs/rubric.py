@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from runner.errors import DatasetError
-from runner.records.render import unguarded
+from runner.records.render import as_meant
 
 NAME = ("label", "property_name")
 BROKEN = frozenset({"", "#N/A", "#NAME?", "#REF!", "#VALUE!"})
@@ -64,7 +64,7 @@ def read_rubric(
         if cells.at(condition):
             conditions += 1
             continue
-        own, said = unguarded(cells.at(name)), cells.at(word)
+        own, said = as_meant(cells.at(name)), cells.at(word)
         if not own or said in BROKEN:
             dropped += 1
             continue
@@ -90,7 +90,7 @@ def read_rubric(
             name=own,
             kind=kind,
             si="" if unit in BROKEN else unit,
-            definition=unguarded(cells.at(definition)),
+            definition=as_meant(cells.at(definition)),
             category=cells.at(category),
             data_type=cells.at(data_type),
             source_row=cells.number,

@@ -11,7 +11,7 @@ from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.row import TruthRow
 from runner.errors import DatasetError, UsageError
-from runner.records.render import unguarded
+from runner.records.render import as_meant
 
 REFNO = ("refno", "paper", "paper_id")
 NAME = ("label", "property_name")
@@ -68,12 +68,12 @@ def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> T
         rows.append(
             TruthRow(
                 refno=intern(cells.at(refno)),
-                name=intern(unguarded(cells.at(name))),
-                value=unguarded(cells.at(value)),
+                name=intern(as_meant(cells.at(name))),
+                value=as_meant(cells.at(value)),
                 unit=intern(cells.at(unit)),
-                material=intern(unguarded(cells.at(material))),
-                condition=unguarded(cells.at(condition)),
-                definition=intern(unguarded(cells.at(definition))),
+                material=intern(as_meant(cells.at(material))),
+                condition=as_meant(cells.at(condition)),
+                definition=intern(as_meant(cells.at(definition))),
                 source_row=cells.number,
             )
         )

@@ -198,6 +198,11 @@ def write_crowd(folder: Path, n: int, seed: int = 20260118) -> Mapping[str, Path
     return {"truth": truth, "preds": predictions, **write_scoring(folder)}
 
 
+def renamed() -> Mapping[str, str]:
+    """What each name that is not the curators' stands for."""
+    return {habit: about.name for about in named() for habit in about.habits}
+
+
 def names(n: int, seed: int = 20260118) -> tuple[str, ...]:
     """*n* names, no two alike, of the words that names are made of."""
     chance = random.Random(seed)

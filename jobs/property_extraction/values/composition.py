@@ -20,6 +20,10 @@ _ISOTOPE = re.compile(r"[TD](?![a-z])")
 """Pymatgen reads them as hydrogen; T may also be meant as any transition metal."""
 
 
+_LONGEST = 1000
+"""Characters of a formula; pymatgen's time grows with their square."""
+
+
 def is_pymatgen_installed() -> bool:
     """Whether formulas can be compared at all; pymatgen is in the extra `materials`."""
     return find_spec("pymatgen") is not None
@@ -59,6 +63,8 @@ def _formula(text: str) -> _Formula:
 
 
 def _composition(text: str) -> Composition | None:
+    if len(text) > _LONGEST:
+        return None
     # an extra, and slow to load
     from pymatgen.core.composition import Composition  # noqa: PLC0415 - see above
 

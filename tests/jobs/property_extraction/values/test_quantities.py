@@ -153,8 +153,15 @@ def test_value_hits_are_the_equal_values_whose_units_were_checked(
 @given(
     st.decimals(-(10**4), 10**4, places=3),
     st.sampled_from(
-        [("K", "mK", 3), ("T", "kOe", 1), ("m", "Å", 10), ("J", "mj", 3)]
-        + [("ohm.m", "μΩ cm", 8), ("/Pa", "%/GPa", 11), ("m-3", "/cc", -6)]
+        [
+            ("K", "mK", 3),
+            ("T", "kOe", 1),
+            ("m", "Å", 10),
+            ("J", "mj", 3),
+            ("ohm.m", "μΩ cm", 8),
+            ("/Pa", "%/GPa", 11),
+            ("m-3", "/cc", -6),
+        ]
     ),
 )
 def test_a_value_told_in_another_unit_matches_itself_both_ways(

@@ -161,6 +161,11 @@ def test_compositions_match_whatever_the_order_of_elements(
     assert matches(Kind.PYMATGEN, prediction, truth, pymatgen="on") is match
 
 
+def test_a_text_too_long_for_a_formula_is_compared_as_text() -> None:
+    assert matches(Kind.PYMATGEN, "FeO1.0001" * 100, "FeO" * 100, pymatgen="on")
+    assert not matches(Kind.PYMATGEN, "FeO1.0001" * 200, "FeO" * 200, pymatgen="on")
+
+
 def test_unparsed_compositions_can_be_no_match() -> None:
     for text, match in (("Mo, C", False), ("Mo2C", True)):
         found = matches(
@@ -185,8 +190,21 @@ def test_exact_values_are_trimmed_and_keep_their_case(
 
 @pytest.mark.parametrize(
     "text",
-    ["NOT_FOUND", "not_found", " Not found ", "N/A", "na", "None", "NULL", "NaN"]
-    + ["not reported", "Not Stated", "-", "—", "–"],
+    [
+        "NOT_FOUND",
+        "not_found",
+        " Not found ",
+        "N/A",
+        "na",
+        "None",
+        "NULL",
+        "NaN",
+        "not reported",
+        "Not Stated",
+        "-",
+        "—",
+        "–",
+    ],
 )
 def test_a_model_can_say_that_there_is_no_value(text: str) -> None:
     assert is_abstention(text)
@@ -202,8 +220,10 @@ def every_rule() -> list[tuple[Comparer, Kind]]:
     others = [
         comparer(clusters=CLUSTERS, categorical=rule) for rule in ("equal", "substring")
     ]
-    return [(by, kind) for kind in Kind if kind is not Kind.SI] + [
-        (other, Kind.CATEGORICAL) for other in others
+    kinds = (Kind.CATEGORICAL, Kind.SPACE_GROUP, Kind.PYMATGEN, Kind.EXACT)
+    return [
+        *((by, kind) for kind in kinds),
+        *((other, Kind.CATEGORICAL) for other in others),
     ]
 
 

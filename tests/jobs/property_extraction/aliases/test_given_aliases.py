@@ -27,8 +27,10 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
         (
             "a,T1,,accepted\nb,T2,,accepted\na,T2,,accepted\n",
             {},
-            "a.csv: row 2 and row 4 clash: 'a' stands for 'T1' and for 'T2'; keep one "
-            "of them, or add --clash set to let it stand for both.",
+            (
+                "a.csv: row 2 and row 4 clash: 'a' stands for 'T1' and for 'T2'; keep one "
+                "of them, or add --clash set to let it stand for both."
+            ),
         ),
         (
             "A b,T1,,accepted\na  B,T2,,accepted\n",
@@ -38,8 +40,10 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
         (
             "a,b,,accepted\nb,a,,accepted\n",
             {},
-            "a.csv: row 2 and row 3 send names in a circle: 'a', 'b' stand for one "
-            "another; remove one of the rows.",
+            (
+                "a.csv: row 2 and row 3 send names in a circle: 'a', 'b' stand for one "
+                "another; remove one of the rows."
+            ),
         ),
         (
             "a,b,,accepted\nb,c,,accepted\nc,a,,accepted\n",
@@ -59,8 +63,10 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
         (
             "T1,T2,,accepted\n",
             {},
-            "a.csv: row 2 renames 'T1', which is itself a name of truth or rubric; "
-            "remove it, or add --same-name keep to rename right names too.",
+            (
+                "a.csv: row 2 renames 'T1', which is itself a name of truth or rubric; "
+                "remove it, or add --same-name keep to rename right names too."
+            ),
         ),
         (
             "a,T1,,accepted\na,T1,,rejected\n",

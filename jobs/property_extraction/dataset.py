@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.inputs.papers import Papers
-from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
+from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.values.unit_row import UnitRow
 from runner.scorecard import Finding
 
 

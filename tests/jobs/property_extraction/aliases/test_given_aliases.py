@@ -28,8 +28,8 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
             "a,T1,,accepted\nb,T2,,accepted\na,T2,,accepted\n",
             {},
             (
-                "a.csv: row 2 and row 4 clash: 'a' stands for 'T1' and for 'T2'; keep one "
-                "of them, or add --clash set to let it stand for both."
+                "a.csv: row 2 and row 4 clash: 'a' stands for 'T1' and for 'T2'; keep "
+                "one of them, or add --clash set to let it stand for both."
             ),
         ),
         (

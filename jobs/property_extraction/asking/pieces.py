@@ -1,8 +1,9 @@
-"""A paper as pieces that a prompt can hold: they overlap and end where paragraphs do."""
+"""A paper as pieces that a prompt can hold: they overlap, and end with paragraphs."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -50,11 +51,9 @@ def _cut(text: str, most: int, overlap: int) -> Iterator[Piece]:
 
 def _end(text: str, least: int, most: int) -> int:
     for kind in _ENDS:
-        last = None
-        for last in kind.finditer(text, least, most):
-            pass
-        if last is not None:
-            return last.end()
+        found = deque(kind.finditer(text, least, most), maxlen=1)
+        if found:
+            return found[0].end()
     return most
 
 

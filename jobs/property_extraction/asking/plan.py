@@ -22,7 +22,9 @@ def wanted(dataset: Dataset) -> frozenset[str]:
     """The stages that the settings ask for."""
     if dataset.settings.mode == "verify":
         return frozenset({"verify"})
-    return frozenset({"extract", "requote"} if dataset.settings.requote else {"extract"})
+    return frozenset(
+        {"extract", "requote"} if dataset.settings.requote else {"extract"}
+    )
 
 
 def plan(dataset: Dataset) -> Iterator[TaskSpec]:

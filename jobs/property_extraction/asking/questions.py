@@ -68,9 +68,7 @@ def questions(
         )
 
 
-def _done(
-    pairs: Iterable[Pair], verified: Container[tuple[str, str]]
-) -> str | None:
+def _done(pairs: Iterable[Pair], verified: Container[tuple[str, str]]) -> str | None:
     """A choice is left out only where no target of it is new."""
     is_done = all((pair.pred_name, pair.gt_name) in verified for pair in pairs)
     return DONE if is_done else None

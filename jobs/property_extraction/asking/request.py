@@ -58,9 +58,7 @@ def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
 
 def verify(dataset: Dataset, question: Question) -> ChatRequest:
     """Do two names mean one property; or, which of its targets does a name mean?"""
-    examples = dict.fromkeys(
-        each for pair in question.pairs for each in pair.examples
-    )
+    examples = dict.fromkeys(each for pair in question.pairs for each in pair.examples)
     predicted = prompts.predicted_part(
         dataset.settings.field, question.pred_name, list(examples)
     )

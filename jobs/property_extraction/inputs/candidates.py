@@ -76,9 +76,7 @@ def with_examples(
         if row.value and told is not None and len(told) < MOST_EXAMPLES:
             told.append(example({name: getattr(row, name) for name in FIELDS}))
     return tuple(
-        pair
-        if pair.examples
-        else replace(pair, examples=tuple(wanted[pair.pred_name]))
+        pair if pair.examples else replace(pair, examples=tuple(wanted[pair.pred_name]))
         for pair in pairs
     )
 
@@ -118,4 +116,3 @@ def _listed(cells: Cells, text: str) -> Iterator[str]:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
-

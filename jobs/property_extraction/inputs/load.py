@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.aliases.file import read_aliases
-from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.aliases.given import given_aliases
+from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.papers import Papers, read_papers
 from jobs.property_extraction.inputs.rubric import read_rubric
@@ -46,6 +46,7 @@ def with_sample(settings: Settings) -> Settings:
             "truth": SAMPLE / "truth.csv",
             "rubric": SAMPLE / "rubric.csv",
             "clusters": SAMPLE / "clusters.json",
+            "unit_table": SAMPLE / "units.csv",
         }
     )
 
@@ -120,7 +121,14 @@ def load(settings: Settings) -> Dataset:
         else read_unit_table(settings.unit_table),
         aliases=AliasSet()
         if settings.aliases is None
-        else read_aliases(settings.aliases),
+        else given_aliases(
+            settings.aliases,
+            canonical=canonical_names(truth.rows, rubric),
+            accept_drafts=settings.accept_drafts,
+            name_match=settings.name_match,
+            clash=settings.clash,
+            same_name=settings.same_name,
+        ),
         findings=noticed.findings(),
     )
 

@@ -199,7 +199,8 @@ def _drawn(cells: Sequence[Cells], word: str) -> Callable[[Drawn], Floats]:
             )
             for above, below in columns
         ]
-        return np.mean(rates, axis=0)
+        mean: Floats = np.mean(rates, axis=0)
+        return mean
 
     return values
 

@@ -21,6 +21,7 @@ from jobs.property_extraction.measuring.encompassing import Encompassment
 from jobs.property_extraction.measuring.fate import Fates
 from jobs.property_extraction.measuring.grounded import Standing, standings
 from jobs.property_extraction.measuring.matched import fates_of
+from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
 from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.values.comparer import Comparer
@@ -48,6 +49,7 @@ class Column:
     model: str
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
+    mismatches: Mismatches  #: of it
     metrics: tuple[Metric, ...]
 
     @property
@@ -87,10 +89,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         renaming=Renaming.of(
             dataset.aliases,
             settings.name_match,
-            canonical={
-                *dataset.rubric.properties,
-                *(row.name for row in dataset.truth),
-            },
+            canonical=dataset.canonical,
         ),
     )
     scored = {
@@ -206,6 +205,7 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
+            mismatches=mismatches(first.fates, self.comparer, self.dataset.canonical),
             metrics=tuple(metrics()),
         )
 

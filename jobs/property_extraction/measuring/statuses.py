@@ -12,10 +12,11 @@ from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import Compared
+from jobs.property_extraction.values.number import NumberStatus
 from runner.scorecard import Metric
 
 UNITS = ("same", "converted", "missing", "unknown", "incompatible")
-NUMBERS = ("value", "bound", "range", "not_a_number")
+NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
 
 
 def metrics(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
@@ -102,8 +103,8 @@ def compared(fates: Fates, comparer: Comparer) -> Iterator[tuple[int, Compared]]
     """
     rubric = fates.dataset.rubric
     first: dict[tuple[str, str], TruthRow] = {}
-    for row in fates.truth:
-        first.setdefault((row.refno, row.name), row)
+    for truth in fates.truth:
+        first.setdefault((truth.refno, truth.name), truth)
     for place, fate in enumerate(fates.fates):
         if fate not in {Fate.TP, Fate.FP}:
             continue

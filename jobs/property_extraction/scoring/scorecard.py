@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from jobs.property_extraction.artifacts.candidates import (
+    candidate_tables,
+    draft_maps,
+)
 from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.rows import LongFiles
 from jobs.property_extraction.artifacts.tables import short_tables
@@ -27,8 +31,13 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         models={model: own.metrics for model, own in results.columns.items()},
         summary=run_text(results),
         headline=HEADLINE,
-        tables=(*short_tables(results, folders), *files.tables()),
+        tables=(
+            *short_tables(results, folders),
+            *candidate_tables(results, folders),
+            *files.tables(),
+        ),
         findings=dataset.findings,
+        artifacts=tuple(draft_maps(results, folders)),
         details=files,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=sheet.missing,

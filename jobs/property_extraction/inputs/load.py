@@ -57,6 +57,7 @@ def with_sample(settings: Settings) -> Settings:
             "truth": SAMPLE / "truth.csv",
             "rubric": SAMPLE / "rubric.csv",
             "clusters": SAMPLE / "clusters.json",
+            "unit_table": SAMPLE / "units.csv",
         }
     )
 

@@ -14,7 +14,7 @@ from jobs.property_extraction.aliases.building import Built, build
 from jobs.property_extraction.aliases.deciding import Evidence
 from jobs.property_extraction.aliases.renaming import Renaming
 from jobs.property_extraction.aliases.verdicts import Ruling
-from jobs.property_extraction.mismatch.candidates import Candidate
+from jobs.property_extraction.inputs.candidates import Pair
 from jobs.property_extraction.settings import Clash
 from runner.errors import DatasetError
 
@@ -38,17 +38,8 @@ def rejected(name: str, target: str) -> AliasEntry:
     return AliasEntry(pred_name=name, gt_name=target, status="rejected", source="human")
 
 
-def candidate(name: str, target: str, **more: object) -> Candidate:
-    known = {
-        "rank": 1,
-        "count": 1,
-        "avg_sim": 0.5,
-        "contained": False,
-        "value_hits": 0,
-        "canonical": name in TRUTH,
-        "clash": 1,
-    }
-    return Candidate(pred_name=name, gt_name=target, **{**known, **more})
+def candidate(name: str, target: str, **known: object) -> Pair:
+    return Pair(pred_name=name, gt_name=target, **known)
 
 
 def yes(votes: int = 1) -> Ruling:

@@ -53,11 +53,7 @@ def replies(model: str, stage: str) -> dict[str, Reply]:
 
 
 def read(model: str, refno: str) -> Extraction | ParseFailure:
-    return parse_extraction(
-        replies(model, "extract")[refno],
-        partial="fail",
-        is_unit=lambda unit: unit in {"K", "Oe"},
-    )
+    return parse_extraction(replies(model, "extract")[refno], partial="fail")
 
 
 def stated(model: str) -> Iterator[tuple[str, Found, Grounded]]:

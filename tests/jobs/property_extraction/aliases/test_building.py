@@ -34,9 +34,7 @@ def accepted(
 
 
 def rejected(name: str, target: str) -> AliasEntry:
-    return AliasEntry(
-        pred_name=name, gt_name=target, status="rejected", source="human"
-    )
+    return AliasEntry(pred_name=name, gt_name=target, status="rejected", source="human")
 
 
 def candidate(name: str, target: str, **more: object) -> Candidate:

@@ -14,9 +14,7 @@ from jobs.property_extraction.mismatch.similarity import (
     count_contained,
 )
 
-NAMES = st.lists(
-    st.text(alphabet="abAB İ-é", max_size=8), max_size=12, unique=True
-)
+NAMES = st.lists(st.text(alphabet="abAB İ-é", max_size=8), max_size=12, unique=True)
 
 
 def by_definition(a: str, b: str) -> float:

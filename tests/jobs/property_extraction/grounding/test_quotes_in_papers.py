@@ -16,8 +16,9 @@ from jobs.property_extraction.grounding.quote import (
 )
 
 TEXT = (
-    "A Title\n\nThe \ufb01eld dependence of the super-\nconducting gap was \u201cweak\u201d."
-    " The slope is \u22121.15 T/K and the re\u00adsistivity  at 4.2\u00a0K is 31 \u00b5\u03a9 cm.\n"
+    "A Title\n\nThe \ufb01eld dependence of the super-\nconducting gap was "
+    "\u201cweak\u201d. The slope is \u22121.15 T/K and the re\u00adsistivity  at "
+    "4.2\u00a0K is 31 \u00b5\u03a9 cm.\n"
     "All samples are of the Th7Fe3-\ntype. H is large."
 )
 
@@ -32,7 +33,9 @@ def found(quote: str, text: str = TEXT) -> str:
     return text[place.start : place.end]
 
 
-def test_a_piece_of_the_text_is_exact_and_blanks_around_the_quote_do_not_count():
+def test_a_piece_of_the_text_is_exact_and_blanks_around_the_quote_do_not_count() -> (
+    None
+):
     assert ground(Paper(TEXT), " A Title ") == Grounded(
         level=Level.EXACT, start=0, end=7
     )
@@ -57,19 +60,19 @@ def test_a_piece_of_the_text_is_exact_and_blanks_around_the_quote_do_not_count()
 )
 def test_what_typesetting_changed_is_found_as_it_stands_in_the_raw_text(
     quote: str, raw: str
-):
+) -> None:
     assert level(quote) in {Level.NORMALISED, Level.EXACT}
     assert found(quote) == raw
 
 
-def test_case_is_kept_until_a_quote_is_only_near():
+def test_case_is_kept_until_a_quote_is_only_near() -> None:
     text = "The critical temperature Tc of this compound is 3.4 K in zero field."
     assert level("The Critical Temperature Tc of this compound is 3.4 K", text) == (
         Level.NEAR
     )
 
 
-def test_a_quote_with_a_word_changed_is_near_and_an_invented_one_absent():
+def test_a_quote_with_a_word_changed_is_near_and_an_invented_one_absent() -> None:
     text = "x " * 200 + "We find a critical temperature of 3.4 K by resistivity. " + "y"
     assert level("We found a critical temperature of 3.4 K by resistivity", text) == (
         Level.NEAR
@@ -82,7 +85,7 @@ def test_a_quote_with_a_word_changed_is_near_and_an_invented_one_absent():
     )
 
 
-def test_parts_between_ellipses_must_stand_in_order_and_close_together():
+def test_parts_between_ellipses_must_stand_in_order_and_close_together() -> None:
     assert level("The slope is ... 31 \u00b5\u03a9 cm") == Level.ELIDED
     assert level("The slope is\u2026 and the [...] at 4.2 K") == Level.ELIDED
     assert found("The slope is \u2026 T/K") == "The slope is \u22121.15 T/K"
@@ -93,23 +96,23 @@ def test_parts_between_ellipses_must_stand_in_order_and_close_together():
     assert level("first part ... last part", far) == Level.ABSENT
 
 
-def test_a_later_place_counts_where_the_first_one_lacks_the_other_parts():
+def test_a_later_place_counts_where_the_first_one_lacks_the_other_parts() -> None:
     text = f"the gap {'x ' * 2_000} the gap is weak here"
     assert found("the gap ... weak", text) == "the gap is weak"
 
 
 @pytest.mark.parametrize("quote", ["...", "\u2026", "... a ...", ". . ."])
-def test_an_ellipsis_alone_stands_nowhere(quote: str):
+def test_an_ellipsis_alone_stands_nowhere(quote: str) -> None:
     assert level(quote) == Level.ABSENT
 
 
-def test_a_quote_or_a_text_without_anything_is_none():
+def test_a_quote_or_a_text_without_anything_is_none() -> None:
     assert level("") == level(" \n") == level("\u00ad") == Level.NO_QUOTE
     assert level("anything", " \n") == Level.NO_TEXT
     assert level("", "") == Level.NO_QUOTE
 
 
-def test_a_quote_of_two_characters_and_one_of_the_whole_paper_are_looked_up():
+def test_a_quote_of_two_characters_and_one_of_the_whole_paper_are_looked_up() -> None:
     assert level("Hc") == Level.ABSENT
     assert level("cm") == Level.EXACT
     assert level(TEXT) == Level.EXACT
@@ -118,7 +121,7 @@ def test_a_quote_of_two_characters_and_one_of_the_whole_paper_are_looked_up():
     assert level(TEXT + "and then it goes on for long, " * 20) == Level.ABSENT
 
 
-def test_a_capital_i_with_a_dot_moves_no_offset():
+def test_a_capital_i_with_a_dot_moves_no_offset() -> None:
     text = "\u0130\u0130\u0130 then the measured gap is 1.02 meV in zero field"
     assert found("THEN the measured gap is 1.02 meV", text) == (
         "then the measured gap is 1.02 meV"
@@ -127,38 +130,19 @@ def test_a_capital_i_with_a_dot_moves_no_offset():
 
 PIECES = st.lists(
     st.sampled_from(
-        [
-            "gap",
-            "Tc",
-            " ",
-            "  ",
-            "\n",
-            "-",
-            "-\n",
-            "\u00ad",
-            "\u00ad\n",
-            "\ufb01",
-            "\u2212",
-        ]
-        + [
-            "\u2014",
-            "\u201c",
-            "\u2019",
-            "\u00a0",
-            "\u200b",
-            "e\u0301",
-            "\u00e9",
-            "5",
-            ".",
-        ]
-        + ["\u2083", "\u00b5", "\uff21", "K", "\u0130", "\u2026", "\u00bd", "\ud55c"]
+        (
+            *("gap", "Tc", "K", "5", ".", "-", " ", "  ", "\n", "-\n", "\u00ad\n"),
+            *("\u00ad", "\u200b", "\u00a0", "\u2212", "\u2014", "\u201c", "\u2019"),
+            *("\ufb01", "e\u0301", "\u00e9", "\u2083", "\u00b5", "\uff21", "\u0130"),
+            *("\u2026", "\u00bd", "\ud55c"),
+        )
     ),
     max_size=40,
 ).map("".join)
 
 
 @given(PIECES)
-def test_folding_twice_changes_no_more_than_once(text: str):
+def test_folding_twice_changes_no_more_than_once(text: str) -> None:
     once = fold(text).text
     assert "\u00ad" not in once
     assert "\n" not in once
@@ -169,7 +153,7 @@ def test_folding_twice_changes_no_more_than_once(text: str):
 @given(PIECES, st.data())
 def test_any_piece_of_a_text_is_exact_and_its_offsets_are_right(
     text: str, data: st.DataObject
-):
+) -> None:
     start = data.draw(st.integers(0, len(text)))
     quote = text[start : data.draw(st.integers(start, len(text)))]
     place = ground(Paper(text), quote)
@@ -181,7 +165,7 @@ def test_any_piece_of_a_text_is_exact_and_its_offsets_are_right(
 @given(PIECES, st.data())
 def test_a_piece_of_the_folded_text_is_found_where_it_folds_from(
     text: str, data: st.DataObject
-):
+) -> None:
     folded = fold(text)
     start = data.draw(st.integers(0, len(folded.text)))
     end = data.draw(st.integers(start, len(folded.text)))
@@ -196,7 +180,9 @@ def test_a_piece_of_the_folded_text_is_found_where_it_folds_from(
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_grounding_never_raises_and_stays_within_the_text(text: str, quote: str):
+def test_grounding_never_raises_and_stays_within_the_text(
+    text: str, quote: str
+) -> None:
     place = ground(Paper(text), quote)
     if place.start is not None and place.end is not None:
         assert 0 <= place.start < place.end <= len(text)

@@ -101,9 +101,7 @@ def test_what_is_found_is_what_sorting_every_pair_finds(
             st.sampled_from(sorted(predicted)), st.sampled_from(sorted(missed))
         )
         hits = data.draw(st.dictionaries(pair, st.integers(0, 2), max_size=4))
-    paper = Mismatch(
-        refno="P1", predicted=predicted, missed=missed, value_hits=hits
-    )
+    paper = Mismatch(refno="P1", predicted=predicted, missed=missed, value_hits=hits)
     wanted = []
     for name in sorted(predicted):
         ranked = sorted(missed, key=lambda gt: (-similarity(name, gt), gt))

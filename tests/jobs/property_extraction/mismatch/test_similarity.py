@@ -14,13 +14,11 @@ from jobs.property_extraction.mismatch.similarity import (
     count_contained,
 )
 
-NAMES = st.lists(
-    st.text(alphabet="abAB İ-é", max_size=8), max_size=12, unique=True
-)
+NAMES = st.lists(st.text(alphabet="abAB İ-é", max_size=8), max_size=12, unique=True)
 
 
 def by_definition(a: str, b: str) -> float:
-    """2 LCS / (length a + length b) of the lower-cased names, by the textbook's table."""
+    """2 LCS / (length a + length b) of lower-cased names, by the textbook's table."""
     a, b = a.lower(), b.lower()
     line = [0] * (len(b) + 1)
     for left in a:

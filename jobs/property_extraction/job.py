@@ -1,12 +1,12 @@
 """The job as the runner sees it; each of its parts lives in a module of its own.
 
-Scoring and importing are loaded when they are used: they bring libraries that
-`siftlog jobs` and a run's first call must not wait for.
+Preparing, scoring and importing are loaded when they are used: they bring libraries
+that `siftlog jobs` and a run's first call must not wait for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.property_extraction import reading
 from jobs.property_extraction.asking import plan
@@ -15,7 +15,7 @@ from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.settings import Settings as JobSettings
-from runner.job import Answers, Importer, InputFile, Job
+from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
 from runner.scorecard import Scorecard
@@ -29,6 +29,17 @@ class PropertyExtraction(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+
+    @property
+    def prepare(
+        self,
+    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
+        """What `siftlog prepare property-extraction` builds and checks."""
+        from jobs.property_extraction.preparing import (  # noqa: PLC0415 - see above
+            SUBCOMMANDS,
+        )
+
+        return SUBCOMMANDS
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""

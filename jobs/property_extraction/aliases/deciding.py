@@ -12,8 +12,8 @@ from jobs.property_extraction.aliases.alias_set import (
     Key,
     Status,
 )
-from jobs.property_extraction.aliases.verdicts import Pair, Ruling
-from jobs.property_extraction.mismatch.candidates import Candidate
+from jobs.property_extraction.aliases.verdicts import Names, Ruling
+from jobs.property_extraction.inputs.candidates import Pair
 
 _STATUS: Mapping[bool | None, Status] = {
     True: "accepted",
@@ -26,8 +26,8 @@ _STATUS: Mapping[bool | None, Status] = {
 class Evidence:
     """All that is known of name pairs."""
 
-    candidates: tuple[Candidate, ...] = ()
-    rulings: Mapping[Pair, Ruling] = field(default_factory=dict)  #: of models
+    candidates: tuple[Pair, ...] = ()
+    rulings: Mapping[Names, Ruling] = field(default_factory=dict)  #: of models
     review: tuple[AliasEntry, ...] = ()  #: of people; undecided ones decide nothing
     parent: AliasSet | None = None  #: whose decisions stand until there are newer ones
     drafts: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ def _entry(
     evidence: Evidence,
     reviewed: AliasEntry | None,
     earlier: AliasEntry | None,
-    facts: Mapping[Pair, Candidate],
+    facts: Mapping[Names, Pair],
 ) -> AliasEntry:
     name, target, refno = key
     ruling = evidence.rulings.get((name, target)) if refno is None else None
@@ -73,7 +73,11 @@ def _entry(
     if ruling is not None:
         entry = replace(entry, votes=ruling.votes, models=ruling.models)
     if (fact := facts.get((name, target))) is not None:
-        entry = replace(entry, count=fact.count, avg_sim=fact.avg_sim)
+        entry = replace(
+            entry,
+            count=fact.count or entry.count,
+            avg_sim=entry.avg_sim if fact.avg_sim is None else fact.avg_sim,
+        )
     return entry
 
 

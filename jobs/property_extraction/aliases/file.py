@@ -62,7 +62,7 @@ def read_aliases(path: Path) -> AliasFile:
             f"{path.name}: {kind_of(value)} instead of an object (an alias set, or "
             "names with the names that they stand for, is expected)."
         )
-    return _of_set(path, value) if "entries" in value else _of_map(path)
+    return _of_set(path, value) if "entries" in value else _of_map(path, value)
 
 
 def set_json(alias_set: AliasSet) -> str:
@@ -151,7 +151,13 @@ def _origin(whole: Row) -> Origin:
     )
 
 
-def _of_map(path: Path) -> AliasFile:
+def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
+    for name, target in value.items():
+        if not isinstance(target, str):
+            raise DatasetError(
+                f"{path.name}: {name!r} stands for {kind_of(target)} (a name is "
+                "expected; an alias set would have a key entries)."
+            )
     # as pairs: of a name that is there twice, an object would keep the last alone
     pairs = json.loads(read_text(path), object_pairs_hook=tuple)
     rows = (
@@ -181,8 +187,8 @@ def _made(path: Path, rows: Iterable[Row], source: Source) -> AliasFile:
 def _entry(row: Row, source: Source) -> AliasEntry:
     """The entry of a row; *source* holds where it names none."""
     return AliasEntry(
-        pred_name=row.text("pred_name"),
-        gt_name=row.text("gt_name"),
+        pred_name=_name(row, "pred_name"),
+        gt_name=_name(row, "gt_name"),
         refno=row.optional_text("refno") or None,
         status=_word(row, "status", STATUSES, "undecided"),
         source=_word(row, "source", SOURCES, source),
@@ -192,6 +198,14 @@ def _entry(row: Row, source: Source) -> AliasEntry:
         count=row.count("count") if row.has("count") else 0,
         avg_sim=row.number("avg_sim") if row.has("avg_sim") else None,
     )
+
+
+def _name(row: Row, column: str) -> str:
+    """A name without blanks around it, as truth and predictions have it."""
+    name = row.text(column).strip()
+    if not name:
+        raise row.error(f"{column} is blank (fill it in or remove the row)")
+    return name
 
 
 def _word(row: Row, name: str, allowed: Sequence[Word], default: Word) -> Word:

@@ -58,6 +58,24 @@ def given_aliases(
     return file.alias_set
 
 
+def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, ...]:
+    """Read what people decided, to build a set of.
+
+    Args:
+        path: of any of the forms of `file`.
+        clash: `set` lets a name stand for several; otherwise that is an error.
+
+    Raises:
+        DatasetError: the file is off, or two of its rows contradict one another.
+    """
+    file = read_aliases(path)
+    placed = list(zip(file.places, file.alias_set.entries, strict=True))
+    _refuse_repeats(file, placed)
+    if clash != "set":
+        _refuse_clashes(file, [each for each in placed if each[1].acts], "exact")
+    return file.alias_set.entries
+
+
 def _refuse_repeats(file: AliasFile, placed: list[Placed]) -> None:
     seen: dict[Key, str] = {}
     for place, entry in placed:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
 from jobs.property_extraction.settings import NameMatch
+from jobs.property_extraction.values.folding import folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,6 @@ class Renamed:
         """
         meant = [entry for entry in self.entries if entry.gt_name == gt_name]
         return next(iter((*meant, *self.entries)), None)
-
-
-def folded(name: str) -> str:
-    """A name without differences of form, case and blanks."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 FOLDS: Mapping[NameMatch, Callable[[str], str]] = {"exact": str, "fold": folded}

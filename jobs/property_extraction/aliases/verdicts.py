@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Pair: TypeAlias = tuple[str, str]
+Names: TypeAlias = tuple[str, str]
 """A predicted name and a name of the truth."""
 
 HEURISTIC = "heuristic"
@@ -35,13 +35,13 @@ class Ruling:
     reason: str  #: of a verdict that says the same
 
 
-def majority(verdicts: Iterable[Verdict]) -> Mapping[Pair, Ruling]:
+def majority(verdicts: Iterable[Verdict]) -> Mapping[Names, Ruling]:
     """The ruling on every pair; the order of verdicts does not matter.
 
     Every model and replicate has one vote; what could not be read has none, and what
     was never asked is no verdict.
     """
-    by_pair: defaultdict[Pair, list[Verdict]] = defaultdict(list)
+    by_pair: defaultdict[Names, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.model == HEURISTIC:
             continue

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.inputs.predictions import Predicted
+from jobs.rows.cells import integer_of, number_of
 from runner.records.render import as_meant
+
+Value = TypeVar("Value")
 
 MOST_EXAMPLES: Final = 3
 """Predictions that are shown with a pair."""
@@ -28,8 +31,10 @@ class Pair:
 
     pred_name: str
     gt_name: str
-    count: str = ""  #: papers that have both, as the file says
-    avg_sim: str = ""  #: similarity of the names, as the file says
+    count: int = 0  #: papers that have both; 0: the file does not say
+    avg_sim: float | None = None  #: similarity of the names, 0 to 1
+    value_hits: int = 0  #: predicted rows of the name with a value that is missed
+    canonical: bool | None = None  #: pred_name is right; None: the file does not say
     examples: tuple[str, ...] = ()
 
     @property
@@ -45,21 +50,26 @@ def read_candidates(path: Path) -> tuple[Pair, ...]:
     """The distinct pairs of a file in its order; of equal ones the first counts.
 
     Raises:
-        DatasetError: a column is missing, or a row has a blank name.
+        DatasetError: a column is missing, a row has a blank name, or a number is none.
     """
     table = open_table(path)
-    places = {name: table.header.need((name,)) for name in ("pred_name", "gt_name")}
-    count, similarity, examples = (
-        table.header.first((name,)) for name in ("count", "avg_sim", "examples")
-    )
+    header = table.header
+    places = {name: header.need((name,)) for name in ("pred_name", "gt_name")}
+    places |= {
+        name: place
+        for name in ("count", "avg_sim", "value_hits", "canonical", "examples")
+        if (place := header.first((name,))) is not None
+    }
     found: dict[tuple[str, str], Pair] = {}
     for cells in table.rows:
         pair = Pair(
             pred_name=_name(cells, places, "pred_name"),
             gt_name=_name(cells, places, "gt_name"),
-            count=cells.at(count),
-            avg_sim=cells.at(similarity),
-            examples=tuple(_listed(cells, as_meant(cells.at(examples)))),
+            count=_read(cells, places, "count", integer_of) or 0,
+            avg_sim=_read(cells, places, "avg_sim", number_of),
+            value_hits=_read(cells, places, "value_hits", integer_of) or 0,
+            canonical=_read(cells, places, "canonical", _truth_of),
+            examples=tuple(_listed(cells, as_meant(cells.at(places.get("examples"))))),
         )
         found.setdefault((pair.pred_name, pair.gt_name), pair)
     return tuple(found.values())
@@ -92,6 +102,26 @@ def _name(cells: Cells, places: Mapping[str, int], column: str) -> str:
     if not name:
         raise cells.error(f"{column} is blank (fill it in, or remove the row)")
     return name
+
+
+def _read(
+    cells: Cells, places: Mapping[str, int], column: str, read: Callable[[str], Value]
+) -> Value | None:
+    """What a cell says; None where it is blank or there is none."""
+    text = cells.at(places.get(column))
+    if not text:
+        return None
+    try:
+        return read(text)
+    except ValueError as error:
+        raise cells.error(f"{column} {error}") from error
+
+
+def _truth_of(text: str) -> bool:
+    found = {"true": True, "false": False}.get(text.lower())
+    if found is None:
+        raise ValueError(f"is {text!r} (true or false is expected)")
+    return found
 
 
 def _listed(cells: Cells, text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.property_extraction.aliases.verdicts import Pair
+from jobs.property_extraction.aliases.verdicts import Names
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.mismatch.candidates import (
     EXAMPLES,
@@ -68,7 +68,7 @@ def _papers(fates: Fates, comparer: Comparer) -> Iterator[Mismatch]:
 
 def _value_hits(
     wrong: Sequence[Prediction], missed: Sequence[TruthRow], comparer: Comparer
-) -> Mapping[Pair, int]:
+) -> Mapping[Names, int]:
     """Predicted rows whose number is a missing one under another name, by both."""
     met = {
         (edge.prediction, missed[edge.truth].name)

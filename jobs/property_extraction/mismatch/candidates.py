@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from jobs.property_extraction.aliases.verdicts import Pair
+from jobs.property_extraction.aliases.verdicts import Names
 from jobs.property_extraction.mismatch.similarity import Block, blocks, contains
 from jobs.property_extraction.settings import SameName
 
@@ -43,7 +43,7 @@ class Mismatch:
     refno: str
     predicted: frozenset[str]  #: before any alias
     missed: frozenset[str]  #: of the truth
-    value_hits: Mapping[Pair, int] = field(default_factory=dict)
+    value_hits: Mapping[Names, int] = field(default_factory=dict)
     """Predicted rows whose number is a missing one under another name, by both."""
 
 
@@ -137,7 +137,7 @@ def candidates(
         canonical: names of truth and rubric.
         examples: predictions by the name that they were stated under.
     """
-    found: defaultdict[Pair, list[Near]] = defaultdict(list)
+    found: defaultdict[Names, list[Near]] = defaultdict(list)
     for paper in papers:
         for each in paper:
             found[each.pred_name, each.gt_name].append(each)
@@ -190,8 +190,13 @@ def draft(
         same_name: `guard` leaves out names of truth and rubric, which are right as
             they are; `keep` maps them too, most of them to themselves.
     """
+    kept = (each for each in reviewed if same_name == "keep" or not each.canonical)
+    return first_targets((each.pred_name, each.gt_name) for each in kept)
+
+
+def first_targets(pairs: Iterable[Names]) -> Mapping[str, str]:
+    """The first target of each name, keys sorted."""
     first: dict[str, str] = {}
-    for each in reviewed:
-        if same_name == "keep" or not each.canonical:
-            first.setdefault(each.pred_name, each.gt_name)
+    for name, target in pairs:
+        first.setdefault(name, target)
     return {name: first[name] for name in sorted(first)}

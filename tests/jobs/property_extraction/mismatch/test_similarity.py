@@ -18,7 +18,7 @@ NAMES = st.lists(st.text(alphabet="abAB İ-é", max_size=8), max_size=12, unique
 
 
 def by_definition(a: str, b: str) -> float:
-    """2 LCS / (length a + length b) of the lower-cased names, by the textbook's table."""
+    """2 LCS / (length a + length b) of lower-cased names, by the textbook's table."""
     a, b = a.lower(), b.lower()
     line = [0] * (len(b) + 1)
     for left in a:

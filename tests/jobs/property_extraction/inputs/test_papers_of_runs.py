@@ -57,7 +57,7 @@ def test_a_jsonl_file_holds_a_line_a_paper_that_is_read_when_asked_for(
 
 
 def test_a_pdf_is_what_its_pages_hold(tmp_path: Path) -> None:
-    (tmp_path / "P1.pdf").write_bytes(pdf(["\n".join([PAGE] * 4)] * 3))
+    (tmp_path / "P1.pdf").write_bytes(pdf(["\n".join([PAGE] * 4)]))
     assert "critical temperature of the compound is 2.8 K" in " ".join(
         read_papers(tmp_path).text("P1").split()
     )
@@ -118,12 +118,12 @@ def test_pairs_are_distinct_and_names_come_back_as_they_were_meant(
         '""quote"": ""a\\nb""}, ""1.5 meV""]"\n',
     )
     assert read_candidates(path) == (
-        Pair(pred_name="Tc", gt_name="-slope of Hc2", count="2", avg_sim="0.5"),
+        Pair(pred_name="Tc", gt_name="-slope of Hc2", count=2, avg_sim=0.5),
         Pair(
             pred_name="gap",
             gt_name="energy gap",
-            count="1",
-            avg_sim="0.25",
+            count=1,
+            avg_sim=0.25,
             examples=("5 | K | a b", "1.5 meV"),
         ),
     )

@@ -83,20 +83,20 @@ def _whole(text: str) -> list[object] | None:
 
 
 def _listed(text: str) -> list[object] | None:
-    """The list of the first object that has one, else the first list of objects.
+    """The list of the first object that has one, else the first list of properties.
 
-    An empty list counts where there is no other.
+    An empty list counts where nothing else stands: inside a broken object it may be
+    anything.
     """
     first = next(objects(text, lambda each: _properties(each) is not None), None)
     if first is not None:
         return _properties(first)
-    empty = None
     for found in arrays(text, as_written=True):
-        if all(isinstance(each, dict) for each in found):
-            if found:
-                return found
-            empty = found if empty is None else empty
-    return empty
+        if any(isinstance(each, dict) and "property" in each for each in found):
+            return found
+        if not found and "{" not in text:
+            return found
+    return None
 
 
 def _is_cut(text: str) -> bool:

@@ -6,9 +6,33 @@ import re
 from collections.abc import Mapping
 
 from jobs.property_extraction.settings import Categorical, Keys
+from jobs.property_extraction.values.comparison import Rule
 from jobs.property_extraction.values.folding import folded
+from jobs.property_extraction.values.texts import Keyed, Paired
 
 _WORD = re.compile(r"\w+")
+
+
+def categorical_rule(
+    clusters: Mapping[str, Mapping[str, str]], *, rule: Categorical, keys: Keys
+) -> Rule:
+    """How categories are compared, or the texts of values without one.
+
+    Args:
+        clusters: The category of a text, by property.
+        rule: `equal`: apart from case and blanks. `tokens`: or the words of one stand
+            in a row in the other. `substring`: one stands in the other somehow, and
+            nothing at all stands in everything.
+        keys: Whether texts are looked up `exact`, or `folded` where not found so.
+    """
+    of = Categories(clusters, keys=keys).of
+    match rule:
+        case "equal":
+            return Keyed(lambda name, text: folded(of(name, text)))
+        case "tokens":
+            return Paired(lambda name, text: _words(of(name, text)), _share_words)
+        case "substring":
+            return Paired(lambda name, text: of(name, text).lower(), _contain)
 
 
 class Categories:
@@ -31,35 +55,26 @@ class Categories:
         return self._folded.get(name, {}).get(folded(text), text)
 
 
-def are_alike(a: str, b: str, rule: Categorical) -> bool:
-    """Whether two categories or texts are the same.
-
-    Args:
-        a: One of them.
-        b: The other.
-        rule: `equal`: apart from case and blanks. `tokens`: or the words of one stand
-            in a row in the other. `substring`: one stands in the other somehow, and
-            nothing stands in everything.
-    """
-    if rule == "substring":
-        return a.lower() in b.lower() or b.lower() in a.lower()
-    first, second = folded(a), folded(b)
-    if first == second:
-        return True
-    if rule == "equal":
-        return False
-    shorter, longer = sorted((_words(first), _words(second)), key=len)
-    return bool(shorter.strip()) and shorter in longer
-
-
-def _words(text: str) -> str:
-    """The words of a text between blanks, so that no word stands within another."""
-    return f" {' '.join(_WORD.findall(text))} "
-
-
 def _folded_keys(cluster: Mapping[str, str]) -> dict[str, str]:
-    """Categories by folded text; texts that fold together with different ones: none."""
+    """Categories by folded text; none where texts of several categories fold alike."""
     found: dict[str, set[str]] = {}
     for text, category in cluster.items():
         found.setdefault(folded(text), set()).add(category)
-    return {text: min(own) for text, own in found.items() if len(own) == 1}
+    return {text: own.pop() for text, own in found.items() if len(own) == 1}
+
+
+def _words(text: str) -> tuple[str, str]:
+    """The folded text, and its words between blanks, so that none ends within one."""
+    plain = folded(text)
+    return plain, f" {' '.join(_WORD.findall(plain))} "
+
+
+def _share_words(a: tuple[str, str], b: tuple[str, str]) -> bool:
+    if a[0] == b[0]:
+        return True
+    shorter, longer = sorted((a[1], b[1]), key=len)
+    return bool(shorter.strip()) and shorter in longer
+
+
+def _contain(a: str, b: str) -> bool:
+    return a in b or b in a

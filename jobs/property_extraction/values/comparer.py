@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 from jobs.property_extraction.rubric import Kind
 from jobs.property_extraction.settings import Settings
-from jobs.property_extraction.values.categorical import Categories, are_alike
+from jobs.property_extraction.values.categorical import categorical_rule
 from jobs.property_extraction.values.comparison import Compared, Edge, Rule, Stated
 from jobs.property_extraction.values.composition import (
-    Compositions,
+    composition_rule,
     is_pymatgen_installed,
 )
 from jobs.property_extraction.values.number import Number
 from jobs.property_extraction.values.quantities import Quantities
 from jobs.property_extraction.values.space_group import SpaceGroups
-from jobs.property_extraction.values.texts import Keyed, Paired
-from jobs.property_extraction.values.unit import StatedUnit
+from jobs.property_extraction.values.texts import Keyed
+from jobs.property_extraction.values.unit import Conversion, StatedUnit
 from jobs.property_extraction.values.unit_reader import UnitReader
 from jobs.property_extraction.values.unit_row import UnitRow
 from runner.errors import DatasetError
@@ -45,20 +44,18 @@ class Comparer:
         self._quantities = Quantities(
             self._units, numbers=settings.numbers, rule=settings.units
         )
-        categories = Categories(clusters or {}, keys=settings.cluster_keys)
         groups = SpaceGroups(space_groups)
         self._rules: dict[Kind, Rule] = {
             Kind.SI: self._quantities,
-            Kind.CATEGORICAL: Paired(
-                categories.of, partial(are_alike, rule=settings.categorical)
+            Kind.CATEGORICAL: categorical_rule(
+                clusters or {}, rule=settings.categorical, keys=settings.cluster_keys
             ),
             Kind.SPACE_GROUP: Keyed(lambda _, text: groups.number(text)),
             Kind.EXACT: Keyed(lambda _, text: text.strip()),
         }
         if _compares_compositions(settings):
-            compositions = Compositions(unparsed=settings.unparsed_composition)
-            self._rules[Kind.PYMATGEN] = Paired(
-                lambda _, text: text, compositions.are_equal
+            self._rules[Kind.PYMATGEN] = composition_rule(
+                unparsed=settings.unparsed_composition
             )
 
     @property
@@ -77,6 +74,10 @@ class Comparer:
     def unit(self, text: str) -> StatedUnit:
         """What a unit cell says."""
         return self._units.read(text)
+
+    def conversion(self, prediction: str, truth: str) -> Conversion:
+        """How a predicted value is told in the unit of the truth, from unit cells."""
+        return self._quantities.conversion(prediction, truth)
 
     def compare(
         self, kind: Kind, name: str, prediction: Stated, truth: Stated

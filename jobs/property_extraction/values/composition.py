@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from jobs.property_extraction.settings import Unparsed
+from jobs.property_extraction.values.comparison import Rule
 from jobs.property_extraction.values.folding import folded
+from jobs.property_extraction.values.texts import Paired
 
 if TYPE_CHECKING:
     from pymatgen.core.composition import Composition
 
-#: Pymatgen reads them as hydrogen; in a formula they may be any transition metal, too.
 _ISOTOPE = re.compile(r"[TD](?![a-z])")
+"""Pymatgen reads them as hydrogen; T may also be meant as any transition metal."""
+
+
+_LONGEST = 1000
+"""Characters of a formula; pymatgen's time grows with their square."""
 
 
 def is_pymatgen_installed() -> bool:
@@ -22,37 +29,47 @@ def is_pymatgen_installed() -> bool:
     return find_spec("pymatgen") is not None
 
 
-class Compositions:
-    """Compares formulas by pymatgen, and by their text where it cannot read one."""
+def composition_rule(*, unparsed: Unparsed) -> Rule:
+    """How formulas are compared: amounts within pymatgen's tolerance.
 
-    def __init__(self, *, unparsed: Unparsed) -> None:
-        self._unparsed = unparsed
-        self._parsed: dict[str, Composition | None] = {}
+    Args:
+        unparsed: Where pymatgen cannot read one of two formulas, their `text` apart
+            from case and blanks decides, or they are `no_match`.
+    """
 
-    def are_equal(self, a: str, b: str) -> bool:
-        """Whether two formulas say the same, amounts within pymatgen's tolerance."""
-        first, second = self._composition(a), self._composition(b)
-        if first is None or second is None:
-            return self._unparsed == "text" and _spelled(a) == _spelled(b)
-        if bool(_ISOTOPE.search(a)) != bool(_ISOTOPE.search(b)):
-            return _spelled(a) == _spelled(b)
-        return bool(first.almost_equals(second))
+    def are_equal(a: _Formula, b: _Formula) -> bool:
+        if a.composition is None or b.composition is None:
+            return unparsed == "text" and a.spelled == b.spelled
+        if a.has_isotope != b.has_isotope:
+            return a.spelled == b.spelled
+        return bool(a.composition.almost_equals(b.composition))
 
-    def _composition(self, text: str) -> Composition | None:
-        if text not in self._parsed:
-            self._parsed[text] = _read(text)
-        return self._parsed[text]
+    return Paired(lambda _, text: _formula(text), are_equal)
 
 
-def _spelled(text: str) -> str:
-    return folded(text).replace(" ", "")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Formula:
+    spelled: str
+    has_isotope: bool
+    composition: Composition | None  #: None for a text that is no formula
 
 
-def _read(text: str) -> Composition | None:
-    from pymatgen.core.composition import Composition  # noqa: PLC0415 - an extra, and slow to load
+def _formula(text: str) -> _Formula:
+    return _Formula(
+        spelled=folded(text).replace(" ", ""),
+        has_isotope=_ISOTOPE.search(text) is not None,
+        composition=_composition(text),
+    )
+
+
+def _composition(text: str) -> Composition | None:
+    if len(text) > _LONGEST:
+        return None
+    # an extra, and slow to load
+    from pymatgen.core.composition import Composition  # noqa: PLC0415 - see above
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of amounts and names that it finds odd
+        warnings.simplefilter("ignore")  # of formulas that it finds odd
         try:
             return Composition(text)
         except Exception:  # noqa: BLE001 - it raises what it likes on other texts

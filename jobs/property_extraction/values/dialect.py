@@ -19,6 +19,15 @@ BLANK = frozenset(
 )
 """What stands in a unit cell that holds no unit."""
 
+_ELEMENTS = """
+Ac Ag Al Am Ar As At Au Ba Be Bh Bi Bk Br Ca Cd Ce Cf Cl Cm Cn Co Cr Cs Cu Db Ds Dy Er
+Es Eu Fe Fl Fm Fr Ga Gd Ge He Hf Hg Ho Hs In Ir Kr La Li Lr Lu Lv Mc Md Mg Mn Mo Mt Na
+Nb Nd Ne Nh Ni No Np Og Os Pb Pd Pm Po Pr Pt Pu Ra Rb Re Rf Rg Rh Rn Ru Sb Sc Se Sg Si
+Sm Sn Sr Ta Tb Tc Te Th Ti Tl Tm Ts Xe Yb Zn Zr
+"""
+NO_UNITS = frozenset(_ELEMENTS.split())
+"""Elements, as in uB/Eu, which pint reads as exadaltons; Pa stays the pascal."""
+
 _PREFIXES = {
     "": Fraction(1),
     "n": Fraction(1, 10**9),
@@ -55,7 +64,7 @@ _ROWS = (
         powers=_FLUX_DENSITY,
         prefixes="uμmkKM",
     ),
-    _Row(names="k", factor=Fraction(1), powers={"[temperature]": 1}),
+    _Row(names="k", factor=Fraction(1), powers={"[temperature]": 1}, prefixes="uμm"),
     _Row(names="ohm Ohm Ω", factor=Fraction(1), powers=_RESISTANCE, prefixes="nuμmkM"),
     _Row(
         names="ohmcm Ohmcm Ωcm",

@@ -57,7 +57,7 @@ _BOUND = re.compile(
     r"[<>≤≥]|(?:up to|below|above|at least|less than|more than)\b", re.IGNORECASE
 )
 _ABOUT = re.compile(
-    r"(?:[~≈≃∼]|(?:ca|about|approx(?:imately)?)\b\.?)[ ]?", re.IGNORECASE
+    r"^(?:[~≈≃∼]|(?:ca|about|approx(?:imately)?)\b\.?)[ ]?", re.IGNORECASE
 )
 
 
@@ -74,9 +74,9 @@ def read_number(text: str, rule: Numbers) -> Number:
         return _number(bare if _BARE.fullmatch(bare) else "nan")
     printed = " ".join(plain_superscripts(plain_dashes(text)).split())
     printed = _BRACED.sub(r"^\1\2", printed)
+    printed = _ABOUT.sub("", printed)
     if _BOUND.match(printed):
         return Number("bound")
-    printed = printed[about.end() :] if (about := _ABOUT.match(printed)) else printed
     found = _NUMBER.fullmatch(printed)
     if found is not None:
         return _number(_decimal(found))

@@ -43,7 +43,7 @@ def pint_unit(name: str) -> Unit | None:
     except TypeError:  # a fraction has no logarithm
         return None
     offset = Fraction(str(zero.magnitude))
-    powers = {str(k): Fraction(v) for k, v in one.dimensionality.items()}
+    powers = {str(k): Fraction(str(v)) for k, v in one.dimensionality.items()}
     return Unit(Fraction(str(one.magnitude)) - offset, dimensions(powers), offset)
 
 

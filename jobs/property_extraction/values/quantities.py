@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TypeAlias
 
 from jobs.property_extraction.settings import Numbers, Units
@@ -90,7 +90,7 @@ class Quantities:
         self, _name: str, predictions: Sequence[Stated], truths: Sequence[Stated]
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        return self._edges(predictions, truths, self._key, _between)
+        return self._edges(predictions, truths, self._key, _told)
 
     def checked_edges(
         self, predictions: Sequence[Stated], truths: Sequence[Stated]
@@ -100,7 +100,7 @@ class Quantities:
         Units are converted here whatever the rule is: where values are what is searched
         for, a bare number would meet too many.
         """
-        return self._edges(predictions, truths, self._spelled, _checked)
+        return self._edges(predictions, truths, self._spelled, _told_and_checked)
 
     def _edges(
         self,
@@ -109,28 +109,27 @@ class Quantities:
         key: Callable[[str], _Key],
         told_in: Callable[[_Key, _Key], Conversion | None],
     ) -> Iterator[Edge]:
-        found: list[Edge] = []
         targets = self._placed(truths, key)
-        for source, placed in self._placed(predictions, key).items():
-            for target, true in targets.items():
-                conversion = told_in(source, target)
-                if conversion is not None and conversion.status != "incompatible":
-                    found.extend(self._within(placed, true, conversion))
-        return iter(sorted(found, key=lambda edge: (edge.prediction, edge.truth)))
-
-    def _within(
-        self, placed: Sequence[_Placed], true: Sequence[_Placed], conversion: Conversion
-    ) -> Iterator[Edge]:
-        for value, place in placed:
-            told = conversion(value)
-            if not math.isfinite(told):
+        conversions: dict[_Key, list[tuple[Conversion, list[_Placed]]]] = {}
+        for place, row in enumerate(predictions):
+            value = self.number(row.value).value
+            if value is None:
                 continue
-            reach = abs(told) * _REACH + _SMALLEST
-            low = bisect_left(true, told - reach, key=itemgetter(0))
-            high = bisect_right(true, told + reach, key=itemgetter(0))
-            for goal, truth in true[low:high]:
-                if self._is_within(told, goal):
-                    yield Edge(place, truth, _relative_error(told, goal) or 0.0)
+            source = key(row.unit)
+            if source not in conversions:
+                conversions[source] = [
+                    (conversion, placed)
+                    for target, placed in targets.items()
+                    if (conversion := told_in(source, target)) is not None
+                ]
+            found = [
+                Edge(place, truth, _relative_error(told, goal) or 0.0)
+                for conversion, placed in conversions[source]
+                for told in (conversion(value),)
+                for goal, truth in _near(told, placed)
+                if self._is_within(told, goal)
+            ]
+            yield from sorted(found, key=attrgetter("truth"))
 
     def _is_within(self, told: float, goal: float) -> bool:
         return abs(told - goal) <= self._tolerance * abs(goal)
@@ -156,16 +155,29 @@ class Quantities:
         return "" if stated.blank else stated.unit or stated.text
 
 
-def _between(source: _Key, target: _Key) -> Conversion:
+def _told(source: _Key, target: _Key) -> Conversion | None:
     if isinstance(source, str) or isinstance(target, str):
         return _AS_THEY_ARE
-    return between(source, target)
+    return _compatible(between(source, target))
 
 
-def _checked(source: _Key, target: _Key) -> Conversion | None:
+def _told_and_checked(source: _Key, target: _Key) -> Conversion | None:
     if isinstance(source, str) or isinstance(target, str):
-        return Conversion("same") if source == target != "" else None
-    return between(source, target)
+        return _AS_THEY_ARE if source == target != "" else None
+    return _compatible(between(source, target))
+
+
+def _compatible(conversion: Conversion) -> Conversion | None:
+    return None if conversion.status == "incompatible" else conversion
+
+
+def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
+    """Of ascending numbers all that can be within the tolerance, and few others."""
+    if not math.isfinite(told):
+        return ()
+    reach = abs(told) * _REACH + _SMALLEST
+    low = bisect_left(placed, told - reach, key=itemgetter(0))
+    return placed[low : bisect_right(placed, told + reach, key=itemgetter(0))]
 
 
 def _relative_error(told: float, goal: float) -> float | None:

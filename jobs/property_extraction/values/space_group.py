@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import cached_property
 from importlib.util import find_spec
 
 from jobs.property_extraction.values.folding import plain_dashes
@@ -25,13 +26,18 @@ class SpaceGroups:
     """
 
     def __init__(self, symbols: Mapping[str, int] | None = None) -> None:
-        table = _built_in() if symbols is None else symbols
-        self._numbers = {normal_symbol(symbol): n for symbol, n in table.items()}
+        self._symbols = symbols
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        symbols = _built_in() if self._symbols is None else self._symbols
+        return {normal_symbol(symbol): number for symbol, number in symbols.items()}
 
     def number(self, text: str) -> int | None:
         """The number of a space group, from its symbol or a plain integer."""
-        if _NUMBER.fullmatch(text.strip()):
-            number = int(text)
+        found = _NUMBER.fullmatch(text.strip())
+        if found is not None:
+            number = int(found[0])
             return number if number <= _MOST else None
         return self._numbers.get(normal_symbol(text))
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Generic, TypeVar
 
 from jobs.property_extraction.values.comparison import Compared, Edge, Stated
 
-Read: TypeAlias = Callable[[str, str], Hashable | None]
-"""What a value of a property is, from the property's name and the value; or None."""
+T = TypeVar("T")
 
 
 class Keyed:
-    """Values are the same just if they are one thing; None is never the same."""
+    """Two values are the same just if they are read as one thing."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Callable[[str, str], Hashable | None]) -> None:
+        """Take how the value of a property is read, from its name and text.
+
+        What is read as None is never the same.
+        """
         self._read = read
 
     def compare(self, name: str, prediction: Stated, truth: Stated) -> Compared:
@@ -36,19 +39,21 @@ class Keyed:
                 yield Edge(prediction, truth)
 
 
-class Paired:
-    """Any two distinct texts may be alike, and are asked about once a group."""
+class Paired(Generic[T]):
+    """Any two texts may be alike; distinct ones of a group are compared once."""
 
     def __init__(
-        self, read: Callable[[str, str], str], are_alike: Callable[[str, str], bool]
+        self, read: Callable[[str, str], T], are_alike: Callable[[T, T], bool]
     ) -> None:
+        """Take how the value of a property is read, and when two of them are alike."""
         self._read = read
         self._are_alike = are_alike
+        self._known: dict[tuple[str, str], T] = {}
 
     def compare(self, name: str, prediction: Stated, truth: Stated) -> Compared:
         """Compare one pair of a property."""
-        texts = (self._read(name, row.value) for row in (prediction, truth))
-        match = self._are_alike(*texts)
+        found, true = self._once(name, prediction.value), self._once(name, truth.value)
+        match = self._are_alike(found, true)
         return Compared(reason="equal" if match else "different")
 
     def edges(
@@ -57,14 +62,18 @@ class Paired:
         """All pairs that match, by prediction and then truth."""
         places: dict[str, list[int]] = {}
         for truth, row in enumerate(truths):
-            places.setdefault(self._read(name, row.value), []).append(truth)
+            places.setdefault(row.value, []).append(truth)
+        known = [(self._once(name, text), own) for text, own in places.items()]
         alike: dict[str, list[int]] = {}
         for prediction, row in enumerate(predictions):
-            text = self._read(name, row.value)
-            if text not in alike:
-                own = (
-                    at for other, at in places.items() if self._are_alike(text, other)
-                )
-                alike[text] = sorted(place for at in own for place in at)
-            for truth in alike[text]:
+            if row.value not in alike:
+                found = self._once(name, row.value)
+                own = (at for true, at in known if self._are_alike(found, true))
+                alike[row.value] = sorted(place for at in own for place in at)
+            for truth in alike[row.value]:
                 yield Edge(prediction, truth)
+
+    def _once(self, name: str, text: str) -> T:
+        if (name, text) not in self._known:
+            self._known[name, text] = self._read(name, text)
+        return self._known[name, text]

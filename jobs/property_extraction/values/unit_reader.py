@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from jobs.property_extraction.values.dialect import BLANK, NAMES, WHOLE
+from jobs.property_extraction.values.dialect import BLANK, NAMES, NO_UNITS, WHOLE
 from jobs.property_extraction.values.pint_names import is_pint_installed, pint_unit
 from jobs.property_extraction.values.unit import StatedUnit, Unit
 from jobs.property_extraction.values.unit_grammar import normal_form, parse_unit
@@ -24,12 +24,7 @@ class UnitReader:
         self._has_pint = is_pint_installed()
         self._names: dict[str, Unit | None] = {}
         self._cells: dict[str, StatedUnit] = {}
-        self._table: dict[str, Unit] = {}
-        # all of them read before the first one serves, so that their order is nothing
-        rows = [(normal_form(row.name), self._of_row(row)) for row in table]
-        self._names.clear()
-        self._cells.clear()
-        self._table.update(rows)
+        self._table = dict(_units(tuple(table)))
 
     @property
     def has_pint(self) -> bool:
@@ -52,12 +47,23 @@ class UnitReader:
     def _named(self, name: str) -> Unit | None:
         if name not in self._names:
             unit = NAMES.get(name)
-            if unit is None and self._has_pint:
+            if unit is None and self._has_pint and name not in NO_UNITS:
                 unit = pint_unit(name)
             self._names[name] = unit or self._table.get(name)
         return self._names[name]
 
-    def _of_row(self, row: UnitRow) -> Unit:
-        target = self.read(row.si)
-        unit = target.unit or Unit(Fraction(1), ((target.text, Fraction(1)),))
-        return Unit(unit.factor * Fraction(repr(row.factor)), unit.dimensions)
+
+def _units(table: Sequence[UnitRow]) -> Iterator[tuple[str, Unit]]:
+    """The unit of each name, and of each SI unit that only the table knows."""
+    if not table:
+        return
+    reader = UnitReader()
+    for row in table:
+        target = reader.read(row.si)
+        unit = target.unit
+        if unit is None:
+            own = () if target.blank else ((target.text, Fraction(1)),)
+            unit = Unit(Fraction(1), own)
+            yield target.text, unit
+        factor = unit.factor * Fraction(repr(row.factor))
+        yield normal_form(row.name), Unit(factor, unit.dimensions)

@@ -22,7 +22,7 @@ from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.parsing.extraction import parse_extraction
 from jobs.property_extraction.parsing.verdict import parse_verdict
 from jobs.property_extraction.rubric import Kind, Rubric
-from jobs.property_extraction.values.unit_table import disagreements
+from jobs.property_extraction.values.disagreement import disagreements
 from runner.reply import ParseFailure, Reply
 
 TEASEL, YARROW = MODELS = ("teasel-70b", "yarrow-8b")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
@@ -10,7 +12,10 @@ from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.rows import LongFiles
 from jobs.property_extraction.artifacts.tables import short_tables
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.gathering.gathering import sheet_of
+from jobs.property_extraction.measuring.left_out import LeftOut
+from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import measured
 from jobs.property_extraction.scoring.comparable import comparable
 from jobs.property_extraction.settings import INPUTS
@@ -27,17 +32,23 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     results = measured(dataset, sheet)
     folders = Folders(results.columns)
     files = LongFiles(results, folders)
+    lacking = LeftOut.of(results).note
+    found = (*dataset.findings, *findings(results))
     return Scorecard(
         models={model: own.metrics for model, own in results.columns.items()},
-        summary=run_text(results),
+        summary=run_text(results, found),
         headline=HEADLINE,
-        tables=(
-            *short_tables(results, folders),
-            *candidate_tables(results, folders),
-            *files.tables(),
+        tables=tuple(
+            replace(table, caption=table.caption + lacking)
+            for table in (
+                *short_tables(results, folders),
+                *candidate_tables(results, folders),
+                *files.tables(),
+            )
         ),
-        findings=dataset.findings,
+        findings=found,
         artifacts=tuple(draft_maps(results, folders)),
+        figures=Gallery(results),
         details=files,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=sheet.missing,

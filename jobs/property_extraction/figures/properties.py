@@ -13,11 +13,11 @@ from jobs.property_extraction.measuring.counts import Counts
 from jobs.property_extraction.measuring.rates import by_name
 from runner.figure import Axis, Bars, Figure, Panel, Points
 
-MOST_ROWS = 30
+MOST_ROWS = 24
 """Properties in one figure; a page has no more. The tables hold all."""
 
-NAME_CELLS = 44
-"""Of a property's name; differences often stand at the end."""
+NAME_CELLS = 36
+"""Of a property's name: a picture has no more, and cuts off the end."""
 
 
 def recall(shown: Shown) -> Figure | None:
@@ -43,14 +43,14 @@ def recall(shown: Shown) -> Figure | None:
     return Figure(
         name="recall-by-property",
         title="Recall by property",
-        caption="Share of each property's curated values that is found; n is how many "
-        f"there are.{left}{shown.rest}",
+        caption="Share of each property's curated values that is found, of n in all."
+        f"{left}{shown.rest}",
         panels=(
             Panel(
                 x=Axis(label="recall", lo=0, hi=1),
                 y=Axis(
                     names=tuple(
-                        f"{shortened(one_line(own), NAME_CELLS)} (n = {n[own]:,})"
+                        f"{shortened(one_line(own), NAME_CELLS)}\nn = {n[own]:,}"
                         for own in names
                     )
                 ),

@@ -242,7 +242,7 @@ def _mismatches(model: Model) -> Iterator[str]:
 
 
 def _names(title: str, names: Iterable[str], width: int) -> Column:
-    """Names of properties, which differ at their ends as often as at their beginnings."""
+    """Names of properties: they differ at their ends too, so the middle is cut."""
     return Column(
         title=title,
         cells=[shortened(one_line(own), width) for own in names],

@@ -1,0 +1,79 @@
+"""A paper as a whole: what became of it, and its properties, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.columns import Column, hanging, one_line, shortened, table
+from jobs.counted import counted
+from jobs.property_extraction.measuring.fate import COUNTED, Fates
+from jobs.property_extraction.measuring.results import Results
+
+ROWS = 40
+"""Properties that are listed; `score_pr_detailed.csv` has all."""
+
+NAME_CELLS = 58
+
+
+def paper_lines(results: Results, refno: str) -> Iterator[str]:
+    """All of the page but its head."""
+    truth = [
+        results.dataset.truth[at]
+        for at in results.dataset.truth_by_paper.get(refno, ())
+    ]
+    names = len({row.name for row in truth})
+    yield (
+        f"truth      {counted(len(truth), 'row')} of "
+        f"{counted(names, 'property', 'properties')}"
+    )
+    for model, column in results.columns.items():
+        yield ""
+        yield from hanging("", one_line(model))
+        yield from _model(column.first.fates, refno)
+
+
+def _model(fates: Fates, refno: str) -> Iterator[str]:
+    outcome = fates.predicted.outcomes.get(refno)
+    if refno not in fates.papers:
+        why = "" if outcome is None else f": {outcome.state}"
+        reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
+        yield f"  not scored{why}{one_line(reason)}"
+        return
+    rows = [
+        fate
+        for row, fate in zip(fates.predictions, fates.fates, strict=True)
+        if row.refno == refno
+    ]
+    apart = {
+        fate: rows.count(fate) for fate in dict.fromkeys(rows) if fate not in COUNTED
+    }
+    others = "".join(
+        f", {n:,} {fate.replace('_', ' ')}" for fate, n in sorted(apart.items())
+    )
+    yield f"  predicted {counted(len(rows), 'row')}{others}"
+    groups = sorted(
+        (
+            (name, *own)
+            for (paper, name), own in fates.tallies().items()
+            if paper == refno
+        ),
+        key=lambda own: (-own[3], -own[2], own[0]),
+    )
+    tp, fp, fn = (sum(own[at] for own in groups) for at in (1, 2, 3))
+    yield f"  TP {tp:,}  FP {fp:,}  FN {fn:,}"
+    shown = groups[:ROWS]
+    yield from table(
+        [
+            *(
+                Column(title=title, cells=[f"{own[at]:,}" for own in shown])
+                for at, title in enumerate(("tp", "fp", "fn"), start=1)
+            ),
+            Column(
+                title="property",
+                cells=[shortened(one_line(own[0]), NAME_CELLS) for own in shown],
+                has_words=True,
+            ),
+        ]
+    )
+    if groups[ROWS:]:
+        yield f"  and {len(groups) - ROWS:,} more, in score_pr_detailed.csv"

@@ -52,25 +52,28 @@ def _model(fates: Fates, refno: str) -> Iterator[str]:
     )
     yield f"  predicted {counted(len(rows), 'row')}{others}"
     groups = sorted(
-        (
-            (name, *own)
-            for (paper, name), own in fates.tallies().items()
-            if paper == refno
-        ),
-        key=lambda own: (-own[3], -own[2], own[0]),
+        (-fn, -fp, name, tp)
+        for (paper, name), (tp, fp, fn) in fates.tallies().items()
+        if paper == refno
     )
-    tp, fp, fn = (sum(own[at] for own in groups) for at in (1, 2, 3))
-    yield f"  TP {tp:,}  FP {fp:,}  FN {fn:,}"
+    counts = {
+        "tp": [tp for *_, tp in groups],
+        "fp": [-fp for _, fp, *_ in groups],
+        "fn": [-fn for fn, *_ in groups],
+    }
+    yield "  " + "  ".join(f"{word.upper()} {sum(n):,}" for word, n in counts.items())
     shown = groups[:ROWS]
     yield from table(
         [
             *(
-                Column(title=title, cells=[f"{own[at]:,}" for own in shown])
-                for at, title in enumerate(("tp", "fp", "fn"), start=1)
+                Column(title=word, cells=[f"{each:,}" for each in n[:ROWS]])
+                for word, n in counts.items()
             ),
             Column(
                 title="property",
-                cells=[shortened(one_line(own[0]), NAME_CELLS) for own in shown],
+                cells=[
+                    shortened(one_line(name), NAME_CELLS) for _, _, name, _ in shown
+                ],
                 has_words=True,
             ),
         ]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.columns import WIDTH, hanging, one_line, shortened
+from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.results import Column, Results
 from jobs.property_extraction.measuring.statuses import NUMBERS, UNITS
@@ -14,6 +15,12 @@ from store.printable import printable
 
 LINE_CHARS = 240
 UNDEFINED = "n/a"
+
+QUOTES = {
+    "fabricated": "fabricated_quote_rate",
+    "grounded": "grounded_rate",
+    "hold number": "value_in_quote",
+}
 
 RATES = {"P": "precision", "R": "recall", "F1": "f1"}
 
@@ -59,10 +66,8 @@ def _model(results: Results, column: Column) -> Iterator[str]:
         yield "  units    " + _statuses(known, "units", UNITS)
     yield "  numbers  " + _statuses(known, "numbers", NUMBERS)
     if len(results.dataset.papers):
-        yield (
-            f"  quotes   fabricated {_percent(known['fabricated_quote_rate'])}  "
-            f"grounded {_percent(known['grounded_rate'])}  "
-            f"holding their number {_percent(known['value_in_quote'])}"
+        yield "  quotes   " + "  ".join(
+            f"{name} {_percent(known[path])}" for name, path in QUOTES.items()
         )
     share = known["encompassment"].value
     yield (
@@ -76,7 +81,7 @@ def _papers(column: Column) -> str:
     states = Counter(
         own.state for own in column.first.fates.predicted.outcomes.values()
     )
-    states.pop("scored", None)
+    del states[State.SCORED]  # a counter does not mind where there is none
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
     return f"papers {len(column.first.fates.papers):,} scored{rest}"
 

@@ -103,8 +103,9 @@ def _require_truth(settings: Settings) -> Path:
 def _require_candidates(settings: Settings) -> None:
     if settings.candidates is None:
         raise UsageError(
-            "Name the pairs to verify: --candidates FILE, such as "
-            "alias_candidates_review.csv of a scoring."
+            "Name the pairs to verify, --candidates FILE, such as "
+            "alias_candidates_review.csv of a scoring; or import verdicts on them, "
+            "--verdicts FILE."
         )
 
 

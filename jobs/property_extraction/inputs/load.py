@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from jobs.property_extraction.inputs.tables import (
 from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Rubric
-from jobs.property_extraction.settings import INPUTS, Settings
+from jobs.property_extraction.settings import INPUTS, Mode, Settings
 from runner.errors import UsageError
 from runner.job import InputFile
 
@@ -43,6 +44,27 @@ READ = (
 )
 """The inputs that scoring goes by."""
 
+_RULES = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
+
+SAMPLES: Mapping[Mode, Mapping[str, object]] = {
+    "extract": {
+        **_RULES,
+        "papers": SAMPLE / "papers",
+        "clusters": SAMPLE / "clusters.json",
+        "unit_table": SAMPLE / "units.csv",
+        # scoring reads none of these; `prepare` makes alias sets of them
+        "candidates": SAMPLE / "candidates.csv",
+        "verdicts": tuple(
+            SAMPLE / "verdicts" / f"alias_verification_all__sample--{model}.csv"
+            for model in ("teasel-70b", "yarrow-8b")
+        ),
+        "review": SAMPLE / "review.csv",
+    },
+    # nothing of it is verified yet
+    "verify": {**_RULES, "candidates": SAMPLE / "candidates.csv"},
+}
+"""The inputs that stand for those that nobody named."""
+
 VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
 """The inputs that verifying names goes by."""
 
@@ -51,15 +73,7 @@ def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
     if any(getattr(settings, name) for name in INPUTS):
         return settings
-    return settings.model_copy(
-        update={
-            "papers": SAMPLE / "papers",
-            "truth": SAMPLE / "truth.csv",
-            "rubric": SAMPLE / "rubric.csv",
-            "clusters": SAMPLE / "clusters.json",
-            "unit_table": SAMPLE / "units.csv",
-        }
-    )
+    return settings.model_copy(update=SAMPLES[settings.mode])
 
 
 def require(settings: Settings) -> None:

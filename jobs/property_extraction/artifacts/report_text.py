@@ -102,7 +102,7 @@ class _Report:
         yield from self._papers(model)
         yield from _rates(known)
         yield from _statuses(known)
-        yield from self._encompassment(known)
+        yield from _encompassment(model, known)
         yield from _properties(self.results, model)
         yield from _mismatches(model)
 
@@ -124,18 +124,6 @@ class _Report:
         )
         for reason, n in sorted(reasons.items()):
             yield f"  {one_line(reason)}: {n:,}"
-
-    def _encompassment(self, known: Mapping[str, Metric]) -> Iterator[str]:
-        yield from _title("Encompassment: misses whose name was found")
-        share, by_value = (
-            known[path].value for path in ("encompassment", "encompassment~fn_values")
-        )
-        aliases = self.results.dataset.aliases
-        yield (
-            f"  {known['name_matches'].value:,} of {known['misses'].value:,} (paper, "
-            f"property): {number(share, 1)}%; of missed values {number(by_value, 1)}%"
-        )
-        yield f"  under alias set {aliases.id} ({aliases.status_mix})"
 
     def _definitions(self) -> Iterator[str]:
         yield ""
@@ -199,6 +187,19 @@ def _statuses(known: Mapping[str, Metric]) -> Iterator[str]:
     for path in ("fabricated_quote_rate", "value_in_quote", "value_in_text"):
         metric = known[path]
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
+
+
+def _encompassment(model: Model, known: Mapping[str, Metric]) -> Iterator[str]:
+    yield from _title("Encompassment: misses whose name was found")
+    share, by_value = (
+        known[path].value for path in ("encompassment", "encompassment~fn_values")
+    )
+    aliases = model.first.aliases
+    yield (
+        f"  {known['name_matches'].value:,} of {known['misses'].value:,} (paper, "
+        f"property): {number(share, 1)}%; of missed values {number(by_value, 1)}%"
+    )
+    yield f"  alias set {aliases.id} ({aliases.status_mix})"
 
 
 def _properties(results: Results, model: Model) -> Iterator[str]:

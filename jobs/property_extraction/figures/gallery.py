@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobs.property_extraction.figures.losses import waterfall
-from jobs.property_extraction.figures.models import quotes, rates
+from jobs.property_extraction.figures.models import aliases, quotes, rates
 from jobs.property_extraction.figures.properties import recall, trade
 from jobs.property_extraction.figures.shown import shown
 from jobs.property_extraction.measuring.results import Results
@@ -21,7 +21,7 @@ class Gallery:
 
     def __iter__(self) -> Iterator[Figure]:
         models = shown(self.results)
-        for draw in (rates, waterfall, recall, trade, quotes):
+        for draw in (rates, aliases, waterfall, recall, trade, quotes):
             figure = draw(models)
             if figure is not None:
                 yield figure

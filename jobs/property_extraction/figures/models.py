@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from jobs.columns import one_line, shortened
 from jobs.property_extraction.figures.shown import Shown
 from jobs.property_extraction.grounding.quote import Level
+from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.rates import WORDS
 from runner.figure import Axis, Bars, Figure, Panel, Stack
 
@@ -14,6 +16,9 @@ QUOTES = {
     "no quote": (Level.NO_QUOTE,),
 }
 """Levels as the figure has them, the worst at the bottom."""
+
+NAME_CELLS = 36
+"""Of a model's name below a bar: a picture has no more, and cuts off the end."""
 
 
 def rates(shown: Shown) -> Figure | None:
@@ -46,6 +51,37 @@ def rates(shown: Shown) -> Figure | None:
     )
 
 
+def aliases(shown: Shown) -> Figure | None:
+    """What aliases do to the true positives."""
+    models = [own for own in shown.models if own.column.first.aliases.accepted]
+    if not models:
+        return None
+    sets = dict.fromkeys(own.column.first.aliases.id for own in models)
+    return Figure(
+        name="aliases",
+        title="Values found, by alias set",
+        caption="Matched rows of the first replicate without aliases, and under those "
+        f"that act: {', '.join(sets)}.{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(names=("no aliases", "with aliases")),
+                y=Axis(label="true positives", lo=0),
+                marks=tuple(
+                    Bars(
+                        values=(
+                            model.column.unrenamed.fates.count(Fate.TP),
+                            model.column.first.fates.fates.count(Fate.TP),
+                        ),
+                        label=model.name,
+                        series=model.series,
+                    )
+                    for model in models
+                ),
+            ),
+        ),
+    )
+
+
 def quotes(shown: Shown) -> Figure | None:
     """How many rows of each model have which kind of quote."""
     if not len(shown.results.dataset.papers):
@@ -58,7 +94,12 @@ def quotes(shown: Shown) -> Figure | None:
         f"of papers without a text are left out.{shown.rest}",
         panels=(
             Panel(
-                x=Axis(names=tuple(model.name for model in shown.models)),
+                x=Axis(
+                    names=tuple(
+                        shortened(one_line(model.name), NAME_CELLS)
+                        for model in shown.models
+                    )
+                ),
                 y=Axis(label="rows", lo=0),
                 marks=tuple(
                     Stack(

@@ -60,28 +60,30 @@ def _of_papers(results: Results) -> Iterator[Finding]:
 
 def _of_aliases(results: Results) -> Iterator[Finding]:
     """What aliases do to the numbers, where some act."""
-    aliases = results.dataset.aliases
-    if not aliases.accepted:
+    acting = [column.first.aliases for column in results.columns.values()]
+    entries = {entry for own in acting for entry in own.accepted}
+    if not entries:
         return
-    drafts = sum(entry.is_draft for entry in aliases.accepted)
+    drafts = sum(entry.is_draft for entry in entries)
     if drafts:
         yield Finding(
             code="draft_aliases",
             severity="warn",
             where=LIMITS,
-            message=f"Of {counted(len(aliases.accepted), 'alias', 'aliases')} that act "
+            message=f"Of {counted(len(entries), 'alias', 'aliases')} that act "
             f"{drafts:,} were checked by nobody: encompassment says nothing then.",
             n=drafts,
         )
-    yield Finding(
-        code="in_sample",
-        severity="info",
-        where=LIMITS,
-        message=f"Aliases act ({aliases.status_mix}). If they were chosen by the "
-        "mismatches of these papers, whose truth values steer the candidates, the "
-        "score is in-sample.",
-        n=len(aliases.accepted),
-    )
+    if not results.dataset.settings.crossfit:
+        yield Finding(
+            code="in_sample",
+            severity="info",
+            where=LIMITS,
+            message="If the aliases were chosen by the mismatches of these papers, "
+            "whose truth steers the candidates, the score is in-sample: crossfit=true "
+            "scores each paper by drafts from the others.",
+            n=len(entries),
+        )
     several = sum(
         len(own.targets) > 1
         for column in results.columns.values()

@@ -53,6 +53,7 @@ class Column:
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
+    unrenamed: Fates  #: of it, as if no alias acted
     metrics: tuple[Metric, ...]
 
     @property
@@ -200,7 +201,7 @@ class _Scoring:
             yield from rates.by_paper(basis)
             yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
             yield from encompassing.names(first.fates)
-            yield from encompassment.metrics()
+            yield from encompassment.metrics(first.aliases)
             yield from statuses.metrics(first.fates, self.comparer)
             yield from grounded.metrics(first.fates, first.standing)
             if len(self.dataset.papers):
@@ -228,7 +229,14 @@ class _Scoring:
             encompassment=encompassment,
             mismatches=first.found or self._mismatches(first.fates),
             metrics=tuple(metrics()),
+            unrenamed=self._unrenamed(first),
         )
+
+    def _unrenamed(self, own: Replicate) -> Fates:
+        if not own.aliases.accepted:
+            return own.fates
+        least = self.dataset.settings.min_grounding
+        return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 
 
 def _rules(own: Settings, aliases: AliasSet) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.columns import WIDTH, hanging, one_line, shortened
+from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.results import Column, Results
@@ -44,6 +45,8 @@ def _noted(finding: Finding) -> Iterator[str]:
 def _head(results: Results) -> Iterator[str]:
     settings, aliases = results.dataset.settings, results.dataset.aliases
     acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
+    if settings.crossfit:
+        acting = "drafts, crossfitted by paper"
     yield f"Property extraction   profile {settings.profile}   aliases {acting}"
 
 
@@ -73,6 +76,24 @@ def _model(results: Results, column: Column) -> Iterator[str]:
     yield (
         f"  misses {n('misses')}, name found in {n('name_matches')} "
         f"({UNDEFINED if share is None else f'{share:.1f}%'})"
+    )
+    yield from _aliases(column)
+
+
+def _aliases(column: Column) -> Iterator[str]:
+    """What the aliases that act have changed."""
+    own = column.first
+    if not own.aliases.accepted:
+        return
+    before, after = (
+        fates.fates.count(Fate.TP) for fates in (column.unrenamed, own.fates)
+    )
+    renamed = [row.entries for row in own.fates.renamed if row.entries]
+    acting = {entry for entries in renamed for entry in entries}
+    idle = len(own.aliases.accepted) - len(acting)
+    yield (
+        f"  aliases  {counted(len(renamed), 'row')} renamed, TP {before:,} without, "
+        f"{after:,} with ({after - before:+,}); {idle:,} renamed none"
     )
 
 

@@ -42,6 +42,15 @@ class Group:
         )
 
     @property
+    def targets(self) -> Sequence[str]:
+        """What the name stands for in this paper, as far as it is stated there."""
+        stated = (at for at in self.predicted if self._row(at).name == self.name)
+        return next((self.fates.renamed[at].targets for at in stated), ())
+
+    def _row(self, place: int) -> Prediction:
+        return self.fates.predictions[place]
+
+    @property
     def fates(self) -> Fates:
         """Those of all rows."""
         return self.column.first.fates
@@ -49,7 +58,7 @@ class Group:
     @property
     def stated(self) -> Sequence[Prediction]:
         """The predicted rows."""
-        return [self.fates.predictions[at] for at in self.predicted]
+        return [self._row(at) for at in self.predicted]
 
     @property
     def curated(self) -> Sequence[TruthRow]:
@@ -64,7 +73,7 @@ class Group:
 
     def compared(self, place: int, other: int) -> Compared | None:
         """How a prediction compares with a truth row; None: their names differ."""
-        row, truth = self.fates.predictions[place], self.fates.truth[other]
+        row, truth = self._row(place), self.fates.truth[other]
         if truth.name not in self.fates.renamed[place].targets:
             return None
         kind = self.results.dataset.rubric.kind(truth.name)

@@ -14,6 +14,7 @@ from jobs.property_extraction.explain.sides import (
 )
 from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.mismatch.candidates import near
+from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Matching
 from jobs.quoted import quoted
 
@@ -32,21 +33,30 @@ METHODS: dict[Matching, str] = {
 def group_lines(results: Results, refno: str, name: str) -> Iterator[str]:
     """All of the page but its head."""
     dataset = results.dataset
-    known = dataset.rubric.properties.get(name)
-    if known is None:
-        yield f"rule       {dataset.rubric.kind(name)}: the rubric does not have it"
-    else:
-        si = f", told in {one_line(known.si)}" if known.si else ""
-        yield cut(f"rule       {known.kind}{si}", WIDTH)
-        if known.definition:
-            yield from hanging("meaning    ", one_line(known.definition))
-    if not results.columns:
+    groups = [Group.of(results, own, refno, name) for own in results.columns.values()]
+    targets = dict.fromkeys(target for own in groups for target in own.targets)
+    for target in targets or [name]:
+        if target != name:
+            yield from hanging("stands for ", one_line(target))
+        yield from _rule(dataset.rubric, target)
+    if not groups:
         own = truth_of(results, refno, {name})
         yield from truth_lines([dataset.truth[at] for at in own], results.comparer)
-    for column in results.columns.values():
+    for group in groups:
         yield ""
-        yield from hanging("", one_line(column.model))
-        yield from _group(Group.of(results, column, refno, name))
+        yield from hanging("", one_line(group.column.model))
+        yield from _group(group)
+
+
+def _rule(rubric: Rubric, name: str) -> Iterator[str]:
+    known = rubric.properties.get(name)
+    if known is None:
+        yield f"rule       {rubric.kind(name)}: the rubric does not have the name"
+        return
+    si = f", told in {one_line(known.si)}" if known.si else ""
+    yield cut(f"rule       {known.kind}{si}", WIDTH)
+    if known.definition:
+        yield from hanging("meaning    ", one_line(known.definition))
 
 
 def _group(group: Group) -> Iterator[str]:
@@ -109,22 +119,20 @@ def _near(group: Group) -> Iterator[str]:
 
 
 def _quotes(group: Group) -> Iterator[str]:
+    """What each predicted row is about, by itself, and where its quote stands."""
     text = group.results.dataset.papers.paper(group.refno).text
-    shown = [
-        (i, place)
-        for i, place in enumerate(group.predicted[:LISTED], start=1)
-        if group.fates.predictions[place].quote
-    ]
+    shown = list(zip(group.predicted, group.stated, strict=True))[:LISTED]
     if shown:
         yield "  quotes"
-    for i, place in shown:
-        grounded = group.column.first.standing[place].quote
-        if grounded.start is None:
-            yield f"    p{i} {grounded.level}"
-            yield from quoted(one_line(group.fates.predictions[place].quote))
-        else:
-            yield (
-                f"    p{i} {grounded.level}, characters {grounded.start:,} to "
-                f"{grounded.end:,} of the paper:"
-            )
-            yield from quoted(one_line(text[grounded.start : grounded.end]))
+    for i, (place, row) in enumerate(shown, start=1):
+        found = group.column.first.standing[place].quote
+        about = [found.level, row.material, row.condition, row.flag]
+        quote = row.quote
+        if found.start is not None:
+            about.insert(1, f"characters {found.start:,} to {found.end:,} of the paper")
+            quote = text[found.start : found.end]
+        yield from hanging(
+            f"    p{i:<3} ", "; ".join(one_line(own) for own in about if own)
+        )
+        if quote:
+            yield from quoted(one_line(quote))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.columns import NONE, WIDTH, Column, cut, one_line, table, word
+from jobs.columns import NONE, WIDTH, Column, cut, one_line, shortened, table, word
 from jobs.property_extraction.explain.group import Group
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind
@@ -17,7 +17,7 @@ ACROSS = 8
 """Truth rows in the matrix of edges: a page has no room for more."""
 VALUE_CELLS = 18
 UNIT_CELLS = 12
-NAME_CELLS = 22
+NAME_CELLS = 24
 
 SAID: Mapping[Reason, str] = {
     "equal": "equal",
@@ -46,7 +46,7 @@ def predicted_lines(group: Group) -> Iterator[str]:
                     [_read(group.results.comparer, row.value) for _, row in rows],
                 ),
                 _words("counts", [str(group.fates.fates[at]) for at, _ in rows]),
-                _words("stated as", [word(row.name, NAME_CELLS) for _, row in rows]),
+                _words("stated as", [_name(row.name) for _, row in rows]),
             ],
             indent="    ",
         )
@@ -65,7 +65,7 @@ def truth_lines(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[str
                 _words("value", [word(row.value, VALUE_CELLS) for row in rows]),
                 _words("unit", [word(row.unit, UNIT_CELLS) or NONE for row in rows]),
                 _words("read", [_read(comparer, row.value) for row in rows]),
-                _words("name", [word(row.name, NAME_CELLS) for row in rows]),
+                _words("name", [_name(row.name) for row in rows]),
             ],
             indent="    ",
         )
@@ -137,6 +137,10 @@ def _read(comparer: Comparer, value: str) -> str:
     if number.value is None:
         return number.status.replace("_", " ")
     return f"{number.value:g}"
+
+
+def _name(name: str) -> str:
+    return shortened(one_line(name), NAME_CELLS)
 
 
 def _words(title: str, cells: Sequence[str]) -> Column:

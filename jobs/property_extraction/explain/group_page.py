@@ -125,14 +125,14 @@ def _quotes(group: Group) -> Iterator[str]:
     if shown:
         yield "  quotes"
     for i, (place, row) in enumerate(shown, start=1):
-        found = group.column.first.standing[place].quote
-        about = [found.level, row.material, row.condition, row.flag]
-        quote = row.quote
+        found, quote = group.column.first.standing[place].quote, row.quote
+        where = ""
         if found.start is not None:
-            about.insert(1, f"characters {found.start:,} to {found.end:,} of the paper")
+            where = f"characters {found.start:,} to {found.end:,} of the paper"
             quote = text[found.start : found.end]
+        about = (str(found.level), where, row.material, row.condition, row.flag)
         yield from hanging(
-            f"    p{i:<3} ", "; ".join(one_line(own) for own in about if own)
+            f"    p{i:<3} ", "; ".join(filter(None, map(one_line, about)))
         )
         if quote:
             yield from quoted(one_line(quote))

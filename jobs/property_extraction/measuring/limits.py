@@ -141,6 +141,14 @@ def _papers_of(model: str, fates: Fates) -> Iterator[Finding]:
     curated = fates.dataset.truth_by_paper.keys()
     stated = {row.refno for row in fates.predictions}
     in_common = fates.dataset.settings.paper_set == "common"
+    if stated and not stated & curated:
+        yield Finding(
+            code="none_in_common",
+            severity="warn",
+            where=model,
+            message="Truth and predictions have no paper in common: do their refnos "
+            "name papers alike?",
+        )
     alone = sorted(stated - curated)
     if alone:
         what = "is not counted" if in_common else "counts as false positives"

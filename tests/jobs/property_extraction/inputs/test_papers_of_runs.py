@@ -100,10 +100,16 @@ def test_two_files_of_one_paper_and_a_folder_without_any_are_refused(
         read_papers(tmp_path / "gone")
 
 
-def test_a_text_that_is_not_utf8_is_told_when_it_is_read(tmp_path: Path) -> None:
+def test_a_text_that_cannot_be_read_is_told_before_any_is_asked_for(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.txt").write_bytes(b"abc\xff")
     with pytest.raises(DatasetError, match=r"a\.txt: byte 3 is not UTF-8"):
-        read_papers(tmp_path).text("a")
+        read_papers(tmp_path)
+    written(tmp_path / "a.txt", "abc")
+    written(tmp_path / "b.pdf", "no PDF")
+    with pytest.raises(DatasetError, match=r"b\.pdf: it is no PDF"):
+        read_papers(tmp_path)
 
 
 def test_pairs_are_distinct_and_names_come_back_as_they_were_meant(

@@ -141,7 +141,7 @@ class LongFiles:
             row.row,
             None if truth is None else truth.source_row,
             row.name,
-            dataset.aliases.id if acted else None,
+            own.aliases.id if acted else None,
             str(dataset.rubric.kind(name)),
             row.unit or None,
             None if truth is None else truth.unit or None,

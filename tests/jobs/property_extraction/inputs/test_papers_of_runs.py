@@ -12,10 +12,12 @@ from jobs.property_extraction.inputs.candidates import (
     read_candidates,
     with_examples,
 )
+from jobs.property_extraction.inputs.load import load, require
 from jobs.property_extraction.inputs.papers import KEPT, read_papers
 from jobs.property_extraction.inputs.predictions import read_predictions
 from jobs.property_extraction.inputs.verdicts import read_verdicts
-from runner.errors import DatasetError
+from jobs.property_extraction.settings import Settings
+from runner.errors import DatasetError, UsageError
 from tests.pdf_pages import pdf
 
 PAGE = "The critical temperature of the compound is 2.8 K, as its resistivity shows. "
@@ -183,3 +185,25 @@ def test_verdicts_are_words_and_a_blank_one_is_none(tmp_path: Path) -> None:
         list(read_verdicts(written(tmp_path / "v.csv", f"{head}a,b,maybe,,\n")))
     with pytest.raises(DatasetError, match="row 2: gt_name is blank"):
         list(read_verdicts(written(tmp_path / "v.csv", f"{head}a,,true,,\n")))
+
+
+def test_definitions_of_the_truth_help_to_verify_and_its_values_stay_out(
+    tmp_path: Path,
+) -> None:
+    truth = written(
+        tmp_path / "gt.csv",
+        "refno,property_name,value,definition\nP1,gap,7.5,\n"
+        "P2,gap,7.7,of the spectrum\n",
+    )
+    rubric = written(tmp_path / "rubric.csv", "label,rubric,SI\nTc,0.1% SI,K\n")
+    pairs = written(tmp_path / "c.csv", "pred_name,gt_name\na,gap\na,Tc\n")
+    data = load(Settings(mode="verify", candidates=pairs, truth=truth, rubric=rubric))
+    known = {name: own.definition for name, own in data.rubric.properties.items()}
+    assert known == {"gap": "of the spectrum", "Tc": ""}
+    assert data.truth == ()
+
+
+def test_names_can_be_listed_only_by_a_rubric(tmp_path: Path) -> None:
+    settings = Settings(names="listed", papers=tmp_path, truth=tmp_path / "gt.csv")
+    with pytest.raises(UsageError, match="--rubric FILE"):
+        require(settings)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.given import given_aliases
-from jobs.property_extraction.asking.questions import questions
+from jobs.property_extraction.asking.questions import Question, questions
 from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
 from jobs.property_extraction.inputs.columns import NA
@@ -100,28 +100,31 @@ def _require_truth(settings: Settings) -> Path:
     return settings.truth
 
 
-def _require_candidates(settings: Settings) -> Path:
+def _require_candidates(settings: Settings) -> None:
     if settings.candidates is None:
         raise UsageError(
-            "Name the pairs to verify: --candidates FILE, such as "
-            "alias_candidates_review.csv of a scoring."
+            "Name the pairs to verify, --candidates FILE, such as "
+            "alias_candidates_review.csv of a scoring; or import verdicts on them, "
+            "--verdicts FILE."
         )
-    return settings.candidates
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     return tuple(
-        InputFile(setting=name, path=path)
+        input_file
         for name in (VERIFIED if settings.mode == "verify" else READ)
-        for path in _paths(getattr(settings, name))
+        for input_file in _files(name, getattr(settings, name))
     )
 
 
-def _paths(named: Path | tuple[Path, ...] | None) -> tuple[Path, ...]:
-    if named is None:
-        return ()
-    return named if isinstance(named, tuple) else (named,)
+def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
+    """The files of a setting; of several each has a name of its own."""
+    paths = named if isinstance(named, tuple) else (named,)
+    for number, path in enumerate(paths, start=1):
+        if path is not None:
+            own = name if number == 1 else f"{name}.{number}"
+            yield InputFile(setting=own, path=path)
 
 
 def load(settings: Settings) -> Dataset:
@@ -177,12 +180,15 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     predicted = chain.from_iterable(
         read_predictions(path, missing) for path in prediction_files(settings.preds)
     )
-    pairs = with_examples(read_candidates(_require_candidates(settings)), predicted)
-    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
-    verified = {
-        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
-    }
-    found = questions(pairs, settings.verify, verified)
+    found = (
+        _judged(settings)
+        if settings.candidates is None
+        else questions(
+            with_examples(read_candidates(settings.candidates), predicted),
+            settings.verify,
+            _verified(settings),
+        )
+    )
     return Dataset(
         settings=settings,
         questions={question.key: question for question in found},
@@ -191,6 +197,30 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
         else read_truth(settings.truth, noticed, missing).rows,
         rubric=_rubric(settings, noticed),
         findings=noticed.findings(),
+    )
+
+
+def _judged(settings: Settings) -> Iterator[Question]:
+    """The pairs that verdicts made elsewhere are about: they were asked one by one.
+
+    Raises:
+        UsageError: there are none either.
+    """
+    if not settings.verdicts:
+        _require_candidates(settings)
+    pairs = {
+        (pair.pred_name, pair.gt_name): pair
+        for path in settings.verdicts
+        for pair in read_candidates(path)
+    }
+    return questions(pairs.values(), "pair")
+
+
+def _verified(settings: Settings) -> frozenset[tuple[str, str]]:
+    """The pairs that need not be asked about again."""
+    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
+    return frozenset(
+        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
     )
 
 

@@ -11,7 +11,7 @@ from jobs.property_extraction.inputs.load import SAMPLE
 from runner.records.render import as_meant
 from tests.jobs.screening.commanded import Done, command, rows
 
-VERIFIED, REVIEWED = "1da6c415b8f7", "12d0aa034a02"
+VERIFIED, REVIEWED = "cbb87a5ad421", "e6a4cd75734f"
 RULES = ("--truth", SAMPLE / "truth.csv", "--rubric", SAMPLE / "rubric.csv")
 CANDIDATES = ("--candidates", SAMPLE / "candidates.csv")
 QUICK = ("--no-report", "--boot-b", 0)

@@ -47,7 +47,9 @@ def _head(results: Results) -> Iterator[str]:
     acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
     if settings.crossfit:
         acting = "drafts, crossfitted by paper"
-    yield f"Property extraction   profile {settings.profile}   aliases {acting}"
+    yield from hanging(
+        "Property extraction   ", f"profile {settings.profile}   aliases {acting}"
+    )
 
 
 def _model(results: Results, column: Column) -> Iterator[str]:

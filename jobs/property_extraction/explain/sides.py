@@ -15,6 +15,8 @@ ROWS = 20
 """Of each side that are listed."""
 ACROSS = 8
 """Truth rows in the matrix of edges: a page has no room for more."""
+ROUNDING = 1e-12
+"""A relative error up to here is what binary numbers leave."""
 VALUE_CELLS = 18
 UNIT_CELLS = 12
 NAME_CELLS = 24
@@ -128,7 +130,8 @@ def _cell(told: Compared | None, *, is_paired: bool) -> str:
         return NONE  # another name
     text = SAID[told.reason]
     if told.error is not None:
-        text = f"{'= ' if told.match else ''}{told.error:.2g}"
+        error = told.error if told.error > ROUNDING else 0.0
+        text = f"{'= ' if told.match else ''}{error:.2g}"
     return f"[{text}]" if is_paired else text
 
 

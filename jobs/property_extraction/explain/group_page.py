@@ -25,7 +25,7 @@ LISTED = 12
 NAME_CELLS = 28
 
 METHODS: dict[Matching, str] = {
-    "maximum": "as many pairs as can be, then own names, then the least error",
+    "maximum": "most pairs, then most own names, then the least error",
     "greedy": "each row in file order with the first free one",
 }
 

@@ -91,7 +91,9 @@ def _verdict(
     value, rule = _read(dataset, task, answer.chat)
     counts = None if piece or task.stage == REQUOTE else papers.get(refno)
     if counts is not None:
-        value += "; TP {:,}, FP {:,}, FN {:,}".format(*counts)
+        rule = ", ".join(
+            filter(None, ("TP {:,} FP {:,} FN {:,}".format(*counts), rule))
+        )
     return Verdict(
         task=task.number,
         model=task.model,

@@ -44,12 +44,12 @@ def _noted(finding: Finding) -> Iterator[str]:
 
 def _head(results: Results) -> Iterator[str]:
     settings, aliases = results.dataset.settings, results.dataset.aliases
-    acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
+    yield f"Property extraction   profile {settings.profile}"
     if settings.crossfit:
-        acting = "drafts, crossfitted by paper"
-    yield from hanging(
-        "Property extraction   ", f"profile {settings.profile}   aliases {acting}"
-    )
+        yield "aliases: of each paper the draft that the others make"
+    else:
+        acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
+        yield from hanging("aliases: ", acting)
 
 
 def _model(results: Results, column: Column) -> Iterator[str]:
@@ -65,8 +65,8 @@ def _model(results: Results, column: Column) -> Iterator[str]:
         f"{_truth(column):,} truth   abstained {n('abstained')}"
     )
     yield f"  TP {n('tp')}  FP {n('fp')}  FN {n('fn')}"
-    yield "  all rows      " + _rates(known, "")
-    yield "  by property   " + _rates(known, "macro.")
+    yield "  all rows     " + _rates(known, "")
+    yield "  by property  " + _rates(known, "macro.")
     if results.dataset.settings.units == "convert":
         yield "  units    " + _statuses(known, "units", UNITS)
     yield "  numbers  " + _statuses(known, "numbers", NUMBERS)

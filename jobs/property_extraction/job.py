@@ -82,7 +82,13 @@ class PropertyExtraction(Job):
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
     ) -> str:
-        """Why rows count as they do in papers, and names stand for others."""
+        """Why rows count as they do, and names stand for others; or who said so."""
+        if dataset.settings.mode == "verify":
+            from jobs.property_extraction import (  # noqa: PLC0415 - see above
+                verifying,
+            )
+
+            return verifying.explained(dataset, answers, items)
         from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
             explain,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.columns import WIDTH, taken
+from jobs.property_extraction.aliases.alias_set import SOURCES
 from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.summary.terminal import run_text
@@ -38,7 +39,7 @@ def test_what_aliases_gain_stands_in_it() -> None:
 def test_no_line_is_wider_than_a_terminal() -> None:
     entries = tuple(
         replace(ALIAS.entries[0], pred_name=f"n{n}", source=source)
-        for n, source in enumerate(("human", "llm", "import", "exact"))
+        for n, source in enumerate(SOURCES)
     )
     aliases = replace(ALIAS, entries=(*ALIAS.entries, *entries))
     other = (*STATED, stated("a paper with a name that goes on " * 5, "Tc", "1"))

@@ -91,7 +91,7 @@ def _aliases(column: Column) -> Iterator[str]:
         fates.fates.count(Fate.TP) for fates in (column.unrenamed, own.fates)
     )
     renamed = [row.entries for row in own.fates.renamed if row.entries]
-    acting = {entry for entries in renamed for entry in entries}
+    acting = {entry.key for entries in renamed for entry in entries}
     idle = len(own.aliases.accepted) - len(acting)
     yield (
         f"  aliases  {counted(len(renamed), 'row')} renamed, TP {before:,} without, "

@@ -6,6 +6,7 @@ from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
 )
+from jobs.property_extraction.artifacts.lint import lint_table
 from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.rows import LongFiles
 from jobs.property_extraction.artifacts.tables import short_tables
@@ -34,6 +35,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         tables=(
             *short_tables(results, folders),
             *candidate_tables(results, folders),
+            lint_table(results),
             *files.tables(),
         ),
         findings=dataset.findings,

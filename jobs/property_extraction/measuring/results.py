@@ -186,6 +186,7 @@ class _Scoring:
         draws: Resamples,
     ) -> Column:
         first = replicates[0]
+        found = first.found or self._mismatches(first.fates)
         encompassment = Encompassment.of(first.counts)
         rules = _rules(self.dataset.settings, first.aliases)
         basis = Basis(
@@ -204,6 +205,7 @@ class _Scoring:
             yield from encompassment.metrics(first.aliases)
             yield from statuses.metrics(first.fates, self.comparer)
             yield from grounded.metrics(first.fates, first.standing)
+            yield from found.metrics(self.dataset.settings.k)
             if len(self.dataset.papers):
                 counts = [
                     Counts.of(
@@ -227,7 +229,7 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
-            mismatches=first.found or self._mismatches(first.fates),
+            mismatches=found,
             metrics=tuple(metrics()),
             unrenamed=self._unrenamed(first),
         )

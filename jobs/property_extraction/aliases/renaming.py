@@ -17,12 +17,12 @@ class Renamed:
 
     raw_name: str
     entries: tuple[AliasEntry, ...] = ()  #: by gt_name; several only for a target set
+    targets: tuple[str, ...] = field(init=False)
+    """The names that it may stand for, ascending; itself where nothing does."""
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The names that it may stand for, ascending; itself where nothing does."""
+    def __post_init__(self) -> None:
         names = dict.fromkeys(entry.gt_name for entry in self.entries)
-        return tuple(names) or (self.raw_name,)
+        object.__setattr__(self, "targets", tuple(names) or (self.raw_name,))
 
     @property
     def name(self) -> str:

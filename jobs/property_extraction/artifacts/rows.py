@@ -130,7 +130,7 @@ class LongFiles:
         fates, dataset = own.fates, self.results.dataset
         row, partner = fates.predictions[place], fates.partners[place]
         truth = None if partner < 0 else fates.truth[partner]
-        name = fates.name(place)
+        name = fates.names[place]
         acted = fates.renamed[place].entry(name) is not None
         quote = own.standing[place].quote
         return (
@@ -212,7 +212,12 @@ class LongFiles:
 def _in_order(fates: Fates) -> list[tuple[Fate, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
     found = [
-        (fates.predictions[place].refno, fates.name(place), STATUSES.index(fate), place)
+        (
+            fates.predictions[place].refno,
+            fates.names[place],
+            STATUSES.index(fate),
+            place,
+        )
         for place, fate in enumerate(fates.fates)
         if fate in STATUSES
     ]

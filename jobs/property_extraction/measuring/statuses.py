@@ -110,7 +110,7 @@ def compared(fates: Fates, comparer: Comparer) -> Iterator[tuple[int, Compared]]
             continue
         row, name, partner = (
             fates.predictions[place],
-            fates.name(place),
+            fates.names[place],
             fates.partners[place],
         )
         other = first.get((row.refno, name)) if partner < 0 else fates.truth[partner]

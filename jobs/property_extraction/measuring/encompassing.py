@@ -78,9 +78,8 @@ class Encompassment:
 
 
 def _percent(above: int, below: int) -> float | None:
-    """As percent, in the one order of operations that all reports share."""
-    share = ratio(above, below)
-    return None if share is None else share * PERCENT
+    """As percent; divided last, so that it is rounded once."""
+    return ratio(PERCENT * above, below)
 
 
 def names(fates: Fates) -> Iterator[Metric]:

@@ -26,6 +26,7 @@ from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
 from jobs.property_extraction.settings import Grounding, Settings
 from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import Compared
 from runner.scorecard import Metric
 
 
@@ -35,6 +36,7 @@ class Replicate:
 
     fates: Fates
     counts: Counts
+    compared: Mapping[int, Compared]  #: by prediction: with its partner or name
     standing: Sequence[Standing]  #: by prediction
     aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
     found: Mismatches | None = None  #: before those drafts; None: there were none
@@ -150,6 +152,7 @@ class _Scoring:
         return Replicate(
             fates=fates,
             counts=Counts.of(fates),
+            compared=dict(statuses.compared(fates, self.comparer)),
             standing=standing,
             aliases=aliases,
             found=found,
@@ -186,6 +189,7 @@ class _Scoring:
         draws: Resamples,
     ) -> Column:
         first = replicates[0]
+        found = first.found or self._mismatches(first.fates)
         encompassment = Encompassment.of(first.counts)
         rules = _rules(self.dataset.settings, first.aliases)
         basis = Basis(
@@ -202,8 +206,9 @@ class _Scoring:
             yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
             yield from encompassing.names(first.fates)
             yield from encompassment.metrics(first.aliases)
-            yield from statuses.metrics(first.fates, self.comparer)
+            yield from statuses.metrics(first.fates, self.comparer, first.compared)
             yield from grounded.metrics(first.fates, first.standing)
+            yield from found.metrics(self.dataset.settings.k)
             if len(self.dataset.papers):
                 counts = [
                     Counts.of(
@@ -227,7 +232,7 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
-            mismatches=first.found or self._mismatches(first.fates),
+            mismatches=found,
             metrics=tuple(metrics()),
             unrenamed=self._unrenamed(first),
         )

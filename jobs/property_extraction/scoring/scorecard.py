@@ -9,6 +9,7 @@ from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
 )
+from jobs.property_extraction.artifacts.lint import lint_table
 from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.report_text import report
 from jobs.property_extraction.artifacts.rows import LongFiles
@@ -61,6 +62,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             for table in (
                 *short_tables(results, folders),
                 *candidate_tables(results, folders),
+                lint_table(results),
                 *files.tables(),
             )
         ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.metrics import Resamples
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -55,7 +56,8 @@ class Column:
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
-    unrenamed: Fates  #: of it, as if no alias acted
+    unrenamed: Callable[[], Fates]
+    """Pairs its rows again, as if no alias acted: for whoever shows what aliases did."""
     metrics: tuple[Metric, ...]
 
     @property
@@ -234,12 +236,10 @@ class _Scoring:
             encompassment=encompassment,
             mismatches=found,
             metrics=tuple(metrics()),
-            unrenamed=self._unrenamed(first),
+            unrenamed=partial(self._unrenamed, first),
         )
 
     def _unrenamed(self, own: Replicate) -> Fates:
-        if not own.aliases.accepted:
-            return own.fates
         least = self.dataset.settings.min_grounding
         return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 

@@ -49,6 +49,7 @@ VERBS = {
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
     ),
     "score": Verb("runner.cli.answers", "score", "Score a run's stored answers."),
+    "scores": Verb("runner.cli.scorings", "scores", "List a run's scorings."),
     "explain": Verb("runner.cli.answers", "explain", "Show how one item was judged."),
     "runs": Verb("runner.cli.looking", "runs", "List the runs."),
     "status": Verb("runner.cli.looking", "status", "Say how a run stands."),

@@ -1,0 +1,196 @@
+"""A recorded scoring made again: its settings, its inputs, the log up to its event.
+
+The answers are replayed by the code of today. Inputs count by their content: a file
+that is not what it was is taken from the log, where that keeps it. What a scoring goes
+by may also be mixed from two of them, which is how a difference's causes are found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from runner.errors import DatasetError, UsageError
+from runner.fingerprint import input_hashes
+from runner.job import InputFile, Job
+from runner.records.keeping import put_back
+from runner.records.scoring import Scoring, replayed
+from runner.registry import load_job
+from runner.settings import as_json, validated
+from store.events import Input, RunStarted, ScoringRecorded
+from store.runs import RunFolder
+from store.views import open_reader, parts, run_started, scorings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a scoring goes by, the code aside."""
+
+    settings: Mapping[str, Any]  #: plain values, defaults included
+    inputs: tuple[Input, ...]
+    seq: int  #: the log's last event that is read
+
+    @classmethod
+    def of(cls, job: Job, recorded: ScoringRecorded) -> Self:
+        """That of a recorded scoring; settings that came later have their default.
+
+        Raises:
+            UsageError: the job has not all of its settings any more.
+        """
+        settings = validated(job, json.loads(recorded.settings))
+        return cls(
+            settings=json.loads(as_json(settings)),
+            inputs=tuple(recorded.inputs),
+            seq=recorded.seq,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeater:
+    """Scores one run as often as wanted, while it is open; nothing is recorded."""
+
+    folder: RunFolder
+    job: Job
+    started: RunStarted
+    reader: sqlite3.Connection
+    scratch: Path  #: for inputs that are taken from the log
+    _found: dict[Input, Path] = field(default_factory=dict, init=False)
+
+    def recorded(self, number: int | None = None) -> ScoringRecorded:
+        """The scoring of that number; the newest where none is named.
+
+        Raises:
+            UsageError: the run has none.
+        """
+        return chosen(self.folder.run_id, scorings(self.reader), number)
+
+    def repeated(self, recorded: ScoringRecorded) -> Scoring:
+        """A recorded scoring, made again by the code of today.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it.
+            UsageError: the job has not all of its settings any more.
+        """
+        return self.scored(Basis.of(self.job, recorded))
+
+    def scored(self, basis: Basis) -> Scoring:
+        """What the run comes to by *basis*.
+
+        Its details may be read while this is open.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it;
+                or settings and inputs do not fit one another.
+            UsageError: the settings do not fit one another.
+        """
+        settings = self.placed(basis)
+        return replayed(
+            self.job, self.reader, settings, list(basis.inputs), upto=basis.seq
+        )
+
+    def placed(self, basis: Basis) -> BaseModel:
+        """The settings of *basis*, naming files that hold what its inputs held.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it.
+            UsageError: the settings do not fit one another.
+        """
+        values = dict(basis.settings)
+        for given in basis.inputs:
+            place = str(self._place(basis, given))
+            values[given.setting] = _renamed(values[given.setting], given.path, place)
+        return validated(self.job, values)
+
+    def stored(self, recorded: ScoringRecorded) -> bytes | None:
+        """`scorecard.json` of a scoring as it was; None: it is nowhere any more."""
+        key = bytes.fromhex(recorded.digest)
+        if found := parts(self.reader, [key]):
+            return found[key]
+        # scorings that were recorded before logs kept them
+        file = self.folder.scores / str(recorded.number) / "scorecard.json"
+        content = file.read_bytes() if file.exists() else b""
+        return content if hashlib.sha256(content).digest() == key else None
+
+    def _place(self, basis: Basis, given: Input) -> Path:
+        """Where the content of an input lies."""
+        if given not in self._found:
+            if self._is_there(basis, given):
+                self._found[given] = Path(given.path)
+            elif given.kept:
+                place = self.scratch / str(len(self._found))
+                place.mkdir()
+                self._found[given] = put_back(self.reader, given, place)
+            else:
+                raise DatasetError(
+                    f"{given.path} ({given.setting}) is not the file that the scoring "
+                    "read, and the log does not keep it: put the old one back."
+                )
+        return self._found[given]
+
+    def _is_there(self, basis: Basis, given: Input) -> bool:
+        """Whether the file or folder still is what it was; the job may say by what."""
+        if not Path(given.path).exists():
+            return False
+        bytewise = InputFile(setting=given.setting, path=Path(given.path))
+        files = {
+            (file.setting, file.path): file
+            for file in self.job.inputs(validated(self.job, basis.settings))
+        }
+        file = files.get((bytewise.setting, bytewise.path), bytewise)
+        return input_hashes([file])[0].sha256 == given.sha256
+
+
+@contextmanager
+def repeater(folder: RunFolder) -> Iterator[Repeater]:
+    """Open a run for scoring it again.
+
+    Raises:
+        UsageError: the run's job is not installed.
+    """
+    with open_reader(folder.log) as reader, TemporaryDirectory() as scratch:
+        started = run_started(reader)
+        yield Repeater(
+            folder=folder,
+            job=load_job(started.job),
+            started=started,
+            reader=reader,
+            scratch=Path(scratch),
+        )
+
+
+def chosen(
+    run_id: str, made: Sequence[ScoringRecorded], number: int | None = None
+) -> ScoringRecorded:
+    """The scoring of that number; the newest where none is named.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not made:
+        raise UsageError(
+            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
+        )
+    if number is None:
+        return made[-1]
+    for each in made:
+        if each.number == number:
+            return each
+    raise UsageError(
+        f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
+    )
+
+
+def _renamed(value: object, before: str, now: str) -> object:
+    """A setting's value with one of its paths replaced."""
+    if isinstance(value, list):
+        return [now if each == before else each for each in value]
+    return now

@@ -21,6 +21,8 @@ __all__ = [
     "log",
     "manifest",
     "milestone",
+    "moment",
+    "prefix",
     "present",
     "printable",
     "query",

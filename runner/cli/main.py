@@ -18,12 +18,18 @@ import click
 
 from runner.cli.speech import DONE, ERROR, INTERRUPTED, USAGE, tell
 from runner.errors import RunnerError, UsageError
-from store.errors import AmbiguousRun, NoSuchRun, QueryError, StoreError
+from store.errors import (
+    AmbiguousRun,
+    NoSuchMoment,
+    NoSuchRun,
+    QueryError,
+    StoreError,
+)
 
 GROUP = "siftlog.commands"
 
 
-USAGE_ERRORS = (UsageError, QueryError, NoSuchRun, AmbiguousRun)
+USAGE_ERRORS = (UsageError, QueryError, NoSuchMoment, NoSuchRun, AmbiguousRun)
 
 
 class Verb(NamedTuple):

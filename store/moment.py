@@ -86,9 +86,7 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     Raises:
         NoSuchMoment: the run had not begun.
     """
-    seq = bisect_right(
-        range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn)
-    )
+    seq = bisect_right(range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn))
     if not seq:
         began = _told(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
@@ -97,9 +95,7 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     return _moment(conn, seq, at_us, is_held=is_held)
 
 
-def _moment(
-    conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool
-) -> Moment:
+def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) -> Moment:
     _, recorded_us, epoch = conn.execute(SQL["moment"], (seq,)).fetchone()
     following = conn.execute(SQL["moment"], (seq + 1,)).fetchone()
     signs_us = [recorded_us]

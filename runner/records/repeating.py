@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,8 +27,11 @@ from runner.records.scoring import Scoring, replayed
 from runner.registry import load_job
 from runner.settings import as_json, validated
 from store.events import Input, RunStarted, ScoringRecorded
+from store.moment import moment_of
+from store.prefix import Prefix
+from store.query import parse_query
 from store.runs import RunFolder
-from store.views import open_reader, parts, run_started, scorings
+from store.views import changed_tasks, open_reader, parts, run_started, scorings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,9 @@ class Repeater:
     started: RunStarted
     reader: sqlite3.Connection
     scratch: Path  #: for inputs that are taken from the log
+    _opened: ExitStack
     _found: dict[Input, Path] = field(default_factory=dict, init=False)
+    _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
 
     def recorded(self, number: int | None = None) -> ScoringRecorded:
         """The scoring of that number; the newest where none is named.
@@ -93,9 +98,8 @@ class Repeater:
             UsageError: the settings do not fit one another.
         """
         settings = self.placed(basis)
-        return replayed(
-            self.job, self.reader, settings, list(basis.inputs), upto=basis.seq
-        )
+        reader = self._reader(basis.seq)
+        return replayed(self.job, reader, settings, list(basis.inputs), upto=basis.seq)
 
     def placed(self, basis: Basis) -> BaseModel:
         """The settings of *basis*, naming files that hold what its inputs held.
@@ -119,6 +123,16 @@ class Repeater:
         file = self.folder.scores / str(recorded.number) / "scorecard.json"
         content = file.read_bytes() if file.exists() else b""
         return content if hashlib.sha256(content).digest() == key else None
+
+    def _reader(self, seq: int) -> sqlite3.Connection:
+        """The log as it was after that event."""
+        if not changed_tasks(self.reader, parse_query(""), seq, 1):
+            return self.reader  # only scorings and the like came since
+        if seq not in self._readers:
+            prefix = self._opened.enter_context(Prefix(self.folder.log))
+            prefix.move_to(moment_of(self.reader, seq))
+            self._readers[seq] = self._opened.enter_context(prefix.open_reader())
+        return self._readers[seq]
 
     def _place(self, basis: Basis, given: Input) -> Path:
         """Where the content of an input lies."""
@@ -156,7 +170,9 @@ def repeater(folder: RunFolder) -> Iterator[Repeater]:
     Raises:
         UsageError: the run's job is not installed.
     """
-    with open_reader(folder.log) as reader, TemporaryDirectory() as scratch:
+    with ExitStack() as opened:
+        reader = opened.enter_context(open_reader(folder.log))
+        scratch = opened.enter_context(TemporaryDirectory(prefix="siftlog-"))
         started = run_started(reader)
         yield Repeater(
             folder=folder,
@@ -164,6 +180,7 @@ def repeater(folder: RunFolder) -> Iterator[Repeater]:
             started=started,
             reader=reader,
             scratch=Path(scratch),
+            _opened=opened,
         )
 
 

@@ -1,0 +1,291 @@
+"""A difference for programs and for people at a terminal."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from jobs.differences.causes import Cause
+from jobs.differences.difference import (
+    Changed,
+    Difference,
+    ItemShare,
+    Part,
+    Stage,
+    VerdictChange,
+)
+from runner.scorecard import Booking
+from store.verdicts import StoredVerdict
+
+UNDEFINED = "n/a"
+
+
+def as_json(made: Difference, paths: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything; `exact` are fractions, whose sums have no rounding."""
+    return {
+        "run": made.run,
+        "job": made.job,
+        "before": {"scoring": made.before, "digest": made.digests[0]},
+        "after": {"scoring": made.after, "digest": made.digests[1]},
+        "headline": made.headline,
+        "causes": [_stage_json(stage) for stage in made.stages],
+        "metrics": [_changed_json(each) for each in wanted(made, paths)],
+        "unchanged": made.unchanged,
+        "notes": list(made.notes),
+    }
+
+
+def wanted(made: Difference, paths: Sequence[str]) -> tuple[Changed, ...]:
+    """The changed metrics that *paths* name, `*` for any characters; all by default."""
+    return tuple(
+        each
+        for each in made.changed
+        if not paths or any(fnmatch.fnmatchcase(each.path, path) for path in paths)
+    )
+
+
+def _stage_json(stage: Stage) -> dict[str, Any]:
+    return {
+        "causes": [_cause_json(cause) for cause in stage.causes],
+        "metrics": stage.metrics,
+        "verdicts": {
+            model: [_verdict_json(each) for each in changes]
+            for model, changes in stage.verdicts.items()
+        },
+        "booked": {
+            model: {
+                "metric": booking.metric,
+                "change": booking.change,
+                "rows": [
+                    dict(zip(booking.table.columns, row, strict=True))
+                    for row in booking.table.rows
+                ],
+            }
+            for model, booking in stage.bookings.items()
+        },
+    }
+
+
+def _cause_json(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind,
+        "name": cause.name,
+        "before": cause.before,
+        "after": cause.after,
+    }
+
+
+def _verdict_json(each: VerdictChange) -> dict[str, Any]:
+    return {
+        "task": each.task,
+        "key": each.key,
+        **{
+            name: side
+            and {
+                "value": side.value,
+                "expected": side.expected,
+                "correct": side.correct,
+                "rule": side.rule,
+            }
+            for name, side in (("before", each.before), ("after", each.after))
+        },
+    }
+
+
+def _changed_json(each: Changed) -> dict[str, Any]:
+    return {
+        "model": each.model,
+        "path": each.path,
+        "before": each.before,
+        "after": each.after,
+        **_exact("change", each.change),
+        "parts": [
+            {
+                "causes": [cause.label for cause in part.causes],
+                "before": part.before,
+                "after": part.after,
+                **_exact("change", part.change),
+                "items": [
+                    {
+                        "item": item.item,
+                        "cluster": item.cluster,
+                        "before": item.before,
+                        "after": item.after,
+                        **_exact("share", item.share),
+                    }
+                    for item in part.items
+                ],
+                "rounding": None if part.rounding is None else str(part.rounding),
+            }
+            for part in each.parts
+        ],
+    }
+
+
+def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
+    """A fraction as the nearest number, and as it is."""
+    if value is None:
+        return {name: None, "exact": None}
+    return {name: float(value), "exact": str(value)}
+
+
+def text(made: Difference, paths: Sequence[str], top: int) -> str:
+    """Causes, then the metrics of each model by cause, then items of a few.
+
+    Args:
+        made: what to tell.
+        paths: of the metrics to list; of all, with the items of the headline, where
+            there are none.
+        top: how many items and verdicts of each part are listed.
+    """
+    lines = [
+        f"{made.job}  run {made.run}  scoring {made.before} -> {made.after}",
+        *(f"note: {note}" for note in made.notes),
+    ]
+    lines += _causes(made.stages)
+    shown = wanted(made, paths)
+    for model in dict.fromkeys(each.model for each in shown):
+        own = [each for each in shown if each.model == model]
+        lines += ["", _one_line(model), *_metrics(own)]
+        for each in own:
+            if paths or each.path == made.headline:
+                lines += _items(each, top)
+    lines += _verdicts(made.stages, top)
+    for stage in made.stages:
+        for model, booking in stage.bookings.items():
+            lines += _booked(model, booking)
+    lines += [
+        "",
+        f"{len(made.changed)} metrics changed, {made.unchanged} did not. Causes were "
+        "changed one at a time in the order listed;",
+        "parts add up to each change exactly, as --json shows by fractions.",
+    ]
+    return "\n".join(lines)
+
+
+def _causes(stages: Sequence[Stage]) -> Iterator[str]:
+    yield "causes" if stages else "causes: none"
+    for stage in stages:
+        told = ", ".join(
+            f"{cause.label} {cause.before} -> {cause.after}"
+            if cause.before or cause.after
+            else cause.label
+            for cause in stage.causes
+        )
+        n = sum(map(len, stage.verdicts.values()))
+        moved = f"{counted(stage.metrics, 'metric')}, {counted(n, 'verdict')}"
+        effect = moved if stage.metrics or n else "without effect"
+        yield _one_line(f"  {told}: {effect}")
+
+
+def counted(n: int, what: str) -> str:
+    """So many of something."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
+    width = max(len(each.path) for each in changed)
+    yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
+    for each in changed:
+        parts = ", ".join(
+            f"{labels(part.causes)} {signed(part.change)}"
+            for part in each.parts
+            if part.change is None or part.change
+        )
+        yield _one_line(
+            f"  {each.path:<{width}}  {number(each.before):>8}  "
+            f"{number(each.after):>8}  {signed(each.change):>9}  {parts}"
+        )
+
+
+def labels(causes: Sequence[Cause]) -> str:
+    """The causes of a part."""
+    return " and ".join(cause.label for cause in causes)
+
+
+def _items(each: Changed, top: int) -> Iterator[str]:
+    for part in each.parts:
+        if not part.items:
+            continue
+        yield _one_line(
+            f"  {each.path}, {labels(part.causes)}: {signed(part.change)} by "
+            f"{counted(len(part.items), 'item')}"
+        )
+        for item in part.items[:top]:
+            yield _one_line(f"    {signed(item.share):>9}  {_moved(item)}  {item.item}")
+        rest = part.items[top:]
+        if rest:
+            yield f"    {signed(_sum(rest)):>9}  {len(rest):,} more: --top, or --json"
+
+
+def _sum(items: Sequence[ItemShare]) -> Fraction | None:
+    shares = [item.share for item in items if item.share is not None]
+    return sum(shares, Fraction()) if shares else None
+
+
+def _moved(item: ItemShare) -> str:
+    """Before and after; an item that is on one side alone came or went."""
+    if item.before is None:
+        return f"came as {number(item.after)}"
+    if item.after is None:
+        return f"went as {number(item.before)}"
+    return f"{number(item.before)} -> {number(item.after)}"
+
+
+def _verdicts(stages: Sequence[Stage], top: int) -> Iterator[str]:
+    for stage in stages:
+        for model, changes in stage.verdicts.items():
+            yield ""
+            yield _one_line(
+                f"verdicts of {model}, {labels(stage.causes)}: {tally(changes)}"
+            )
+            for each in changes[:top]:
+                yield _one_line(
+                    f"  {each.key}: {verdict(each.before)} -> {verdict(each.after)}"
+                )
+            if changes[top:]:
+                yield f"  {len(changes) - top:,} more: --top, or --json"
+
+
+def tally(changes: Sequence[VerdictChange]) -> str:
+    """How many verdicts changed, and to which side."""
+    came = sum(each.right > 0 for each in changes)
+    ceased = sum(each.right < 0 for each in changes)
+    return (
+        f"{len(changes):,} changed, {came:,} came to be right, {ceased:,} ceased to be"
+    )
+
+
+def verdict(side: StoredVerdict | None) -> str:
+    """What was read, and how it was judged."""
+    if side is None:
+        return "none"
+    marks: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
+    return f"{side.value or f'[{side.rule}]'} ({marks[side.correct]})"
+
+
+def _booked(model: str, booking: Booking) -> Iterator[str]:
+    yield ""
+    yield _one_line(
+        f"{booking.metric} of {model} by {booking.table.caption}: {booking.change:+d}"
+    )
+    yield _one_line("  " + "  ".join(booking.table.columns))
+    for row in booking.table.rows:
+        yield _one_line("  " + "  ".join(str(cell) for cell in row))
+
+
+def number(value: float | None) -> str:
+    """A metric's value."""
+    return UNDEFINED if value is None else f"{value:.4g}"
+
+
+def signed(value: Fraction | None) -> str:
+    """A change."""
+    return UNDEFINED if value is None else f"{float(value):+.4g}"
+
+
+def _one_line(words: str) -> str:
+    """Names come from outside: none of them may begin a line of its own."""
+    return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")

@@ -92,8 +92,8 @@ class Job(Protocol):
     Optional: `reaches(dataset)`, the names of the stages that its plan can reach;
     `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
     is a run with the setting of its name, the file to read;
-    `causes(names, before, after)`, a `Booking` or None: what two scorings' `bookable` of
-    a model say of a change of the settings *names* alone, for `siftlog diff`;
+    `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,
+    in two scorings that differ by the settings *names* alone, says of `siftlog diff`;
     `explain_inputs(settings, items)`, a `Prepared` about items of what `prepare` goes
     by, before there is a data set to load.
     """

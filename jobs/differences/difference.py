@@ -105,7 +105,8 @@ class Difference:
     before: int  #: number of a scoring
     after: int
     digests: tuple[str, str]
-    headline: str
+    headline: str  #: path of the metric that the scorings are judged by
+    headlines: tuple[str, ...]  #: of those that are looked at first
     stages: tuple[Stage, ...]
     changed: tuple[Changed, ...]
     unchanged: int  #: metrics

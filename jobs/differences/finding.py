@@ -8,6 +8,7 @@ what the same basis gives today, held against that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
@@ -57,6 +58,7 @@ def difference(
         after=after.number,
         digests=(before.digest, after.digest),
         headline=after.headline or before.headline,
+        headlines=ledger.headlines(),
         stages=tuple(ledger.stages),
         changed=ledger.changed(),
         unchanged=ledger.unchanged(),
@@ -73,6 +75,8 @@ def _stops(
 ) -> Iterator[Stop]:
     """One scoring after the other, from the first as recorded to the last."""
     begin, end = (Basis.of(run.job, each) for each in (before, after))
+    if run.is_still_after(min(begin.seq, end.seq)):
+        begin = replace(begin, seq=end.seq)  # only scorings and the like came between
     way = steps(begin, end, tuple(run.job.Settings.model_fields))
     progress(f"scoring {before.number}")
     made = run.scored(begin)

@@ -34,25 +34,27 @@ def item_shares(
         for values in (before, after)
         for item, cluster in zip(values.items, values.clusters, strict=True)
     }
-    shares = None
-    if before.kind == after.kind and before.kind in {"mean", "ratio"}:
-        shares = shares_of_change(old, new)
+    shares = shares_of_change(old, new) if _are_summed(before, after) else None
     rest = None if shares is None else change - sum(shares.values(), Fraction())
-    if shares is None or rest is None or abs(rest) > NEAR:
-        moved = [item for item in clusters if old.get(item) != new.get(item)]
-        shares, rest = dict.fromkeys(moved), None
+    if rest is None or abs(rest) > NEAR:
+        shares = rest = None
+    moved = (item for item in clusters if old.get(item) != new.get(item))
     found = [
         ItemShare(
             item=item,
             cluster=clusters[item],
             before=_value(old.get(item), before),
             after=_value(new.get(item), after),
-            share=share,
+            share=None if shares is None else shares[item],
         )
-        for item, share in shares.items()
+        for item in (moved if shares is None else shares)
     ]
     found.sort(key=lambda each: (-abs(each.share or 0), each.item))
     return tuple(found), rest
+
+
+def _are_summed(*sides: ItemValues) -> bool:
+    return all(values.kind in {"mean", "ratio"} for values in sides)
 
 
 def terms(values: ItemValues) -> Mapping[str, Term]:
@@ -74,6 +76,6 @@ def _value(term: Term | None, values: ItemValues) -> float | None:
     if term is None:
         return None
     above, below = term
-    if values.kind in {"mean", "ratio"}:
+    if _are_summed(values):
         return above / below if below else None
     return below

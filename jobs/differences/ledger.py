@@ -112,6 +112,10 @@ class Ledger:
         order = dict.fromkeys((*self._last.values, *self._first.values))
         return tuple(self._changed(each) for each in order if each in self._parts)
 
+    def headlines(self) -> tuple[str, ...]:
+        """Paths of the metrics to look at first."""
+        return tuple(self._last.headlines or self._first.headlines)
+
     def unchanged(self) -> int:
         """How many metrics no cause moved."""
         return len({*self._last.values, *self._first.values} - {*self._parts})

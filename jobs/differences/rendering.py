@@ -12,7 +12,6 @@ from jobs.differences.difference import (
     Changed,
     Difference,
     ItemShare,
-    Part,
     Stage,
     VerdictChange,
 )
@@ -39,11 +38,11 @@ def as_json(made: Difference, paths: Sequence[str] = ()) -> dict[str, Any]:
 
 def wanted(made: Difference, paths: Sequence[str]) -> tuple[Changed, ...]:
     """The changed metrics that *paths* name, `*` for any characters; all by default."""
-    return tuple(
-        each
-        for each in made.changed
-        if not paths or any(fnmatch.fnmatchcase(each.path, path) for path in paths)
-    )
+    return tuple(each for each in made.changed if not paths or _is_named(each, paths))
+
+
+def _is_named(each: Changed, paths: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(each.path, path) for path in paths)
 
 
 def _stage_json(stage: Stage) -> dict[str, Any]:
@@ -132,20 +131,21 @@ def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
 
 
 def text(made: Difference, paths: Sequence[str], top: int) -> str:
-    """Causes, then the metrics of each model by cause, then items of a few.
+    """Causes, then the metrics of each model by cause, then items and verdicts.
 
     Args:
         made: what to tell.
-        paths: of the metrics to list; of all, with the items of the headline, where
-            there are none.
+        paths: of the metrics to list, with their items; where there are none, those to
+            look at first, with the items of the headline.
         top: how many items and verdicts of each part are listed.
     """
     lines = [
         f"{made.job}  run {made.run}  scoring {made.before} -> {made.after}",
         *(f"note: {note}" for note in made.notes),
+        *_causes(made.stages),
     ]
-    lines += _causes(made.stages)
-    shown = wanted(made, paths)
+    listed = paths or made.headlines or (made.headline,)
+    shown = [each for each in made.changed if _is_named(each, listed)]
     for model in dict.fromkeys(each.model for each in shown):
         own = [each for each in shown if each.model == model]
         lines += ["", _one_line(model), *_metrics(own)]
@@ -156,11 +156,14 @@ def text(made: Difference, paths: Sequence[str], top: int) -> str:
     for stage in made.stages:
         for model, booking in stage.bookings.items():
             lines += _booked(model, booking)
+    changed = counted(len(made.changed), "metric")
+    further = "" if len(shown) == len(made.changed) else f", {len(shown)} shown"
     lines += [
         "",
-        f"{len(made.changed)} metrics changed, {made.unchanged} did not. Causes were "
-        "changed one at a time in the order listed;",
-        "parts add up to each change exactly, as --json shows by fractions.",
+        f"{changed} changed{further} (--metric PATH, --metric '*'); "
+        f"{made.unchanged:,} did not.",
+        "Causes were changed one at a time, in the order listed. The parts add up to",
+        "each change exactly: --json gives them as fractions.",
     ]
     return "\n".join(lines)
 
@@ -190,7 +193,8 @@ def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
     yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
     for each in changed:
         parts = ", ".join(
-            f"{labels(part.causes)} {signed(part.change)}"
+            labels(part.causes)
+            + ("" if part.change is None else f" {signed(part.change)}")
             for part in each.parts
             if part.change is None or part.change
         )
@@ -214,10 +218,12 @@ def _items(each: Changed, top: int) -> Iterator[str]:
             f"{counted(len(part.items), 'item')}"
         )
         for item in part.items[:top]:
-            yield _one_line(f"    {signed(item.share):>9}  {_moved(item)}  {item.item}")
+            yield _one_line(
+                f"    {signed(item.share):>10}  {_moved(item)}  {item.item}"
+            )
         rest = part.items[top:]
         if rest:
-            yield f"    {signed(_sum(rest)):>9}  {len(rest):,} more: --top, or --json"
+            yield f"    {signed(_sum(rest)):>10}  {len(rest):,} more: --top, or --json"
 
 
 def _sum(items: Sequence[ItemShare]) -> Fraction | None:
@@ -263,7 +269,13 @@ def verdict(side: StoredVerdict | None) -> str:
     if side is None:
         return "none"
     marks: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
-    return f"{side.value or f'[{side.rule}]'} ({marks[side.correct]})"
+    told = side.value or f"[{side.rule}]"
+    cut = told if len(told) <= _TOLD else f"{told[: _TOLD - 1]}…"
+    return f"{cut} ({marks[side.correct]})"
+
+
+_TOLD = 48
+"""Characters of what was read from a reply; --json has all of it."""
 
 
 def _booked(model: str, booking: Booking) -> Iterator[str]:

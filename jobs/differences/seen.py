@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 from operator import attrgetter
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jobs.differences.difference import VerdictChange
+from runner.records.render import headlines
 from runner.records.scoring import Scoring
 from runner.scorecard import Comparable, Verdict
 from store.verdicts import StoredVerdict, write_verdicts
@@ -26,6 +27,7 @@ class Seen:
 
     values: Mapping[Metric, float | None]
     verdicts: Path | None  #: the file that holds them; None: it is gone
+    headlines: Sequence[str] = ()  #: paths of the metrics to look at first
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
 
@@ -54,6 +56,7 @@ def replayed(made: Scoring, verdicts: Path) -> Seen:
             for metric in metrics
         },
         verdicts=verdicts,
+        headlines=headlines(card),
         comparable=card.comparable,
         bookable=card.bookable,
     )
@@ -74,33 +77,38 @@ def stored(scorecard: bytes, verdicts: Path) -> Seen:
 
 def verdict_changes(before: Path, after: Path) -> Iterator[VerdictChange]:
     """Verdicts that differ in value, truth or outcome, by task, without their keys."""
-    for old, new in _side_by_side(all_verdicts(before), all_verdicts(after)):
+    pairs = _side_by_side(all_verdicts(before), all_verdicts(after))
+    for task, old, new in pairs:
         if _told(old) != _told(new):
-            task = new.task if old is None else old.task  # type: ignore[union-attr]
             yield VerdictChange(task=task, key="", before=old, after=new)
 
 
 def _told(verdict: StoredVerdict | None) -> tuple[Any, ...] | None:
     """What counts of it; by which rule it was read does not."""
-    return verdict and (verdict.value, verdict.expected, verdict.correct)
-
-
-Pair: TypeAlias = tuple[StoredVerdict | None, StoredVerdict | None]
+    if verdict is None:
+        return None
+    return verdict.value, verdict.expected, verdict.correct
 
 
 def _side_by_side(
     before: Iterator[StoredVerdict], after: Iterator[StoredVerdict]
-) -> Iterator[Pair]:
+) -> Iterator[tuple[int, StoredVerdict | None, StoredVerdict | None]]:
     """The verdicts of both sides, task by task; those of a task in their order."""
-    by_task = attrgetter("task")
-    left = ((task, list(own)) for task, own in groupby(before, by_task))
-    right = ((task, list(own)) for task, own in groupby(after, by_task))
-    none: tuple[float, list[StoredVerdict]] = (float("inf"), [])
-    old, new = next(left, none), next(right, none)
-    while old is not none or new is not none:
-        first = min(old[0], new[0])
-        yield from zip_longest(
-            old[1] if old[0] == first else (), new[1] if new[0] == first else ()
-        )
-        old = next(left, none) if old[0] == first else old
-        new = next(right, none) if new[0] == first else new
+    left, right = _by_task(before), _by_task(after)
+    old, new = next(left, None), next(right, None)
+    while old is not None or new is not None:
+        task = min(side[0] for side in (old, new) if side is not None)
+        own: list[list[StoredVerdict]] = [[], []]
+        if old is not None and old[0] == task:
+            own[0], old = old[1], next(left, None)
+        if new is not None and new[0] == task:
+            own[1], new = new[1], next(right, None)
+        for was, now in zip_longest(*own):
+            yield task, was, now
+
+
+def _by_task(
+    verdicts: Iterator[StoredVerdict],
+) -> Iterator[tuple[int, list[StoredVerdict]]]:
+    for task, own in groupby(verdicts, attrgetter("task")):
+        yield task, list(own)

@@ -124,10 +124,14 @@ class Repeater:
         content = file.read_bytes() if file.exists() else b""
         return content if hashlib.sha256(content).digest() == key else None
 
+    def is_still_after(self, seq: int) -> bool:
+        """Whether no answer has come, gone or been asked again since that event."""
+        return not changed_tasks(self.reader, parse_query(""), seq, 1)
+
     def _reader(self, seq: int) -> sqlite3.Connection:
         """The log as it was after that event."""
-        if not changed_tasks(self.reader, parse_query(""), seq, 1):
-            return self.reader  # only scorings and the like came since
+        if self.is_still_after(seq):
+            return self.reader
         if seq not in self._readers:
             prefix = self._opened.enter_context(Prefix(self.folder.log))
             prefix.move_to(moment_of(self.reader, seq))

@@ -22,16 +22,21 @@ _ARRAYS = json.JSONDecoder()
 _OBJECTS = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 
 
-def arrays(text: str) -> Iterator[list[Any]]:
+def arrays(text: str, *, as_written: bool = False) -> Iterator[list[Any]]:
     """Every JSON array in *text* by its place, nested ones included.
 
     An array that the end of the text cuts off ends the search: what follows its bracket
     are its own remains, not arrays in their own right.
+
+    Args:
+        text: with arrays in it.
+        as_written: numbers are texts, with the digits that stand there.
     """
+    decoder = _OBJECTS if as_written else _ARRAYS
     start = text.find("[")
     while start >= 0:
         try:
-            yield _ARRAYS.raw_decode(text, start)[0]
+            yield decoder.raw_decode(text, start)[0]
         except json.JSONDecodeError as error:
             if _runs_off_the_end(text, error):
                 return
@@ -82,6 +87,17 @@ def wellformed(text: str) -> str:
     They cannot be written as UTF-8, so they would break every file they reach.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def is_cut(text: str, start: int) -> bool:
+    """Whether the end of the text cuts off the JSON value that begins at *start*."""
+    try:
+        _OBJECTS.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return _runs_off_the_end(text, error)
+    except RecursionError:
+        pass
+    return False
 
 
 def _runs_off_the_end(text: str, error: json.JSONDecodeError) -> bool:

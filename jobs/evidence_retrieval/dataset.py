@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from jobs.bm25 import Idf
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.stages.bm25 import Idf
-from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.tokens import tokens
 from runner.scorecard import Finding
 
 if TYPE_CHECKING:  # it brings numerical libraries that planning has no use for

@@ -159,8 +159,17 @@ def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
 
 
 def harmless(text: str) -> str:
-    """A text as a cell that no spreadsheet runs: a quote goes before a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
+
+    And before one that has quotes already, so that `as_meant` knows what to take away.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def as_meant(cell: str) -> str:
+    """The text of a cell that `harmless` made."""
+    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if is_guarded else cell
 
 
 def _cell(cell: Cell) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jobs.evidence_retrieval.stages.bm25 import Bm25
-from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.bm25 import Bm25
+from jobs.tokens import tokens
 
 _WORDS = """
 a an the this that these those and or but if because as so of to in on at by for with

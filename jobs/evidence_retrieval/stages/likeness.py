@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jobs.evidence_retrieval.stages.bm25 import Idf
+from jobs.bm25 import Idf
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
-from jobs.evidence_retrieval.stages.tokens import tokens
 from jobs.metrics.columns import Floats
+from jobs.tokens import tokens
 
 
 def lexical_likeness(pool: Sequence[str]) -> Floats:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
-from jobs.review_benchmark.extracting.source.document import Document
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
+from jobs.source.document import Document
 from runner.scorecard import Finding
 
 

@@ -6,10 +6,10 @@ from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import sections
 from jobs.review_benchmark.extracting.extract import Extract
-from jobs.review_benchmark.extracting.source.reading import read_document
 from jobs.review_benchmark.inputs.load import papers
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
+from jobs.source.reading import read_document
 from runner.errors import UsageError
 from runner.job import InputFile
 

@@ -6,6 +6,7 @@ import re
 from typing import TypeVar, get_args
 
 from jobs.json_scan import Object, objects, wellformed
+from jobs.replies import first_with, nothing, text_in
 from jobs.review_benchmark.answered import (
     Agreement,
     Certainty,
@@ -13,7 +14,6 @@ from jobs.review_benchmark.answered import (
     Direction,
     Likeness,
 )
-from jobs.review_benchmark.parsing.objects import first_with, nothing, text_in
 from runner.reply import ParseFailure, Reply
 
 MOST = 100.0

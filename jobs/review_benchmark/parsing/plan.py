@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jobs.json_scan import arrays, wellformed
+from jobs.replies import first_with, nothing, text_in
 from jobs.review_benchmark.answered import SearchPlan
-from jobs.review_benchmark.parsing.objects import first_with, nothing, text_in
 from jobs.review_benchmark.search.query import Query, expression
 from runner.reply import ParseFailure, Reply
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from jobs.json_scan import objects, wellformed
+from jobs.replies import nothing, text_in
 from jobs.review_benchmark.answered import RATIONALE, Relevance
-from jobs.review_benchmark.parsing.objects import nothing, text_in
 from runner.reply import ParseFailure, Reply
 
 _NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.stages.bm25 import Bm25
+from jobs.bm25 import Bm25
 from jobs.evidence_retrieval.stages.dynamic_k import (
     POS,
     RULES,
@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.stages.dynamic_k import (
 )
 from jobs.evidence_retrieval.stages.graph import edges, spread, start
 from jobs.evidence_retrieval.stages.ordering import ranked, shuffled
-from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.tokens import tokens
 
 
 def near(expected: object) -> object:

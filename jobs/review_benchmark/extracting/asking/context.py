@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from jobs.review_benchmark.extracting.cutting.sections import Section, Sections
-from jobs.review_benchmark.extracting.source.document import Span
+from jobs.source.document import Span
 
 _places: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
 

@@ -19,7 +19,7 @@ from jobs.review_benchmark.extracting.cutting.entries import (
     entries,
     study_name,
 )
-from jobs.review_benchmark.extracting.source.document import Document
+from jobs.source.document import Document
 from runner.request import ChatRequest
 
 _CITATION: Final = re.compile(

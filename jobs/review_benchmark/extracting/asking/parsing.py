@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from jobs.json_scan import wellformed
+from jobs.replies import first_with, nothing, text_in
 from jobs.review_benchmark.extracting.asking.answers import (
     Meta,
     Places,
@@ -17,7 +18,6 @@ from jobs.review_benchmark.extracting.asking.answers import (
     References,
 )
 from jobs.review_benchmark.extracting.cutting.sections import Section
-from jobs.review_benchmark.parsing.objects import first_with, nothing, text_in
 from jobs.review_benchmark.review import PICO, Pico
 from runner.reply import ParseFailure, Reply
 

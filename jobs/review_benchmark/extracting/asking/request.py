@@ -12,7 +12,7 @@ from jobs.review_benchmark.extracting.cutting.sections import (
     lines,
 )
 from jobs.review_benchmark.extracting.extract import Extract
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 from runner.request import ChatRequest, Schema
 from runner.task import Task
 

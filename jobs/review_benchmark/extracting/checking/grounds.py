@@ -9,7 +9,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 
 LEAST: Final = 0.90
 """Partial ratio of rapidfuzz from which a text that is not verbatim stands there."""

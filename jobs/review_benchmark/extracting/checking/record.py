@@ -12,8 +12,8 @@ from jobs.review_benchmark.extracting.checking.flags import Flag
 from jobs.review_benchmark.extracting.checking.grounds import Ground, Grounds
 from jobs.review_benchmark.extracting.checking.identifiers import FIRST_YEAR
 from jobs.review_benchmark.extracting.cutting.sections import Sections
-from jobs.review_benchmark.extracting.source.document import Document
 from jobs.review_benchmark.review import Pico
+from jobs.source.document import Document
 
 HEAD: Final = 20_000
 """Characters that hold the citation and the abstract."""

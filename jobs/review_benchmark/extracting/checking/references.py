@@ -16,9 +16,9 @@ from jobs.review_benchmark.extracting.checking.identifiers import (
     year_in,
 )
 from jobs.review_benchmark.extracting.cutting.entries import study_name
-from jobs.review_benchmark.extracting.source.document import Document, Span
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 from jobs.review_benchmark.review import TruthPaper
+from jobs.source.document import Document, Span
 
 _SHOWN: Final = 80
 """Characters of an entry that a flag shows."""

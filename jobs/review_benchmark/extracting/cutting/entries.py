@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 
 OVERLAP: Final = 2
 """Entries that a chunk shares with the one before it."""

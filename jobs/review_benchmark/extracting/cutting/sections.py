@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 
 Section: TypeAlias = Literal[
     "objectives", "criteria", "conclusions", "included", "excluded", "reasons"

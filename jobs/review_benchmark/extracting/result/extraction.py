@@ -35,8 +35,8 @@ from jobs.review_benchmark.extracting.cutting.sections import (
     Sections,
 )
 from jobs.review_benchmark.extracting.extract import Extract
-from jobs.review_benchmark.extracting.source.document import Span
 from jobs.review_benchmark.review import Review
+from jobs.source.document import Span
 from runner.reply import ParseFailure
 from runner.task import Answer, TaskSpec
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.bm25 import Bm25
 from jobs.evidence_retrieval.asking.baseline import baseline
 from jobs.evidence_retrieval.asking.lexical import (
     FUNCTION_WORDS,
@@ -19,9 +20,8 @@ from jobs.evidence_retrieval.asking.lexical import (
 from jobs.evidence_retrieval.asking.request import request
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.evidence_retrieval.reading import read_assess, read_embed, read_rerank
-from jobs.evidence_retrieval.stages.bm25 import Bm25
-from jobs.evidence_retrieval.stages.tokens import tokens
 from jobs.hashed import BUCKETS
+from jobs.tokens import tokens
 from runner.reply import Ranking, Reply, Vectors
 from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
 from tests.jobs.evidence_retrieval.asked import data, task

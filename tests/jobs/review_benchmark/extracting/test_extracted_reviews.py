@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import jobs
-from jobs.review_benchmark.extracting.source.pdf import Limits, pdf_pages
-from jobs.review_benchmark.extracting.source.reading import read_document
+from jobs.source.pdf import Limits, pdf_pages
+from jobs.source.reading import read_document
 from runner.errors import DatasetError
 from tests.pdf_pages import assembled, nested, pdf
 

@@ -13,7 +13,7 @@ from jobs.review_benchmark.extracting.checking.identifiers import (
     year_in,
 )
 from jobs.review_benchmark.extracting.checking.record import issued, stated_count
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 
 WORDS = st.lists(st.text(alphabet="abcdé1", min_size=1, max_size=6), min_size=1)
 

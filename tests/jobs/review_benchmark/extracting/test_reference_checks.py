@@ -15,9 +15,9 @@ from jobs.review_benchmark.extracting.checking.record import checked_record
 from jobs.review_benchmark.extracting.checking.references import Checked, Checker
 from jobs.review_benchmark.extracting.cutting.entries import entries
 from jobs.review_benchmark.extracting.cutting.sections import sections
-from jobs.review_benchmark.extracting.source.document import Document
 from jobs.review_benchmark.matching.match import Rules
 from jobs.review_benchmark.review import Pico, TruthPaper
+from jobs.source.document import Document
 
 TEXT = """\
 Alder 2008 {published data only}

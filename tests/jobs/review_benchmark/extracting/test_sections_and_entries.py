@@ -14,7 +14,7 @@ from jobs.review_benchmark.extracting.cutting.entries import (
     entries,
 )
 from jobs.review_benchmark.extracting.cutting.sections import sections
-from jobs.review_benchmark.extracting.source.document import Document, Span
+from jobs.source.document import Document, Span
 
 
 def _document(text: str) -> Document:

@@ -1,4 +1,4 @@
-"""The text of a review, and on which page each of its characters stands."""
+"""A document's text, and on which page each of its characters stands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A review's text, cleaned; all offsets are into it."""
+    """A text, cleaned; all offsets are into it."""
 
     name: str  #: of the file
     text: str

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jobs.json_scan import wellformed
-from jobs.review_benchmark.extracting.source.document import Document
+from jobs.source.document import Document
 
 EDGE = 2
 """Lines at a page's head and foot that may be running titles or page numbers."""

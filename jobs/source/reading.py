@@ -1,20 +1,20 @@
-"""Reads a review's file: PDF, text or XML, by its name's end."""
+"""Reads a document's file: PDF, text or XML, by its name's end."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from jobs.review_benchmark.extracting.source.cleaning import PAGE, cleaned
-from jobs.review_benchmark.extracting.source.document import Document
-from jobs.review_benchmark.extracting.source.pdf import pdf_pages
+from jobs.source.cleaning import PAGE, cleaned
+from jobs.source.document import Document
+from jobs.source.pdf import pdf_pages
 from runner.errors import DatasetError
 
 MOST_BYTES: Final = 200 << 20
 
 
 def read_document(path: Path) -> Document:
-    """The text of a review.
+    """The text of a document.
 
     Raises:
         DatasetError: the file is missing, of another kind, too large, or not to be
@@ -24,7 +24,8 @@ def read_document(path: Path) -> Document:
         raise DatasetError(f"{path}: no such file (name a .pdf, .txt or .xml).")
     if path.stat().st_size > MOST_BYTES:
         raise DatasetError(
-            f"{path.name}: it has more than {MOST_BYTES >> 20} MB (cut the review out)."
+            f"{path.name}: it has more than {MOST_BYTES >> 20} MB "
+            "(keep what is to be read alone)."
         )
     match path.suffix.lower():
         case ".pdf":
@@ -32,7 +33,7 @@ def read_document(path: Path) -> Document:
         case ".txt":
             pages = _text(path).split(PAGE)
         case ".xml":
-            from jobs.review_benchmark.extracting.source.markup import (  # noqa: PLC0415 - brings a parser
+            from jobs.source.markup import (  # noqa: PLC0415 - brings a parser
                 xml_text,
             )
 

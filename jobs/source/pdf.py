@@ -83,8 +83,8 @@ def pdf_pages(path: Path, limits: Limits = LIMITS) -> list[str]:
     most = {"pages": limits.pages, "characters": limits.chars}.get(said.get("error"))
     if most is not None:
         raise DatasetError(
-            f"{path.name}: it has more than {most:,} {said['error']} (cut the review "
-            "out)."
+            f"{path.name}: it has more than {most:,} {said['error']} (keep what "
+            "is to be read alone)."
         )
     if "error" in said:
         raise DatasetError(f"{path.name}: {ERRORS[said['error']]}.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.extracting.source.cleaning import cleaned
+from jobs.source.cleaning import cleaned
 
 
 @pytest.mark.parametrize(

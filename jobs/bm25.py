@@ -1,4 +1,4 @@
-"""BM25 over the sentences of one post (Robertson and Zaragoza, 2009)."""
+"""BM25 over a small pool of texts (Robertson and Zaragoza, 2009)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from jobs.evidence_retrieval.stages.tokens import tokens
+from jobs.tokens import tokens
 
 K1 = 1.2
 B = 0.75
 
 
 class Bm25:
-    """The pool of one post, ready for any number of queries.
+    """A pool of texts, ready for any number of queries.
 
-    Statistics are the pool's own, so that a score depends on nothing but post and
-    criterion; *idf* of a whole data set may be given instead.
+    Statistics are the pool's own, so that a score depends on nothing but pool and
+    query; *idf* of a whole data set may be given instead.
     """
 
     def __init__(self, pool: Sequence[str], idf: Idf | None = None) -> None:

@@ -1,0 +1,1 @@
+"""Files with the names and columns that users of the job expect."""

@@ -1,0 +1,43 @@
+"""A run's inputs: papers, curated values, and the rules by which values are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jobs.property_extraction.aliases.alias_set import AliasSet
+from jobs.property_extraction.inputs.papers import Papers
+from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
+from jobs.property_extraction.row import TruthRow
+from jobs.property_extraction.rubric import Rubric
+from jobs.property_extraction.settings import Settings
+from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """All inputs of a run that extracts, or of an import."""
+
+    settings: Settings
+    papers: Papers = field(default_factory=Papers)  #: none where none are named
+    truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
+    truth_blank: int = 0  #: rows that have no value
+    rubric: Rubric = field(default_factory=Rubric)
+    clusters: Clusters = field(default_factory=dict)
+    space_groups: SpaceGroups | None = None  #: None: the built-in table
+    unit_table: tuple[UnitRow, ...] = ()
+    aliases: AliasSet = field(default_factory=AliasSet)
+    findings: tuple[Finding, ...] = ()
+    truth_by_paper: Mapping[str, tuple[int, ...]] = field(
+        init=False, repr=False, compare=False
+    )  #: places of truth rows
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[int]] = {}
+        for place, row in enumerate(self.truth):
+            found.setdefault(row.refno, []).append(place)
+        object.__setattr__(
+            self,
+            "truth_by_paper",
+            {refno: tuple(found[refno]) for refno in sorted(found)},
+        )

@@ -1,0 +1,69 @@
+"""Whether a number stands in a text, however it is printed there."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from jobs.property_extraction.values.folding import plain_dashes, plain_superscripts
+from jobs.property_extraction.values.number import read_number
+
+CLOSE: Final = 1e-9
+"""Numbers are one if they differ by no more than this share of the one looked for."""
+
+_DECIMAL: Final = r"(?<![0-9])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_ERROR: Final = r"(?:\([0-9]+\))?(?:[ ]?(?:\u00b1|\+/-)[ ]?[0-9.]+)?"
+
+_PLAIN: Final = (
+    re.compile(rf"{_DECIMAL}(?:\([0-9]+\))?(?:[eE][+-]?[0-9]+)?"),
+    re.compile(r"(?<![0-9.])[0-9]{1,3}(?:[ ,][0-9]{3})+(?:\.[0-9]*)?(?![0-9])"),
+    re.compile(r"(?<![0-9.])[0-9]+\.[0-9]{3}(?:[ ][0-9]{3})*[ ][0-9]{1,3}(?![0-9])"),
+)
+"""A number; one whose digits are parted by threes, before its point, or after it.
+
+"at 4 300 K" may mean 300, and 4,300 too: a number that may be meant stands there.
+"""
+
+# PDF files lose what is raised: 2.1 x 10-5 is a power where it follows a factor
+_POWER: Final = re.compile(
+    rf"(?:(?P<factor>{_DECIMAL}){_ERROR}[ ]?[x\u00d7*\u00b7\u22c5][ ]?10[ ]?\^?"
+    r"|(?<![0-9])10[ ]?\^)[ ]?[{(]?[ ]?(?P<power>[+-]?[ ]?[0-9]{1,3})"
+)
+
+
+def numbers_in(text: str) -> tuple[float, ...]:
+    """Every number that a text may state, ascending.
+
+    One behind a dash counts with and without it: it may be a sign, or a range's.
+    """
+    printed = plain_superscripts(plain_dashes(" ".join(text.split())))
+    return tuple(sorted(set(_stated(printed))))
+
+
+def stands(value: float, numbers: Sequence[float]) -> bool:
+    """Whether a number is among those of `numbers_in`."""
+    slack = CLOSE * abs(value)
+    place = bisect_left(numbers, value - slack)
+    return place < len(numbers) and numbers[place] <= value + slack
+
+
+def _stated(printed: str) -> Iterator[float]:
+    for pattern in _PLAIN:
+        for match in pattern.finditer(printed):
+            yield from _read(match[0], printed[match.start() - 1 : match.start()])
+    for match in _POWER.finditer(printed):
+        power = match["power"].replace(" ", "")
+        yield from _read(
+            f"{match['factor'] or 1}e{power}",
+            printed[match.start() - 1 : match.start()],
+        )
+
+
+def _read(written: str, before: str) -> Iterator[float]:
+    value = read_number(written, "scientific").value
+    if value is not None:
+        yield value
+        if before == "-":
+            yield -value

@@ -1,0 +1,154 @@
+"""Predictions made elsewhere, one value a row of a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from sys import intern
+
+from jobs.property_extraction.inputs.columns import Cells, Header, open_table
+from jobs.property_extraction.inputs.truth import MATERIAL, REFNO, UNIT
+from runner.errors import DatasetError
+from runner.records.render import as_meant
+
+NAME = ("property_name",)
+VALUE = ("value_string", "property_value")
+NUMBER = ("value_number",)
+UNITS = ("units", *UNIT[:2])
+CONDITION = ("condition", "conditions")
+CONDITIONS = "conditions."
+QUOTE = ("quote", "evidence", "location.evidence")
+MODEL = ("model",)
+REPLICATE = ("replicate",)
+ID = ("id",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """One row of a file."""
+
+    row: int  #: in the file; the header is row 1
+    refno: str
+    name: str
+    value: str  #: empty: the row predicts nothing
+    unit: str
+    material: str
+    condition: str
+    quote: str
+    model: str  #: empty: no column names one
+    replicate: int
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """Further columns that are not blank, by name."""
+
+
+def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files that are named, and the `*.csv` of folders by name.
+
+    Raises:
+        DatasetError: a folder has none.
+    """
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(path.glob("*.csv"), key=lambda each: each.name)
+        if not found:
+            raise DatasetError(f"{path}: there is no *.csv file in this folder.")
+        yield from found
+
+
+def read_predictions(path: Path, missing: Collection[str] = ()) -> Iterator[Predicted]:
+    """The rows of a file, in file order.
+
+    Raises:
+        DatasetError: a column is missing, or a row has no paper or no name.
+    """
+    table = open_table(path, missing)
+    places = _Places.of(table.header)
+    for cells in table.rows:
+        for place in (places.refno, places.name):
+            if not cells.at(place):
+                raise cells.error(
+                    f"{table.header.names[place]} is blank (fill it in, or remove the "
+                    "row)"
+                )
+        yield places.read(cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where each field stands in a row."""
+
+    refno: int
+    name: int
+    value: int
+    number: int | None
+    unit: int | None
+    material: int | None
+    condition: int | None
+    conditions: tuple[tuple[str, int], ...]
+    quote: int | None
+    model: int | None
+    replicate: int | None
+    extra: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, header: Header) -> _Places:
+        conditions = tuple(
+            (name.removeprefix(CONDITIONS), place)
+            for place, name in enumerate(header.names)
+            if name.startswith(CONDITIONS)
+        )
+        found = cls(
+            refno=header.need(REFNO),
+            name=header.need(NAME),
+            value=header.value(VALUE),
+            number=header.first(NUMBER),
+            unit=header.first(UNITS),
+            material=header.first(MATERIAL),
+            condition=header.first(CONDITION),
+            conditions=conditions,
+            quote=header.first(QUOTE),
+            model=header.first(MODEL),
+            replicate=header.first(REPLICATE),
+        )
+        used = {getattr(found, each.name) for each in fields(found)}
+        used |= {place for _, place in conditions}
+        return replace(
+            found,
+            extra=tuple(
+                (intern(name), place)
+                for place, name in enumerate(header.names)
+                if place not in used and name
+            ),
+        )
+
+    def read(self, cells: Cells) -> Predicted:
+        told = [
+            f"{name}={cells.at(place)}"
+            for name, place in self.conditions
+            if cells.at(place)
+        ]
+        plain = as_meant(cells.at(self.condition))
+        return Predicted(
+            row=cells.number,
+            refno=intern(cells.at(self.refno)),
+            name=intern(as_meant(cells.at(self.name))),
+            value=as_meant(cells.at(self.value)) or cells.at(self.number),
+            unit=intern(cells.at(self.unit)),
+            material=intern(as_meant(cells.at(self.material))),
+            condition="; ".join([plain, *told] if plain else told),
+            quote=as_meant(cells.at(self.quote)),
+            model=intern(cells.at(self.model)),
+            replicate=self._replicate(cells),
+            extra={
+                name: cells.at(place) for name, place in self.extra if cells.at(place)
+            },
+        )
+
+    def _replicate(self, cells: Cells) -> int:
+        text = cells.at(self.replicate) or "1"
+        if not (text.isascii() and text.isdigit() and int(text)):
+            raise cells.error(f"replicate is {text!r} (a whole number from 1 expected)")
+        return int(text)

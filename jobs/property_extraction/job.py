@@ -1,0 +1,80 @@
+"""The job as the runner sees it; each of its parts lives in a module of its own.
+
+Scoring and importing are loaded when they are used: they bring libraries that
+`siftlog jobs` and a run's first call must not wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.property_extraction import reading
+from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.inputs import load
+from jobs.property_extraction.settings import Settings as JobSettings
+from runner.job import Answers, Importer, InputFile, Job
+from runner.reply import Content
+from runner.request import ChatRequest, Request
+from runner.scorecard import Scorecard
+from runner.task import Answer, Task, TaskSpec
+
+
+class PropertyExtraction(Job):
+    """Which values of which properties does a model find in papers?"""
+
+    name = "property-extraction"
+    version = "1"
+    Settings = JobSettings
+    stages = reading.STAGES
+
+    def with_sample(self, settings: JobSettings) -> JobSettings:
+        """Settings a run can start from: the shipped sample where no input is named."""
+        return load.with_sample(settings)
+
+    def require(self, settings: JobSettings) -> None:
+        """Refuse settings that a run cannot start from."""
+        load.require(settings)
+
+    def load(self, settings: JobSettings) -> Dataset:
+        """Read and validate all inputs."""
+        return load.load(settings)
+
+    def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
+        """The files and folders that `load` reads."""
+        return load.inputs(settings)
+
+    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+        """Papers, or pieces of papers, in the order of their ids."""
+        yield from ()
+
+    def request(self, dataset: Dataset, task: Task) -> Request:
+        """The request of a task."""
+        raise NotImplementedError
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        """The second request for quotes that are not in the paper."""
+        yield from ()
+
+    def baseline(self, request: ChatRequest) -> Content:
+        """The offline answer of baseline/lexical."""
+        raise NotImplementedError
+
+    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+        """All metrics, tables, figures and artifacts."""
+        from jobs.property_extraction.scoring import score  # noqa: PLC0415 - see above
+
+        return score(dataset, answers)
+
+    @property
+    def importer(self) -> Importer:
+        """Reads predictions that were made elsewhere."""
+        from jobs.property_extraction.importing.predictions import (  # noqa: PLC0415 - see above
+            importer,
+        )
+
+        return importer
+
+
+job = PropertyExtraction()

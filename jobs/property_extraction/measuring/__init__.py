@@ -1,0 +1,1 @@
+"""What the answers come to: pairs, counts, rates, intervals."""

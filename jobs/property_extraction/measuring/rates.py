@@ -1,0 +1,197 @@
+"""Precision, recall and F1: over all rows, by property, by paper, and their means.
+
+Replicates are scored one by one; what stands for a model is the mean over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.metrics import Interval, Resamples, aggregate, ratio
+from jobs.metrics.columns import Floats, Ints, quotient
+from jobs.metrics.intervals import Counts as Drawn
+from jobs.property_extraction.measuring.counts import Cells, Counts
+from runner.scorecard import Metric
+
+FEW = 10
+"""Papers below which an interval carries a note."""
+
+WORDS = ("precision", "recall", "f1")
+
+FORMULAS: Mapping[str, str] = {
+    "precision": "tp / (tp + fp)",
+    "recall": "tp / (tp + fn)",
+    "f1": "2 tp / (2 tp + fp + fn)",
+}
+
+MEANINGS: Mapping[str, str] = {
+    "precision": "Of the predicted values, the share that is in the curated data.",
+    "recall": "Of the curated values, the share that was predicted.",
+    "f1": "Precision and recall in one number, their harmonic mean.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What the rates of a model are drawn from."""
+
+    counts: Sequence[Counts]  #: by replicate
+    papers: Sequence[str]  #: of all models, ascending: what is drawn
+    draws: Resamples
+    rules: str  #: of scoring, for definitions
+
+
+def micro(basis: Basis, prefix: str = "") -> Iterator[Metric]:
+    """TP, FP and FN, and the rates of all rows together, drawn by paper.
+
+    Args:
+        basis: of the model.
+        prefix: of the paths, such as `grounded.`.
+    """
+    cells = [_aligned(own, basis.papers) for own in basis.counts]
+    totals = [own.totals() for own in cells]
+    for at, word in enumerate(("tp", "fp", "fn")):
+        values = [own[at] for own in totals]
+        found = aggregate(values)
+        yield Metric(
+            path=prefix + word,
+            value=values[0] if len(values) == 1 else found.mean,
+            n=len(basis.papers),
+            std=found.std,
+            definition=f"{word}@1({basis.rules})",
+        )
+    statistics = [_drawn(cells, word) for word in WORDS]
+    for word, ends in zip(WORDS, basis.draws.intervals_of(statistics), strict=True):
+        rates = [ratio(*map(_total, own.sums()[word])) for own in cells]
+        found = aggregate(rates)
+        yield Metric(
+            path=prefix + word,
+            value=_mean(rates),
+            n=sum(_total(own.sums()[word][1]) for own in cells) // len(cells),
+            lo=ends.lo,
+            hi=ends.hi,
+            std=found.std,
+            definition=(
+                f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules}); "
+                f"{basis.draws.definition}, B_used={ends.b_used}"
+            ),
+            note=_note(ends, len(basis.papers)),
+            meaning="" if prefix else MEANINGS[word],
+        )
+
+
+def macro(basis: Basis) -> Iterator[Metric]:
+    """Means over properties: with 0/0 as 0, and with what is undefined left out."""
+    for word in WORDS:
+        by_replicate = [by_name(own, word) for own in basis.counts]
+        n = len(basis.counts[0].names)
+        filled = [
+            aggregate([0.0 if rate is None else rate for rate in rates]).mean
+            for rates in by_replicate
+        ]
+        yield Metric(
+            path=f"macro.{word}",
+            value=_mean(filled),
+            n=n,
+            std=aggregate(filled).std,
+            definition=f"{word}@1({FORMULAS[word]}; mean over properties, 0/0=0, "
+            f"{basis.rules})",
+        )
+        found = [aggregate(rates) for rates in by_replicate]
+        means = [own.mean for own in found]
+        yield Metric(
+            path=f"macro.{word}~defined",
+            value=_mean(means),
+            n=n,
+            n_defined=found[0].n_defined,
+            std=aggregate(means).std,
+            definition=f"{word}@1({FORMULAS[word]}; mean over properties with one, "
+            f"{basis.rules})",
+        )
+
+
+def papers(basis: Basis) -> Iterator[Metric]:
+    """Means over papers, with their spread and median, of the first replicate."""
+    cells = basis.counts[0].by_paper()
+    for word in WORDS:
+        found = aggregate(_rates(cells, word))
+        for path, value in (
+            (f"by_paper.{word}", found.mean),
+            (f"by_paper.{word}.median", found.median),
+        ):
+            yield Metric(
+                path=path,
+                value=value,
+                n=found.n,
+                n_defined=found.n_defined,
+                std=found.std if value is found.mean else None,
+                definition=f"{word}@1({FORMULAS[word]}; over papers, replicate 1, "
+                f"{basis.rules})",
+            )
+
+
+def by_name(counts: Counts, word: str) -> list[float | None]:
+    """A rate of each property, in the order of names."""
+    return _rates(counts.by_name(), word)
+
+
+def _rates(cells: Cells, word: str) -> list[float | None]:
+    above, below = cells.sums()[word]
+    return [ratio(int(a), int(b)) for a, b in zip(above, below, strict=True)]
+
+
+def _aligned(counts: Counts, papers: Sequence[str]) -> Cells:
+    """Sums by paper, over the papers of all models."""
+    own = counts.by_paper()
+    if list(counts.papers) == list(papers):
+        return own
+    place = {refno: at for at, refno in enumerate(papers)}
+    at = np.array([place[refno] for refno in counts.papers], dtype=np.int64)
+
+    def spread(column: Ints) -> Ints:
+        found = np.zeros(len(papers), dtype=np.int64)
+        found[at] = column
+        return found
+
+    return Cells(spread(own.tp), spread(own.fp), spread(own.fn))
+
+
+def _drawn(cells: Sequence[Cells], word: str) -> Callable[[Drawn], Floats]:
+    """The mean over replicates of a rate, in each draw of papers."""
+    columns = [
+        tuple(column.astype(np.float64) for column in own.sums()[word]) for own in cells
+    ]
+
+    def values(block: Drawn) -> Floats:
+        drawn = block.astype(np.float64)
+        # `einsum` adds in a fixed order; a matrix product would ask BLAS
+        rates = [
+            quotient(
+                np.einsum("ij,j->i", drawn, above), np.einsum("ij,j->i", drawn, below)
+            )
+            for above, below in columns
+        ]
+        return np.mean(rates, axis=0)
+
+    return values
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over replicates; the value itself of one."""
+    return values[0] if len(values) == 1 else aggregate(values).mean
+
+
+def _total(column: Ints) -> int:
+    return int(column.sum())
+
+
+def _note(ends: Interval, papers: int) -> str | None:
+    notes = []
+    if papers < FEW:
+        notes.append(f"only {papers} {'paper' if papers == 1 else 'papers'}")
+    if ends.flagged:
+        notes.append(f"undefined in {ends.b - ends.b_used} replicates")
+    return "; ".join(notes) or None

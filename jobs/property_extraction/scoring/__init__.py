@@ -1,0 +1,5 @@
+"""A sheet, measured, as a scorecard."""
+
+from jobs.property_extraction.scoring.scorecard import score
+
+__all__ = ["score"]

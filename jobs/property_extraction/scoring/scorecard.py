@@ -1,0 +1,34 @@
+"""Scores a run: everything measured, as metrics, tables, files and a text."""
+
+from __future__ import annotations
+
+from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.gathering.gathering import sheet_of
+from jobs.property_extraction.measuring.results import measured
+from jobs.property_extraction.scoring.comparable import comparable
+from jobs.property_extraction.settings import INPUTS
+from jobs.property_extraction.summary.terminal import run_text
+from runner.job import Answers
+from runner.scorecard import Scorecard
+
+HEADLINE = "f1"
+
+
+def score(dataset: Dataset, answers: Answers) -> Scorecard:
+    """All metrics, tables and artifacts of a run; pure."""
+    sheet = sheet_of(dataset, answers)
+    results = measured(dataset, sheet)
+    return Scorecard(
+        models={model: own.metrics for model, own in results.columns.items()},
+        summary=run_text(results),
+        headline=HEADLINE,
+        findings=dataset.findings,
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        missing=sheet.missing,
+        stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.columns.items()},
+        units={
+            model: {"TP": own.counts[0].by_paper().totals()[0]}
+            for model, own in results.columns.items()
+        },
+    )

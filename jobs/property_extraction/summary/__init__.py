@@ -1,0 +1,1 @@
+"""The text that a terminal shows."""

@@ -1,1 +1,0 @@
-"""A review's file as text with pages, whatever its format."""

@@ -1,0 +1,1 @@
+"""A document's file as text with pages, whatever its format."""

@@ -1,0 +1,1 @@
+"""What a change of aliases gains and loses, row by row."""

@@ -107,9 +107,7 @@ def load(settings: Settings) -> Dataset:
         )
     return Dataset(
         settings=settings,
-        papers=Papers()
-        if settings.papers is None
-        else read_papers(settings.papers),
+        papers=Papers() if settings.papers is None else read_papers(settings.papers),
         truth=truth.rows,
         truth_blank=truth.blank,
         rubric=rubric,

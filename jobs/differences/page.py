@@ -8,11 +8,12 @@ from fractions import Fraction
 from jobs.differences.difference import Changed, Difference, Part, Stage
 from jobs.differences.rendering import (
     counted,
+    extent,
     labels,
     number,
+    sides,
     signed,
     tally,
-    verdict,
     wanted,
 )
 from jobs.report.document import document, facts_list
@@ -175,10 +176,7 @@ def _verdicts(stages: Sequence[Stage]) -> Iterator[Element]:
                 grid(
                     f"The first {MOST_ITEMS} at most.",
                     [Column(name=name) for name in ("task", "before", "after")],
-                    [
-                        (each.key, verdict(each.before), verdict(each.after))
-                        for each in changes[:MOST_ITEMS]
-                    ],
+                    [(each.key, *sides(each)) for each in changes[:MOST_ITEMS]],
                 ),
             )
 
@@ -210,9 +208,9 @@ def _footer(made: Difference) -> Element:
         "footer",
         element(
             "p",
-            f"{counted(len(made.changed), 'metric')} changed, {made.unchanged:,} did "
-            "not. Parts and shares are exact fractions, shown to four digits; with what "
-            "a metric's own rounding leaves, they add up to each change. ",
+            f"{extent(made)}. Parts and shares are exact fractions, shown to four "
+            "digits; with what a metric's own rounding leaves, they add up to each "
+            "change. ",
             element(
                 "code", f"siftlog diff {made.run} {made.before} {made.after} --json"
             ),

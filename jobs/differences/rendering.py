@@ -16,7 +16,6 @@ from jobs.differences.difference import (
     VerdictChange,
 )
 from runner.scorecard import Booking
-from store.verdicts import StoredVerdict
 
 UNDEFINED = "n/a"
 
@@ -149,23 +148,31 @@ def text(made: Difference, paths: Sequence[str], top: int) -> str:
     for model in dict.fromkeys(each.model for each in shown):
         own = [each for each in shown if each.model == model]
         lines += ["", _one_line(model), *_metrics(own)]
-        for each in own:
-            if paths or each.path == made.headline:
-                lines += _items(each, top)
+        first = [each for each in own if each.path == made.headline] or own[:1]
+        for each in own if paths else first:
+            lines += _items(each, top)
     lines += _verdicts(made.stages, top)
     for stage in made.stages:
         for model, booking in stage.bookings.items():
             lines += _booked(model, booking)
-    changed = counted(len(made.changed), "metric")
-    further = "" if len(shown) == len(made.changed) else f", {len(shown)} shown"
+    listed_all = len(shown) == len(made.changed)
     lines += [
         "",
-        f"{changed} changed{further} (--metric PATH, --metric '*'); "
-        f"{made.unchanged:,} did not.",
+        extent(made) + ("." if listed_all else "; --metric '*' lists them all."),
         "Causes were changed one at a time, in the order listed. The parts add up to",
         "each change exactly: --json gives them as fractions.",
     ]
     return "\n".join(lines)
+
+
+def extent(made: Difference) -> str:
+    """How many metrics a difference is about."""
+    divided = [each for each in made.changed if each.change is not None]
+    return (
+        f"{counted(len(divided), 'metric')} changed, "
+        f"{len(made.changed) - len(divided):,} have a value on one side alone, "
+        f"{made.unchanged:,} stayed"
+    )
 
 
 def _causes(stages: Sequence[Stage]) -> Iterator[str]:
@@ -248,9 +255,7 @@ def _verdicts(stages: Sequence[Stage], top: int) -> Iterator[str]:
                 f"verdicts of {model}, {labels(stage.causes)}: {tally(changes)}"
             )
             for each in changes[:top]:
-                yield _one_line(
-                    f"  {each.key}: {verdict(each.before)} -> {verdict(each.after)}"
-                )
+                yield _one_line(f"  {each.key}: {' -> '.join(sides(each))}")
             if changes[top:]:
                 yield f"  {len(changes) - top:,} more: --top, or --json"
 
@@ -264,18 +269,43 @@ def tally(changes: Sequence[VerdictChange]) -> str:
     )
 
 
-def verdict(side: StoredVerdict | None) -> str:
-    """What was read, and how it was judged."""
-    if side is None:
-        return "none"
-    marks: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
-    told = side.value or f"[{side.rule}]"
-    cut = told if len(told) <= _TOLD else f"{told[: _TOLD - 1]}…"
-    return f"{cut} ({marks[side.correct]})"
+def sides(each: VerdictChange) -> tuple[str, str]:
+    """What was read and how it was judged, before and after.
 
+    Where the same was read, what was expected; of long texts, what differs.
+    """
+    known = [side for side in (each.before, each.after) if side is not None]
+    is_read_alike = len({side.value for side in known}) == 1
+    told = [
+        f"expected {side.expected}"
+        if is_read_alike and known[0].expected != known[-1].expected
+        else side.value or f"[{side.rule}]"
+        for side in known
+    ]
+    letters = enumerate(zip(told[0], told[-1], strict=False))
+    shared = next((place for place, (was, now) in letters if was != now), 0)
+    marked = {
+        id(side): f"{_cut(text, shared)} ({_MARKS[side.correct]})"
+        for side, text in zip(known, told, strict=True)
+    }
+    before, after = (marked.get(id(side), "none") for side in (each.before, each.after))
+    return before, after
+
+
+_MARKS: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
 
 _TOLD = 48
 """Characters of what was read from a reply; --json has all of it."""
+
+
+def _cut(told: str, shared: int) -> str:
+    """As much of a text as fits, from where it differs if that is far."""
+    if len(told) <= _TOLD:
+        return told
+    begin = max(0, shared - _TOLD // 4)
+    text = told[begin : begin + _TOLD]
+    end = "…" if begin + _TOLD < len(told) else ""
+    return f"{'…' if begin else ''}{text}{end}"
 
 
 def _booked(model: str, booking: Booking) -> Iterator[str]:

@@ -36,13 +36,14 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """
     from store.events import ScoringRecorded
     from store.runs import resolve
-    from store.views import events, open_reader
+    from store.views import events, last_seq, open_reader
 
     folder = resolve(runs_dir, run_name)
     lines = []
     before: ScoringRecorded | None = None
     with open_reader(folder.log) as reader:
-        for each in events(reader, limit=-1, kinds=["scoring_recorded"]):
+        most = last_seq(reader)
+        for each in events(reader, limit=most, kinds=["scoring_recorded"]):
             if not isinstance(each.event, ScoringRecorded):
                 tell(f"event {each.seq} records a scoring of a later siftlog.")
                 continue

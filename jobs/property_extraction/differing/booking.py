@@ -85,8 +85,7 @@ def booked(before: Bookable, after: Bookable) -> Booking:
             own.papers.add(now.refno)
         gain = _is_tp(now) - _is_tp(was)
         if gain:
-            alias = next((side.alias for side in sides if side.alias), None)
-            own = account(alias)
+            own = account(next((side.alias for side in sides if side.alias), None))
             own.gained += gain > 0
             own.lost += gain < 0
             own.papers.add(sides[0].refno)

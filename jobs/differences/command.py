@@ -45,8 +45,9 @@ def diff(
     settings, and the code, whose own part is told from what was recorded. No model is
     called and nothing is recorded.
     """
-    from jobs.differences import rendering
     from jobs.differences.finding import difference
+    from jobs.differences.record import as_json
+    from jobs.differences.rendering import text as rendered
     from runner.cli.speech import DONE, record, tell, text
     from runner.records.repeating import repeater
     from store.runs import resolve
@@ -65,7 +66,7 @@ def diff(
 
         html.write_text(page(made, given["metrics"]), encoding="utf-8", newline="")
     if given["as_json"]:
-        record(rendering.as_json(made, given["metrics"]))
+        record(as_json(made, given["metrics"]))
     else:
-        text(rendering.text(made, given["metrics"], given["top"]))
+        text(rendered(made, given["metrics"], given["top"]))
     return DONE

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
+from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.inputs.papers import Papers
-from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups, UnitRow
+from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.values.unit_row import UnitRow
 from runner.scorecard import Finding
 
 
@@ -20,6 +22,8 @@ class Dataset:
 
     settings: Settings
     papers: Papers = field(default_factory=Papers)  #: none where none are named
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    """By key, in the order of the candidates; none unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
     rubric: Rubric = field(default_factory=Rubric)
@@ -32,6 +36,11 @@ class Dataset:
         init=False, repr=False, compare=False
     )  #: places of truth rows
 
+    @property
+    def canonical(self) -> frozenset[str]:
+        """Names of truth and rubric: right as they are."""
+        return canonical_names(self.truth, self.rubric)
+
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}
         for place, row in enumerate(self.truth):
@@ -41,3 +50,8 @@ class Dataset:
             "truth_by_paper",
             {refno: tuple(found[refno]) for refno in sorted(found)},
         )
+
+
+def canonical_names(truth: Iterable[TruthRow], rubric: Rubric) -> frozenset[str]:
+    """Names of truth and rubric: right as they are."""
+    return frozenset({*rubric.properties, *(row.name for row in truth)})

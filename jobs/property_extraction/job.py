@@ -1,20 +1,23 @@
 """The job as the runner sees it; each of its parts lives in a module of its own.
 
-Scoring and importing are loaded when they are used: they bring libraries that
-`siftlog jobs` and a run's first call must not wait for.
+Preparing, scoring and importing are loaded when they are used: they bring libraries
+that `siftlog jobs` and a run's first call must not wait for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from jobs.property_extraction import reading
+from jobs.property_extraction.asking import plan
+from jobs.property_extraction.asking import request as asking
+from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.settings import Settings as JobSettings
-from runner.job import Answers, Importer, InputFile, Job
+from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
-from runner.request import ChatRequest, Request
+from runner.request import ChatRequest
 from runner.scorecard import Scorecard
 from runner.task import Answer, Task, TaskSpec
 
@@ -26,6 +29,17 @@ class PropertyExtraction(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+
+    @property
+    def prepare(
+        self,
+    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
+        """What `siftlog prepare property-extraction` builds and checks."""
+        from jobs.property_extraction.preparing import (  # noqa: PLC0415 - see above
+            SUBCOMMANDS,
+        )
+
+        return SUBCOMMANDS
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
@@ -44,22 +58,26 @@ class PropertyExtraction(Job):
         return load.inputs(settings)
 
     def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
-        """Papers, or pieces of papers, in the order of their ids."""
-        yield from ()
+        """Papers, or pieces of papers, by id; or pairs of names."""
+        return plan.plan(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> Request:
+    def reaches(self, dataset: Dataset) -> frozenset[str]:
+        """The stages that the settings ask for."""
+        return plan.wanted(dataset)
+
+    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
         """The request of a task."""
-        raise NotImplementedError
+        return asking.request(dataset, task)
 
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The second request for quotes that are not in the paper."""
-        yield from ()
+        return plan.follow_up(dataset, group)
 
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
-        raise NotImplementedError
+        return answer.baseline(request)
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""

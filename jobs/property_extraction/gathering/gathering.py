@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from jobs.property_extraction import reading
+from jobs.property_extraction.answered import Extraction, Requoted
+from jobs.property_extraction.asking import plan
+from jobs.property_extraction.asking import request as asking
+from jobs.property_extraction.asking.keys import paper_of
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.gathering.predicted import (
     Outcome,
@@ -13,6 +19,7 @@ from jobs.property_extraction.gathering.predicted import (
     State,
 )
 from jobs.property_extraction.importing.told import STAGE, parse_rows
+from jobs.property_extraction.parsing.rows import predictions
 from jobs.property_extraction.row import Prediction
 from runner.job import Answers
 from runner.reply import ParseFailure
@@ -21,38 +28,113 @@ from runner.task import Answer
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
     """Everything that the answers say, by the present rules."""
+    planned = frozenset(spec.key for spec in plan.plan(dataset))
     columns = {
-        (model, replicate): _Column()
+        (model, replicate): _Column(dataset=dataset, planned=planned)
         for model in answers.models
         for replicate in range(1, answers.replicates + 1)
     }
+    stale = 0
     for family in answers.families():
         for answer in family:
             own = columns.get((answer.task.model, answer.task.replicate))
-            if own is not None:
-                own.add(answer)
+            if own is None or not own.add(answer):
+                stale += answer.reply is not None
+    predicted = tuple(
+        own.predicted(model, replicate) for (model, replicate), own in columns.items()
+    )
     return Sheet(
         models=answers.models,
         replicates=answers.replicates,
         imported=answers.imported,
-        predicted=tuple(
-            own.predicted(model, replicate)
-            for (model, replicate), own in columns.items()
-        ),
+        predicted=predicted,
+        missing=0 if answers.imported else sum(own.missing for own in columns.values()),
+        stale=stale,
     )
+
+
+@dataclass
+class _Paper:
+    """The answers about one paper, by their stage."""
+
+    pieces: dict[int, Extraction] = field(default_factory=dict)
+    failed: str = ""
+    skipped: str = ""
+    is_open: bool = False
+    asked: str | None = None  #: context of the second request
+    requoted: Requoted | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of it: one piece that is lacking decides for all."""
+        if self.is_open:
+            return Outcome(state=State.OPEN)
+        if self.failed:
+            return Outcome(state=State.FAILED, reason=self.failed)
+        if self.skipped:
+            return Outcome(state=State.SKIPPED, reason=self.skipped)
+        return Outcome(state=State.SCORED)
 
 
 @dataclass
 class _Column:
     """One replicate of one model, filled answer by answer."""
 
-    rows: list[Prediction] = field(default_factory=list)
+    dataset: Dataset
+    planned: Collection[str]  #: keys of pieces
+    rows: list[Prediction] = field(default_factory=list)  #: of an import
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    papers: dict[str, _Paper] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    answered: int = 0  #: pieces that have an outcome
 
-    def add(self, answer: Answer) -> None:
-        if answer.task.stage == STAGE:
-            self._imported(answer)
+    @property
+    def missing(self) -> int:
+        """Tasks that are due and not there."""
+        return len(self.planned) - self.answered
+
+    def add(self, answer: Answer) -> bool:
+        """Take in an answer; False: the plan no longer asks for it."""
+        match answer.task.stage:
+            case "extract" if answer.task.key in self.planned:
+                self._extracted(answer)
+            case "requote" if self.dataset.settings.requote:
+                self._requoted(answer)
+            case stage if stage == STAGE:
+                self._imported(answer)
+            case _:
+                return False
+        return True
+
+    def _extracted(self, answer: Answer) -> None:
+        refno, number = paper_of(answer.task.key)
+        own = self.papers.setdefault(refno, _Paper())
+        if answer.is_open:
+            own.is_open = True
+            return
+        self.answered += 1
+        if answer.skip is not None:
+            own.skipped = answer.skip
+            return
+        if answer.chat is None:
+            own.failed = answer.error or "failed"
+            return
+        match reading.read_extraction(self.dataset, answer.task, answer.chat):
+            case ParseFailure(reason=reason):
+                own.failed = reason
+            case found:
+                own.pieces[number or 1] = found
+                self.counts["dropped"] += found.dropped
+                self.counts["cut"] += found.cut
+                self.counts["partial"] += found.is_partial
+
+    def _requoted(self, answer: Answer) -> None:
+        refno, _ = paper_of(answer.task.key)
+        own = self.papers.setdefault(refno, _Paper())
+        own.asked = answer.task.context
+        if answer.chat is not None:
+            found = reading.read_requote(self.dataset, answer.task, answer.chat)
+            own.requoted = None if isinstance(found, ParseFailure) else found
 
     def _imported(self, answer: Answer) -> None:
         refno, reply = answer.task.key, answer.chat
@@ -68,10 +150,23 @@ class _Column:
                 self.rows += kept
 
     def predicted(self, model: str, replicate: int) -> Predicted:
+        """All of it, papers ascending."""
+        rows = sorted(self.rows, key=lambda row: row.row)
+        for refno, own in sorted(self.papers.items()):
+            self.outcomes[refno] = own.outcome
+            if own.outcome.state is State.SCORED:
+                rows += predictions(
+                    refno,
+                    [own.pieces[number] for number in sorted(own.pieces)],
+                    first=len(rows) + 1,
+                    asked=asking.asked(own.asked),
+                    requoted=own.requoted,
+                    paper=self.dataset.papers.paper(refno),
+                )
         return Predicted(
             model=model,
             replicate=replicate,
-            predictions=tuple(sorted(self.rows, key=lambda row: row.row)),
-            outcomes=self.outcomes,
+            predictions=tuple(rows),
+            outcomes=dict(sorted(self.outcomes.items())),
             counts=dict(sorted(self.counts.items())),
         )

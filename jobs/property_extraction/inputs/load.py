@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.aliases.file import read_aliases
-from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.aliases.given import given_aliases
+from jobs.property_extraction.asking.questions import questions
+from jobs.property_extraction.dataset import Dataset, canonical_names
+from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.papers import Papers, read_papers
+from jobs.property_extraction.inputs.predictions import (
+    prediction_files,
+    read_predictions,
+)
 from jobs.property_extraction.inputs.rubric import read_rubric
 from jobs.property_extraction.inputs.tables import (
     read_clusters,
@@ -17,6 +24,7 @@ from jobs.property_extraction.inputs.tables import (
     read_unit_table,
 )
 from jobs.property_extraction.inputs.truth import read_truth
+from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import INPUTS, Settings
 from runner.errors import UsageError
@@ -35,6 +43,9 @@ READ = (
 )
 """The inputs that scoring goes by."""
 
+VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
+"""The inputs that verifying names goes by."""
+
 
 def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
@@ -46,6 +57,7 @@ def with_sample(settings: Settings) -> Settings:
             "truth": SAMPLE / "truth.csv",
             "rubric": SAMPLE / "rubric.csv",
             "clusters": SAMPLE / "clusters.json",
+            "unit_table": SAMPLE / "units.csv",
         }
     )
 
@@ -54,8 +66,12 @@ def require(settings: Settings) -> None:
     """Refuse settings that a run cannot start from.
 
     Raises:
-        UsageError: the papers or the curated values are not named.
+        UsageError: the papers or the curated values are not named, or the candidates
+            are not where names are verified.
     """
+    if settings.mode == "verify":
+        _require_candidates(settings)
+        return
     if settings.papers is None:
         raise UsageError(
             "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "
@@ -70,13 +86,28 @@ def _require_truth(settings: Settings) -> Path:
     return settings.truth
 
 
+def _require_candidates(settings: Settings) -> Path:
+    if settings.candidates is None:
+        raise UsageError(
+            "Name the pairs to verify: --candidates FILE, such as "
+            "alias_candidates_review.csv of a scoring."
+        )
+    return settings.candidates
+
+
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     return tuple(
-        InputFile(setting=name, path=getattr(settings, name))
-        for name in READ
-        if getattr(settings, name) is not None
+        InputFile(setting=name, path=path)
+        for name in (VERIFIED if settings.mode == "verify" else READ)
+        for path in _paths(getattr(settings, name))
     )
+
+
+def _paths(named: Path | tuple[Path, ...] | None) -> tuple[Path, ...]:
+    if named is None:
+        return ()
+    return named if isinstance(named, tuple) else (named,)
 
 
 def load(settings: Settings) -> Dataset:
@@ -84,19 +115,13 @@ def load(settings: Settings) -> Dataset:
 
     Raises:
         DatasetError: an input is off.
-        UsageError: no curated values are named.
+        UsageError: no curated values are named, or no candidates.
     """
     noticed = Noticed()
+    if settings.mode == "verify":
+        return _verifying(settings, noticed)
     truth = read_truth(_require_truth(settings), noticed, NA[settings.na])
-    rubric = Rubric()
-    if settings.rubric is not None:
-        found = read_rubric(
-            settings.rubric,
-            noticed,
-            is_unknown_exact=settings.unknown_rubric == "exact",
-        )
-        rubric = found.rubric
-        _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
+    rubric = _rubric(settings, noticed)
     if truth.blank:
         noticed.add(
             "gt_blank",
@@ -120,9 +145,49 @@ def load(settings: Settings) -> Dataset:
         else read_unit_table(settings.unit_table),
         aliases=AliasSet()
         if settings.aliases is None
-        else read_aliases(settings.aliases),
+        else given_aliases(
+            settings.aliases,
+            canonical=canonical_names(truth.rows, rubric),
+            accept_drafts=settings.accept_drafts,
+            name_match=settings.name_match,
+            clash=settings.clash,
+            same_name=settings.same_name,
+        ),
         findings=noticed.findings(),
     )
+
+
+def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
+    """What names are verified by; values of the truth are no part of it."""
+    missing = NA[settings.na]
+    predicted = chain.from_iterable(
+        read_predictions(path, missing) for path in prediction_files(settings.preds)
+    )
+    pairs = with_examples(read_candidates(_require_candidates(settings)), predicted)
+    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
+    verified = {
+        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
+    }
+    found = questions(pairs, settings.verify, verified)
+    return Dataset(
+        settings=settings,
+        questions={question.key: question for question in found},
+        truth=()
+        if settings.truth is None
+        else read_truth(settings.truth, noticed, missing).rows,
+        rubric=_rubric(settings, noticed),
+        findings=noticed.findings(),
+    )
+
+
+def _rubric(settings: Settings, noticed: Noticed) -> Rubric:
+    if settings.rubric is None:
+        return Rubric()
+    found = read_rubric(
+        settings.rubric, noticed, is_unknown_exact=settings.unknown_rubric == "exact"
+    )
+    _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
+    return found.rubric
 
 
 def truth_name(settings: Settings) -> str:

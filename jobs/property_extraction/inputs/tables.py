@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from jobs.json_lines import kind_of
 from jobs.property_extraction.inputs.columns import open_table
+from jobs.property_extraction.values.unit_row import UnitRow
 from jobs.rows.cells import number_of
 from jobs.rows.files import read_json
 from runner.errors import DatasetError
@@ -21,16 +21,6 @@ SpaceGroups: TypeAlias = Mapping[str, int]
 """By symbol: the number, from 1 to 230."""
 
 GROUPS = 230
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitRow:
-    """What one row of a unit table says: so many *si* are one *unit*."""
-
-    unit: str
-    si: str
-    factor: float
-    source_row: int  #: in its file; the header is row 1
 
 
 def read_clusters(path: Path) -> Clusters:
@@ -100,7 +90,7 @@ def read_unit_table(path: Path) -> tuple[UnitRow, ...]:
             )
         rows.append(
             UnitRow(
-                unit=cells.at(unit),
+                name=cells.at(unit),
                 si=cells.at(si),
                 factor=number,
                 source_row=cells.number,

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from jobs.property_extraction.matching.problem import Link, solve
 from jobs.property_extraction.row import Prediction, TruthRow
-from jobs.property_extraction.values.edge import Edge
+from jobs.property_extraction.values.comparison import Edge
 
 
 class EdgesOf(Protocol):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from jobs.property_extraction.aliases.renaming import Renamed
 from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.gathering.predicted import Predicted
+from jobs.property_extraction.gathering.predicted import Predicted, State
 from jobs.property_extraction.row import Prediction, TruthRow
 
 
@@ -50,6 +50,15 @@ class Fates:
     def truth(self) -> Sequence[TruthRow]:
         """All curated rows."""
         return self.dataset.truth
+
+    @property
+    def failed(self) -> Sequence[str]:
+        """Papers whose extraction failed, ascending."""
+        return sorted(
+            refno
+            for refno, outcome in self.predicted.outcomes.items()
+            if outcome.state is State.FAILED
+        )
 
     def name(self, place: int) -> str:
         """The name that a prediction is booked on: its partner's, if it has one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from jobs.property_extraction.aliases.renaming import Renaming
 from jobs.property_extraction.dataset import Dataset
@@ -13,10 +14,10 @@ from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.row import Prediction, TruthRow
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.abstention import is_abstention
-from jobs.property_extraction.values.comparing import Comparer
-from jobs.property_extraction.values.edge import Edge
+from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import Edge
 
-RowRule = Callable[[int, Prediction], bool]
+RowRule: TypeAlias = Callable[[int], bool]
 """Whether a prediction, by its place, is well enough grounded."""
 
 
@@ -50,7 +51,7 @@ def fates_of(
             fate = Fate.LEFT_OUT
         elif settings.abstentions == "leave_out" and is_abstention(each.value):
             fate = Fate.ABSTAINED
-        elif not is_grounded(place, each):
+        elif not is_grounded(place):
             fate = Fate.UNGROUNDED
         elif settings.dedupe == "exact":
             key = identity(each)

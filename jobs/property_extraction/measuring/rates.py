@@ -14,6 +14,7 @@ from jobs.metrics import Interval, Resamples, aggregate, ratio
 from jobs.metrics.columns import Floats, Ints, quotient
 from jobs.metrics.intervals import Counts as Drawn
 from jobs.property_extraction.measuring.counts import Cells, Counts
+from jobs.property_extraction.measuring.fate import Fates
 from runner.scorecard import Metric
 
 FEW = 10
@@ -113,11 +114,11 @@ def macro(basis: Basis) -> Iterator[Metric]:
         )
 
 
-def papers(basis: Basis) -> Iterator[Metric]:
+def by_paper(basis: Basis) -> Iterator[Metric]:
     """Means over papers, with their spread and median, of the first replicate."""
     cells = basis.counts[0].by_paper()
     for word in WORDS:
-        found = aggregate(_rates(cells, word))
+        found = aggregate(rates_of(cells, word))
         for path, value in (
             (f"by_paper.{word}", found.mean),
             (f"by_paper.{word}.median", found.median),
@@ -133,12 +134,36 @@ def papers(basis: Basis) -> Iterator[Metric]:
             )
 
 
+def failed_as_empty(basis: Basis, fates: Sequence[Fates]) -> Iterator[Metric]:
+    """Recall and F1 where a paper that failed counts as one without any prediction."""
+    cells = [own.by_paper() for own in basis.counts]
+    failed = [own.failed for own in fates]
+    lost = [
+        sum(len(own.dataset.truth_by_paper.get(refno, ())) for refno in papers)
+        for own, papers in zip(fates, failed, strict=True)
+    ]
+    for word in ("recall", "f1"):
+        rates = []
+        for own, fn in zip(cells, lost, strict=True):
+            above, below = map(_total, own.sums()[word])
+            rates.append(ratio(above, below + fn))
+        yield Metric(
+            path=f"{word}~failed_as_empty",
+            value=_mean(rates),
+            n=len(failed[0]),
+            subset="failed papers",
+            definition=f"{word}@1({FORMULAS[word]}; truth of failed papers as fn, "
+            f"{basis.rules})",
+        )
+
+
 def by_name(counts: Counts, word: str) -> list[float | None]:
     """A rate of each property, in the order of names."""
-    return _rates(counts.by_name(), word)
+    return rates_of(counts.by_name(), word)
 
 
-def _rates(cells: Cells, word: str) -> list[float | None]:
+def rates_of(cells: Cells, word: str) -> list[float | None]:
+    """A rate of each item; None where it is 0/0."""
     above, below = cells.sums()[word]
     return [ratio(int(a), int(b)) for a, b in zip(above, below, strict=True)]
 
@@ -174,7 +199,8 @@ def _drawn(cells: Sequence[Cells], word: str) -> Callable[[Drawn], Floats]:
             )
             for above, below in columns
         ]
-        return np.mean(rates, axis=0)
+        mean: Floats = np.mean(rates, axis=0)
+        return mean
 
     return values
 

@@ -8,15 +8,38 @@ from dataclasses import dataclass
 from jobs.metrics import Resamples
 from jobs.property_extraction.aliases.renaming import Renaming
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.gathering.consensus import consensus
 from jobs.property_extraction.gathering.predicted import Predicted, Sheet
-from jobs.property_extraction.measuring import encompassing, rates, statuses
+from jobs.property_extraction.measuring import (
+    encompassing,
+    grounded,
+    rates,
+    statuses,
+)
 from jobs.property_extraction.measuring.counts import Counts
 from jobs.property_extraction.measuring.encompassing import Encompassment
 from jobs.property_extraction.measuring.fate import Fates
+from jobs.property_extraction.measuring.grounded import Standing, standings
 from jobs.property_extraction.measuring.matched import fates_of
+from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
-from jobs.property_extraction.values.comparing import Comparer
+from jobs.property_extraction.settings import Grounding
+from jobs.property_extraction.values.comparer import Comparer
 from runner.scorecard import Metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicate:
+    """One replicate of a model, or the consensus of several, scored."""
+
+    fates: Fates
+    counts: Counts
+    standing: Sequence[Standing]  #: by prediction
+
+    @property
+    def replicate(self) -> int:
+        """Its number; 0: a consensus."""
+        return self.fates.predicted.replicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +47,15 @@ class Column:
     """One model: each replicate by itself, and what they come to."""
 
     model: str
-    fates: Sequence[Fates]  #: by replicate
-    counts: Sequence[Counts]  #: by replicate
+    replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
+    mismatches: Mismatches  #: of it
     metrics: tuple[Metric, ...]
+
+    @property
+    def first(self) -> Replicate:
+        """The replicate that tables of one number a row are about."""
+        return self.replicates[0]
 
     def metric(self, path: str) -> Metric:
         """A metric by its path; raise `KeyError` where there is none."""
@@ -50,19 +78,33 @@ class Results:
 def measured(dataset: Dataset, sheet: Sheet) -> Results:
     """Every metric of every model."""
     settings = dataset.settings
-    comparer = Comparer.of(dataset)
-    renaming = Renaming.of(
-        dataset.aliases,
-        settings.name_match,
-        canonical={*dataset.rubric.properties, *(row.name for row in dataset.truth)},
+    scoring = _Scoring(
+        dataset=dataset,
+        comparer=Comparer(
+            settings,
+            clusters=dataset.clusters,
+            space_groups=dataset.space_groups,
+            unit_table=dataset.unit_table,
+        ),
+        renaming=Renaming.of(
+            dataset.aliases,
+            settings.name_match,
+            canonical=dataset.canonical,
+        ),
     )
-
-    def rows(predicted: Predicted) -> Fates:
-        return fates_of(dataset, predicted, comparer, renaming, lambda _, __: True)
-
-    fates = {model: [rows(own) for own in sheet.of(model)] for model in sheet.models}
+    scored = {
+        model: [
+            scoring.replicate(own) for own in _columns(sheet, model, settings.consensus)
+        ]
+        for model in sheet.models
+    }
     papers = sorted(
-        {refno for own in fates.values() for each in own for refno in each.papers}
+        {
+            refno
+            for own in scored.values()
+            for each in own
+            for refno in each.fates.papers
+        }
     )
     draws = Resamples(
         papers,
@@ -74,44 +116,98 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
     return Results(
         dataset=dataset,
         sheet=sheet,
-        comparer=comparer,
+        comparer=scoring.comparer,
         columns={
-            model: _column(model, own, papers, draws, comparer)
-            for model, own in fates.items()
+            model: scoring.column(model, own, papers, draws)
+            for model, own in scored.items()
         },
         papers=papers,
         draws=draws,
     )
 
 
-def _column(
-    model: str,
-    fates: Sequence[Fates],
-    papers: Sequence[str],
-    draws: Resamples,
-    comparer: Comparer,
-) -> Column:
-    counts = [Counts.of(own) for own in fates]
-    basis = Basis(
-        counts=counts, papers=papers, draws=draws, rules=_rules(fates[0].dataset)
-    )
-    encompassment = Encompassment.of(counts[0])
+def _columns(sheet: Sheet, model: str, least: int) -> Sequence[Predicted]:
+    """A model's replicates, or the one that they agree on."""
+    own = sheet.of(model)
+    return (consensus(own, least),) if least else own
 
-    def metrics() -> Iterator[Metric]:
-        yield from rates.micro(basis)
-        yield from rates.macro(basis)
-        yield from rates.papers(basis)
-        yield from encompassing.names(fates[0])
-        yield from encompassment.metrics()
-        yield from statuses.metrics(fates[0], comparer)
 
-    return Column(
-        model=model,
-        fates=fates,
-        counts=counts,
-        encompassment=encompassment,
-        metrics=tuple(metrics()),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scoring:
+    """The rules by which every replicate is scored."""
+
+    dataset: Dataset
+    comparer: Comparer
+    renaming: Renaming
+
+    def replicate(self, predicted: Predicted) -> Replicate:
+        standing = standings(self.dataset, predicted, self.comparer)
+        least = self.dataset.settings.min_grounding
+        fates = self._fates(predicted, standing, least)
+        return Replicate(fates=fates, counts=Counts.of(fates), standing=standing)
+
+    def _fates(
+        self, predicted: Predicted, standing: Sequence[Standing], least: Grounding
+    ) -> Fates:
+        levels = grounded.LEAST[least]
+        return fates_of(
+            self.dataset,
+            predicted,
+            self.comparer,
+            self.renaming,
+            lambda place: standing[place].quote.level in levels,
+        )
+
+    def column(
+        self,
+        model: str,
+        replicates: Sequence[Replicate],
+        papers: Sequence[str],
+        draws: Resamples,
+    ) -> Column:
+        first = replicates[0]
+        encompassment = Encompassment.of(first.counts)
+        rules = _rules(self.dataset)
+        basis = Basis(
+            counts=[own.counts for own in replicates],
+            papers=papers,
+            draws=draws,
+            rules=rules,
+        )
+
+        def metrics() -> Iterator[Metric]:
+            yield from rates.micro(basis)
+            yield from rates.macro(basis)
+            yield from rates.by_paper(basis)
+            yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
+            yield from encompassing.names(first.fates)
+            yield from encompassment.metrics()
+            yield from statuses.metrics(first.fates, self.comparer)
+            yield from grounded.metrics(first.fates, first.standing)
+            if len(self.dataset.papers):
+                counts = [
+                    Counts.of(
+                        self._fates(own.fates.predicted, own.standing, "grounded")
+                    )
+                    for own in replicates
+                ]
+                yield from rates.micro(
+                    Basis(
+                        counts=counts,
+                        papers=papers,
+                        draws=draws,
+                        rules=f"{rules}, grounded rows alone",
+                    ),
+                    "grounded.",
+                )
+
+        return Column(
+            model=model,
+            replicates=replicates,
+            encompassment=encompassment,
+            mismatches=mismatches(first.fates, self.comparer, self.dataset.canonical),
+            metrics=tuple(metrics()),
+        )
 
 
 def _rules(dataset: Dataset) -> str:

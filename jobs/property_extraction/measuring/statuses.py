@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from jobs.metrics import ratio
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.matched import identity
+from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.values.comparing import Comparer
+from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import Compared
+from jobs.property_extraction.values.number import NumberStatus
 from runner.scorecard import Metric
 
 UNITS = ("same", "converted", "missing", "unknown", "incompatible")
-NUMBERS = ("value", "bound", "range", "not_a_number")
+NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
 
 
 def metrics(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
@@ -72,32 +75,44 @@ def _numbers(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
 
 def _units(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
     """Of predictions against their partner, or the first truth row of their name."""
-    rubric, truth = fates.dataset.rubric, fates.truth
-    first: dict[tuple[str, str], int] = {}
-    for place, row in enumerate(truth):
-        first.setdefault((row.refno, row.name), place)
     every: Counter[str] = Counter()
     matched: Counter[str] = Counter()
-    for place, row in enumerate(fates.predictions):
-        if fates.fates[place] not in {Fate.TP, Fate.FP}:
-            continue
-        name = fates.name(place)
-        partner = fates.partners[place]
-        other = first.get((row.refno, name)) if partner < 0 else partner
-        if rubric.kind(name) is not Kind.SI or other is None:
-            continue
-        status = comparer.unit_status(row.unit, truth[other].unit)
-        every[status] += 1
-        if partner >= 0:
-            matched[status] += 1
+    for place, told in compared(fates, comparer):
+        every[told.unit_status] += 1
+        if fates.partners[place] >= 0:
+            matched[told.unit_status] += 1
     for prefix, counted, of in (
         ("units", every, "rows against the truth of their name"),
         ("units.tp", matched, "matched rows against their truth"),
     ):
-        for status in UNITS:
+        known = {status: counted[status] for status in UNITS}
+        for status, n in known.items():
             yield Metric(
                 path=f"{prefix}.{status}",
-                value=counted[status],
-                n=counted.total(),
+                value=n,
+                n=sum(known.values()),
                 definition=f"units@1({of}, of properties in SI)",
             )
+
+
+def compared(fates: Fates, comparer: Comparer) -> Iterator[tuple[int, Compared]]:
+    """Each row that counts, by its place, with how it compares.
+
+    With its partner, or with the first truth row of its name in its paper; a row of a
+    name that the truth lacks is passed over.
+    """
+    rubric = fates.dataset.rubric
+    first: dict[tuple[str, str], TruthRow] = {}
+    for truth in fates.truth:
+        first.setdefault((truth.refno, truth.name), truth)
+    for place, fate in enumerate(fates.fates):
+        if fate not in {Fate.TP, Fate.FP}:
+            continue
+        row, name, partner = (
+            fates.predictions[place],
+            fates.name(place),
+            fates.partners[place],
+        )
+        other = first.get((row.refno, name)) if partner < 0 else fates.truth[partner]
+        if other is not None:
+            yield place, comparer.compare(rubric.kind(name), name, row, other)

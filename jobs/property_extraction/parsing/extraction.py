@@ -8,7 +8,7 @@ the rest would have said.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from jobs.counted import counted
 from jobs.json_scan import Object, arrays, is_cut, objects, whole_object
 from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.parsing.fields import scalar, text_of
+from jobs.property_extraction.parsing.units import is_unit
 from jobs.replies import text_in
 from runner.reply import ParseFailure, Reply
 
@@ -45,7 +46,6 @@ def parse_extraction(
     reply: Reply,
     *,
     partial: Literal["fail", "keep"],
-    is_unit: Callable[[str], bool],
 ) -> Extraction | ParseFailure:
     """The values in a reply; an empty list is a legal one.
 
@@ -55,8 +55,6 @@ def parse_extraction(
     Args:
         reply: of the model.
         partial: whether the whole objects of a reply that was cut short count.
-        is_unit: whether a text is a unit that can be understood; one that ends a value
-            without a unit is taken for its unit.
     """
     text = text_in(reply)
     if isinstance(text, ParseFailure):
@@ -65,12 +63,12 @@ def parse_extraction(
     if found is None and not reply.is_truncated:
         found = _listed(text)
     if found is not None:
-        return _read(found, is_unit)
+        return _read(found)
     if not reply.is_truncated and not _is_cut(text):
         return ParseFailure(reason="no_properties")
     remains = list(objects(text, lambda each: "property" in each))
     if partial == "keep":
-        return replace(_read(remains, is_unit), is_partial=True)
+        return replace(_read(remains), is_partial=True)
     return ParseFailure(
         reason="truncated", detail=counted(len(remains), "whole object")
     )
@@ -85,20 +83,20 @@ def _whole(text: str) -> list[object] | None:
 
 
 def _listed(text: str) -> list[object] | None:
-    """The list of the first object that has one, else the first list of objects.
+    """The list of the first object that has one, else the first list of properties.
 
-    An empty list counts where there is no other.
+    An empty list counts where nothing else stands: inside a broken object it may be
+    anything.
     """
     first = next(objects(text, lambda each: _properties(each) is not None), None)
     if first is not None:
         return _properties(first)
-    empty = None
     for found in arrays(text, as_written=True):
-        if all(isinstance(each, dict) for each in found):
-            if found:
-                return found
-            empty = found if empty is None else empty
-    return empty
+        if any(isinstance(each, dict) and "property" in each for each in found):
+            return found
+        if not found and "{" not in text:
+            return found
+    return None
 
 
 def _is_cut(text: str) -> bool:
@@ -112,11 +110,11 @@ def _properties(value: Object | None) -> list[object] | None:
     return given if isinstance(given, list) else None
 
 
-def _read(given: Sequence[object], is_unit: Callable[[str], bool]) -> Extraction:
+def _read(given: Sequence[object]) -> Extraction:
     rows: list[Found] = []
     dropped = 0
     for entry in given:
-        own = list(_rows(entry, is_unit)) if isinstance(entry, dict) else []
+        own = list(_rows(entry)) if isinstance(entry, dict) else []
         rows += own
         dropped += not own
     return Extraction(
@@ -126,7 +124,7 @@ def _read(given: Sequence[object], is_unit: Callable[[str], bool]) -> Extraction
     )
 
 
-def _rows(entry: Object, is_unit: Callable[[str], bool]) -> Iterator[Found]:
+def _rows(entry: Object) -> Iterator[Found]:
     """A row for each value of an entry that has a name and any value at all."""
     name = text_of(entry.get("property"))
     if name.casefold() == OTHER:
@@ -137,7 +135,7 @@ def _rows(entry: Object, is_unit: Callable[[str], bool]) -> Iterator[Found]:
         if not name or not value:
             continue
         if not unit:
-            value, unit = _parted(value, is_unit)
+            value, unit = _parted(value)
         yield Found(
             name=name,
             value=value,
@@ -148,7 +146,7 @@ def _rows(entry: Object, is_unit: Callable[[str], bool]) -> Iterator[Found]:
         )
 
 
-def _parted(value: str, is_unit: Callable[[str], bool]) -> tuple[str, str]:
+def _parted(value: str) -> tuple[str, str]:
     """A value such as "2.8 K" as number and unit; others as they are."""
     match = _NUMBERED.fullmatch(value)
     if match is None or _WORD.fullmatch(value):

@@ -19,12 +19,12 @@ def comparable(column: Column) -> Comparable:
     made: dict[str, Callable[[], ItemValues]] = {
         word: partial(_of_papers, column, word) for word in WORDS
     }
-    return {**made, "matched": partial(_of_truth, column.fates[0])}
+    return {**made, "matched": partial(_of_truth, column.first.fates)}
 
 
 def _of_papers(column: Column, word: str) -> ItemValues:
     """A ratio of sums over papers; of the first replicate."""
-    counts = column.counts[0]
+    counts = column.first.counts
     above, below = counts.by_paper().sums()[word]
     return ItemValues(
         kind="ratio",

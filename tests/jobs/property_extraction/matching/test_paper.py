@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.property_extraction.matching.paper import Named, pairs_of_paper
 from jobs.property_extraction.row import Prediction, TruthRow
-from jobs.property_extraction.values.edge import Edge
+from jobs.property_extraction.values.comparison import Edge
 
 
 def close(

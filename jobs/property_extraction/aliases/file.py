@@ -1,0 +1,219 @@
+"""Alias sets as files: JSON that keeps everything, and CSV to decide in a spreadsheet.
+
+Three forms are read: a set's own JSON, a CSV with a column `status`, and a flat JSON
+object `{predicted name: true name}`, which is a draft that nobody has checked. What a
+spreadsheet would take for a formula has a quote before it in CSV, which is taken away
+when it is read. Every complaint names file and row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jobs.json_lines import kind_of
+from jobs.noticed import Noticed
+from jobs.property_extraction.aliases.alias_set import (
+    SOURCES,
+    STATUSES,
+    AliasEntry,
+    AliasSet,
+    Origin,
+    Source,
+)
+from jobs.rows.files import read_csv, read_json, read_text
+from jobs.rows.row import Row
+from runner.errors import DatasetError
+from runner.records.render import as_meant, csv_lines
+
+SCHEMA = "siftlog.aliases/1"
+"""What the JSON of a set says that it is."""
+
+Word = TypeVar("Word", bound=str)
+
+COLUMNS = tuple(field.name for field in fields(AliasEntry))
+
+_NEEDED = ("pred_name", "gt_name", "status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasFile:
+    """An alias set as a file has it; nothing in it was judged or changed."""
+
+    alias_set: AliasSet
+    file: str
+    places: tuple[str, ...]  #: of each entry, such as `row 5`
+
+
+def read_aliases(path: Path) -> AliasFile:
+    """Read any of the three forms.
+
+    Raises:
+        DatasetError: the file is not to be read, or a row is off.
+    """
+    if path.suffix.lower() == ".csv":
+        return _of_csv(path)
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DatasetError(
+            f"{path.name}: {kind_of(value)} instead of an object (an alias set, or "
+            "names with the names that they stand for, is expected)."
+        )
+    return _of_set(path, value) if "entries" in value else _of_map(path, value)
+
+
+def set_json(alias_set: AliasSet) -> str:
+    """A set with everything that is known of it."""
+    content = {
+        "schema": SCHEMA,
+        "id": alias_set.id,
+        "parent": alias_set.parent,
+        "created_from": asdict(alias_set.created_from),
+        "entries": [asdict(entry) for entry in alias_set.entries],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def set_csv(alias_set: AliasSet) -> str:
+    """The entries of a set, to be decided in a spreadsheet."""
+    rows = (
+        tuple(
+            "|".join(entry.models) if name == "models" else getattr(entry, name)
+            for name in COLUMNS
+        )
+        for entry in alias_set.entries
+    )
+    return csv_lines((COLUMNS, *rows))
+
+
+def _of_csv(path: Path) -> AliasFile:
+    optional = [name for name in COLUMNS if name not in _NEEDED]
+    rows = read_csv(
+        path,
+        _NEEDED,
+        optional,
+        noticed=Noticed(),
+        unit="row",
+        cure="an alias acts only where somebody wrote that it is accepted",
+    )
+    return _made(path, map(_meant, rows), "human")
+
+
+def _meant(row: Row) -> Row:
+    cells = {name: cell and as_meant(cell) for name, cell in row.fields.items()}
+    return replace(row, fields=cells)
+
+
+def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
+    schema, entries = value.get("schema"), value["entries"]
+    if schema != SCHEMA:
+        raise DatasetError(
+            f"{path.name}: schema is {schema!r} ({SCHEMA!r} is expected)."
+        )
+    whole = Row(file=path.name, line=1, fields=value, unit="object")
+    if not isinstance(entries, list):
+        raise whole.error(f"entries is {kind_of(entries)} (a list is expected)")
+    made = _made(path, _entry_rows(path, entries), "import")
+    found = AliasSet(
+        entries=made.alias_set.entries,
+        parent=whole.optional_text("parent") or None,
+        created_from=_origin(whole),
+    )
+    if value.get("id", found.id) != found.id:
+        raise whole.error(
+            f"id is {value['id']!r}, and that of its entries is {found.id!r}: they "
+            "were changed since (correct the id or take it out)"
+        )
+    return AliasFile(alias_set=found, file=made.file, places=made.places)
+
+
+def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[Row]:
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise DatasetError(
+                f"{path.name} entry {number}: {kind_of(entry)} instead of an object."
+            )
+        yield Row(file=path.name, line=number, fields=entry, unit="entry")
+
+
+def _origin(whole: Row) -> Origin:
+    given = whole.fields.get("created_from") or {}
+    if not isinstance(given, dict):
+        raise whole.error(f"created_from is {kind_of(given)} (an object is expected)")
+    row = replace(whole, fields=given)
+    return Origin(
+        run=row.optional_text("run") or None,
+        scoring=row.integer("scoring") if row.has("scoring") else None,
+        verification_runs=row.texts("verification_runs"),
+    )
+
+
+def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
+    for name, target in value.items():
+        if not isinstance(target, str):
+            raise DatasetError(
+                f"{path.name}: {name!r} stands for {kind_of(target)} (a name is "
+                "expected; an alias set would have a key entries)."
+            )
+    # as pairs: of a name that is there twice, an object would keep the last alone
+    pairs = json.loads(read_text(path), object_pairs_hook=tuple)
+    rows = (
+        Row(
+            file=path.name,
+            line=number,
+            fields={"pred_name": name, "gt_name": target, "status": "accepted"},
+            unit="pair",
+        )
+        for number, (name, target) in enumerate(pairs, start=1)
+    )
+    return _made(path, rows, "draft")
+
+
+def _made(path: Path, rows: Iterable[Row], source: Source) -> AliasFile:
+    entries, places = [], []
+    for row in rows:
+        entries.append(_entry(row, source))
+        places.append(f"{row.unit} {row.line}")
+    return AliasFile(
+        alias_set=AliasSet(entries=tuple(entries)),
+        file=path.name,
+        places=tuple(places),
+    )
+
+
+def _entry(row: Row, source: Source) -> AliasEntry:
+    """The entry of a row; *source* holds where it names none."""
+    return AliasEntry(
+        pred_name=_name(row, "pred_name"),
+        gt_name=_name(row, "gt_name"),
+        refno=row.optional_text("refno") or None,
+        status=_word(row, "status", STATUSES, "undecided"),
+        source=_word(row, "source", SOURCES, source),
+        models=row.texts("models"),
+        votes=row.count("votes") if row.has("votes") else 0,
+        reason=row.optional_text("reason"),
+        count=row.count("count") if row.has("count") else 0,
+        avg_sim=row.number("avg_sim") if row.has("avg_sim") else None,
+    )
+
+
+def _name(row: Row, column: str) -> str:
+    """A name without blanks around it, as truth and predictions have it."""
+    name = row.text(column).strip()
+    if not name:
+        raise row.error(f"{column} is blank (fill it in or remove the row)")
+    return name
+
+
+def _word(row: Row, name: str, allowed: Sequence[Word], default: Word) -> Word:
+    """One of some words, in any case; the default where the cell is blank."""
+    given = row.optional_text(name).strip().lower()
+    found = next((word for word in allowed if word == given), None)
+    if given and found is None:
+        raise row.error(
+            f"{name} is {given!r} (one of {', '.join(allowed)} is expected)"
+        )
+    return found or default

@@ -1,0 +1,225 @@
+"""The files with a line a row, made while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jobs.property_extraction.artifacts.naming import Folders
+from jobs.property_extraction.measuring.fate import Fate, Fates
+from jobs.property_extraction.measuring.results import Column, Replicate, Results
+from jobs.property_extraction.measuring.statuses import compared
+from jobs.property_extraction.values.comparison import Compared
+from runner.scorecard import Cell, Detail, Row, Table
+
+MATCHES = ("refno", "property_name", "status", "pred_value", "gt_value")
+ROWS = (
+    *MATCHES,
+    "pred_row",
+    "gt_row",
+    "raw_pred_name",
+    "alias_id",
+    "rubric",
+    "pred_unit",
+    "gt_unit",
+    "unit_status",
+    "reason",
+    "material",
+    "condition",
+    "grounding",
+    "quote_start",
+    "quote_end",
+    "model",
+    "replicate",
+)
+GROUNDING = (
+    "refno",
+    "pred_row",
+    "raw_pred_name",
+    "value",
+    "unit",
+    "quote",
+    "grounding",
+    "quote_start",
+    "quote_end",
+    "value_in_quote",
+    "value_in_text",
+    "flag",
+    "model",
+    "replicate",
+)
+STATUSES = (Fate.TP, Fate.FP, Fate.FN)
+"""In the order of the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongFiles:
+    """The long files of a scoring: declared at once, filled row by row."""
+
+    results: Results
+    folders: Folders
+
+    def tables(self) -> Iterator[Table]:
+        """Their names and columns."""
+        for model in self.results.columns:
+            yield Table(
+                name=self.folders.of(model, "score_pr_matches"),
+                columns=MATCHES,
+                caption="Every row that counts, under the name that it is matched by.",
+            )
+            yield Table(
+                name=self.folders.of(model, "score_pr_rows"),
+                columns=ROWS,
+                caption="The same rows with all that is known of them.",
+            )
+            yield Table(
+                name=self.folders.of(model, "grounding"),
+                columns=GROUNDING,
+                caption="Every predicted row with the place of its quote in the paper.",
+            )
+        yield Table(
+            name="gt_dump",
+            columns=(
+                "refno",
+                "property_name",
+                "value_string",
+                "unit",
+                "material",
+                "source_row",
+            ),
+            caption="The curated rows as they were read.",
+        )
+
+    def __iter__(self) -> Iterator[Detail]:
+        for column in self.results.columns.values():
+            yield from self._matched(column)
+            yield from self._grounded(column)
+        for row in self.results.dataset.truth:
+            yield Row(
+                table="gt_dump",
+                cells=(
+                    row.refno,
+                    row.name,
+                    row.value,
+                    row.unit,
+                    row.material,
+                    row.source_row,
+                ),
+            )
+
+    def _matched(self, column: Column) -> Iterator[Detail]:
+        matches = self.folders.of(column.model, "score_pr_matches")
+        rows = self.folders.of(column.model, "score_pr_rows")
+        for own in column.replicates:
+            for cells in self._rows(own):
+                yield Row(table=matches, cells=cells[: len(MATCHES)])
+                yield Row(table=rows, cells=cells)
+
+    def _rows(self, own: Replicate) -> Iterator[tuple[Cell, ...]]:
+        against = dict(compared(own.fates, self.results.comparer))
+        for fate, place in _in_order(own.fates):
+            if fate is Fate.FN:
+                yield self._missed(own.fates, place)
+            else:
+                yield self._predicted(own, place, against.get(place))
+
+    def _predicted(
+        self, own: Replicate, place: int, told: Compared | None
+    ) -> tuple[Cell, ...]:
+        fates, dataset = own.fates, self.results.dataset
+        row, partner = fates.predictions[place], fates.partners[place]
+        truth = None if partner < 0 else fates.truth[partner]
+        name = fates.name(place)
+        acted = fates.renamed[place].entry(name) is not None
+        quote = own.standing[place].quote
+        return (
+            row.refno,
+            name,
+            str(fates.fates[place]),
+            row.value,
+            None if truth is None else truth.value,
+            row.row,
+            None if truth is None else truth.source_row,
+            row.name,
+            dataset.aliases.id if acted else None,
+            str(dataset.rubric.kind(name)),
+            row.unit or None,
+            None if truth is None else truth.unit or None,
+            None if told is None else told.unit_status or None,
+            "no_truth" if told is None else told.reason,
+            row.material or None,
+            row.condition or None,
+            str(quote.level),
+            quote.start,
+            quote.end,
+            fates.predicted.model,
+            fates.predicted.replicate,
+        )
+
+    def _missed(self, fates: Fates, place: int) -> tuple[Cell, ...]:
+        row = fates.truth[place]
+        return (
+            row.refno,
+            row.name,
+            str(Fate.FN),
+            None,
+            row.value,
+            None,
+            row.source_row,
+            None,
+            None,
+            str(self.results.dataset.rubric.kind(row.name)),
+            None,
+            row.unit or None,
+            None,
+            None,
+            row.material or None,
+            row.condition or None,
+            None,
+            None,
+            None,
+            fates.predicted.model,
+            fates.predicted.replicate,
+        )
+
+    def _grounded(self, column: Column) -> Iterator[Detail]:
+        table = self.folders.of(column.model, "grounding")
+        for own in column.replicates:
+            predicted = own.fates.predicted
+            for row, standing in zip(predicted.predictions, own.standing, strict=True):
+                yield Row(
+                    table=table,
+                    cells=(
+                        row.refno,
+                        row.row,
+                        row.name,
+                        row.value,
+                        row.unit or None,
+                        row.quote or None,
+                        str(standing.quote.level),
+                        standing.quote.start,
+                        standing.quote.end,
+                        standing.is_in_quote,
+                        standing.is_in_text,
+                        row.flag or None,
+                        predicted.model,
+                        predicted.replicate,
+                    ),
+                )
+
+
+def _in_order(fates: Fates) -> list[tuple[Fate, int]]:
+    """Places of the rows that count: by paper, name, status and file row."""
+    found = [
+        (fates.predictions[place].refno, fates.name(place), STATUSES.index(fate), place)
+        for place, fate in enumerate(fates.fates)
+        if fate in STATUSES
+    ]
+    found += [
+        (row.refno, row.name, STATUSES.index(fate), place)
+        for place, (row, fate) in enumerate(
+            zip(fates.truth, fates.truth_fates, strict=True)
+        )
+        if fate is Fate.FN
+    ]
+    return [(STATUSES[status], place) for _, _, status, place in sorted(found)]

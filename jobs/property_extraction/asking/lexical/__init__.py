@@ -1,0 +1,1 @@
+"""baseline/lexical: a model that knows the request's words and nothing else."""

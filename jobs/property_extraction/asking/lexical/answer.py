@@ -1,0 +1,66 @@
+"""The reply to a prompt, whichever stage it is of.
+
+It is the floor of every experiment and the first run without key or network. It sees
+the prompt only, costs nothing, and always gives the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from jobs.marks import blocks
+from jobs.property_extraction.asking import prompts
+from jobs.property_extraction.asking.lexical.names import chosen, verified
+from jobs.property_extraction.asking.lexical.quotes import requoted
+from jobs.property_extraction.asking.lexical.values import extracted
+from runner.request import ChatRequest
+
+
+def baseline(request: ChatRequest) -> str:
+    """The reply to a prompt."""
+    system, asked = (
+        "".join(each.text for each in request.messages if each.role == role)
+        for role in ("system", "user")
+    )
+    answer = _ANSWERS[system](dict(blocks(asked)))
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _extracted(told: Mapping[str, str]) -> dict[str, Any]:
+    return extracted(told["paper"])
+
+
+def _listed(told: Mapping[str, str]) -> dict[str, Any]:
+    return extracted(told["paper"], [each["name"] for each in _lines(told["names"])])
+
+
+def _requoted(told: Mapping[str, str]) -> dict[str, Any]:
+    return requoted(told["paper"], _lines(told["rows"]))
+
+
+def _verified(told: Mapping[str, str]) -> dict[str, Any]:
+    return verified(_name(told), _lines(told["target"])[0]["name"])
+
+
+def _chosen(told: Mapping[str, str]) -> dict[str, Any]:
+    targets = {each["letter"]: each["name"] for each in _lines(told["targets"])}
+    return chosen(_name(told), targets)
+
+
+def _name(told: Mapping[str, str]) -> str:
+    return next(each["name"] for each in _lines(told["predicted"]) if "name" in each)
+
+
+def _lines(block: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in block.split("\n") if line]
+
+
+_ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, Any]]]] = {
+    prompts.FREE_SYSTEM: _extracted,
+    prompts.LISTED_SYSTEM: _listed,
+    prompts.REQUOTE_SYSTEM: _requoted,
+    prompts.PAIR_SYSTEM: _verified,
+    prompts.CHOICE_SYSTEM: _chosen,
+}

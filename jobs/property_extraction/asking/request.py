@@ -1,0 +1,129 @@
+"""The request of a task: which text, which rows, which names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jobs.property_extraction.answered import Found
+from jobs.property_extraction.asking import prompts, schemas
+from jobs.property_extraction.asking.keys import paper_of
+from jobs.property_extraction.asking.pieces import Piece, pieces
+from jobs.property_extraction.asking.questions import Question
+from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.rubric import Kind, Property
+from runner.request import ChatRequest, Message, Part, Schema
+from runner.task import Task
+
+_ROWS = msgspec.json.Decoder(tuple[Found, ...])
+
+
+def request(dataset: Dataset, task: Task) -> ChatRequest:
+    """The request of *task*; `KeyError` where the data lost its item."""
+    match task.stage:
+        case "extract":
+            return extract(dataset, text_of(dataset, task.key))
+        case "requote":
+            return requote(dataset, dataset.papers.text(task.key), asked(task.context))
+        case "verify":
+            return verify(dataset, dataset.questions[task.key])
+        case _:
+            raise KeyError(task.stage)
+
+
+def extract(dataset: Dataset, text: str) -> ChatRequest:
+    """Which values does the text report?"""
+    names = dataset.settings.names
+    paper = prompts.paper_part(text)
+    asked = (
+        prompts.messages(prompts.FREE_SYSTEM, paper)
+        if names == "free"
+        else prompts.messages(
+            prompts.LISTED_SYSTEM,
+            prompts.names_part(dataset.rubric.properties.values()),
+            paper,
+        )
+    )
+    return _chat(dataset, asked, schemas.EXTRACT[names])
+
+
+def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
+    """Where does the paper say these values?"""
+    asked = prompts.messages(
+        prompts.REQUOTE_SYSTEM, prompts.paper_part(text), prompts.rows_part(rows)
+    )
+    return _chat(dataset, asked, schemas.REQUOTE)
+
+
+def verify(dataset: Dataset, question: Question) -> ChatRequest:
+    """Do two names mean one property; or, which of its targets does a name mean?"""
+    examples = dict.fromkeys(each for pair in question.pairs for each in pair.examples)
+    predicted = prompts.predicted_part(
+        dataset.settings.field, question.pred_name, list(examples)
+    )
+    targets = [_target(dataset, name) for name in question.targets]
+    offered: Part
+    if question.is_choice:
+        system, offered = prompts.CHOICE_SYSTEM, prompts.targets_part(targets)
+        schema = schemas.CHOOSE
+    else:
+        system, offered = prompts.PAIR_SYSTEM, prompts.target_part(targets[0])
+        schema = schemas.VERIFY
+    return _chat(dataset, prompts.messages(system, predicted, offered), schema)
+
+
+def pieces_of(dataset: Dataset, refno: str) -> tuple[Piece, ...]:
+    """The pieces in which a paper is read."""
+    settings = dataset.settings
+    text = dataset.papers.text(refno)
+    return pieces(text, settings.max_chars, settings.chunk_overlap)
+
+
+def text_of(dataset: Dataset, key: str) -> str:
+    """The text that a key of stage `extract` is about.
+
+    Raises:
+        KeyError: there is no such paper, or no such piece of it.
+    """
+    refno, number = paper_of(key)
+    text = dataset.papers.text(refno)
+    if number is None:
+        return text
+    found = pieces_of(dataset, refno)
+    if number > len(found):
+        raise KeyError(key)
+    own = found[number - 1]
+    return text[own.start : own.end]
+
+
+def carrying(rows: Sequence[Found]) -> str:
+    """Rows as the context of a task."""
+    return msgspec.json.encode(rows).decode()
+
+
+def asked(context: str | None) -> tuple[Found, ...]:
+    """The rows in a context, in the order of their numbers; none without one."""
+    return () if context is None else _ROWS.decode(context)
+
+
+def _target(dataset: Dataset, name: str) -> Property:
+    """What rubric or truth say of a name."""
+    found = dataset.rubric.properties.get(name)
+    if found is not None:
+        return found
+    defined = (row.definition for row in dataset.truth if row.name == name)
+    definition = next(filter(None, defined), "")
+    return Property(name=name, kind=Kind.EXACT, definition=definition)
+
+
+def _chat(
+    dataset: Dataset, messages: tuple[Message, ...], schema: Schema
+) -> ChatRequest:
+    settings = dataset.settings
+    return ChatRequest(
+        messages=messages,
+        max_tokens=settings.max_output_tokens,
+        temperature=settings.temperature,
+        schema=schema if settings.structured == "auto" else None,
+    )

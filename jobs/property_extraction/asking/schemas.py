@@ -1,0 +1,83 @@
+"""The JSON schemas that replies should follow.
+
+What the classes say of themselves is sent along.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import BaseModel
+
+from jobs.property_extraction.settings import Names
+from runner.request import Schema
+from runner.structured import schema_of
+
+
+class Value(BaseModel):
+    """One value as it is printed, and a verbatim quote of up to 300 characters."""
+
+    property: str
+    material: str | None
+    value: str
+    unit: str | None
+    condition: str | None
+    quote: str
+
+
+class ListedValue(Value):
+    """One value as it is printed, and a verbatim quote of up to 300 characters.
+
+    A property that is not listed is "other", with a label of its own.
+    """
+
+    label: str | None
+
+
+class Values(BaseModel):
+    """Every value that the text reports; empty where there is none."""
+
+    properties: list[Value]
+
+
+class ListedValues(BaseModel):
+    """Every value that the text reports; empty where there is none."""
+
+    properties: list[ListedValue]
+
+
+class Requote(BaseModel):
+    """A verbatim quote for one row, or its withdrawal."""
+
+    id: int
+    quote: str | None
+    withdraw: bool
+
+
+class Requotes(BaseModel):
+    """An entry for every row that was listed."""
+
+    rows: list[Requote]
+
+
+class Verified(BaseModel):
+    """Whether both names mean one property, and why."""
+
+    is_match: bool
+    reason: str
+
+
+class Chosen(BaseModel):
+    """The letter of the target that the name means, or none, and why."""
+
+    target: str
+    reason: str
+
+
+EXTRACT: Final[dict[Names, Schema]] = {
+    "free": schema_of(Values, "properties"),
+    "listed": schema_of(ListedValues, "properties"),
+}
+REQUOTE: Final = schema_of(Requotes, "quotes")
+VERIFY: Final = schema_of(Verified, "verdict")
+CHOOSE: Final = schema_of(Chosen, "choice")

@@ -1,0 +1,96 @@
+"""Which wrong names of a replicate may mean a missed one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.property_extraction.aliases.verdicts import Names
+from jobs.property_extraction.measuring.fate import Fate, Fates
+from jobs.property_extraction.mismatch.candidates import (
+    EXAMPLES,
+    Candidate,
+    Example,
+    Mismatch,
+    candidates,
+    draft,
+    near,
+    review,
+)
+from jobs.property_extraction.row import Prediction, TruthRow
+from jobs.property_extraction.values.comparer import Comparer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatches:
+    """The pairs of names of one replicate."""
+
+    papers: Sequence[Mismatch]  #: those with wrong and missed names, ascending
+    candidates: Sequence[Candidate]  #: by spelling and by value
+    review: Sequence[Candidate]  #: by spelling alone, the first of them
+    draft: Mapping[str, str]  #: the first target of each name; nobody checked it
+
+
+def mismatches(
+    fates: Fates, comparer: Comparer, canonical: Container[str]
+) -> Mismatches:
+    """Compare wrong with missed names, paper by paper."""
+    settings = fates.dataset.settings
+    papers = list(_papers(fates, comparer))
+    found = [list(near(paper, settings.k)) for paper in papers]
+    reviewed = review(found, settings.k, settings.top, canonical)
+    return Mismatches(
+        papers=papers,
+        candidates=candidates(found, canonical, _examples(fates)),
+        review=reviewed,
+        draft=draft(reviewed, settings.same_name),
+    )
+
+
+def _papers(fates: Fates, comparer: Comparer) -> Iterator[Mismatch]:
+    wrong: dict[str, list[Prediction]] = {}
+    for row, fate in zip(fates.predictions, fates.fates, strict=True):
+        if fate is Fate.FP:
+            wrong.setdefault(row.refno, []).append(row)
+    missed: dict[str, list[TruthRow]] = {}
+    for truth, fate in zip(fates.truth, fates.truth_fates, strict=True):
+        if fate is Fate.FN:
+            missed.setdefault(truth.refno, []).append(truth)
+    for refno in sorted(wrong.keys() & missed.keys()):
+        yield Mismatch(
+            refno=refno,
+            predicted=frozenset(row.name for row in wrong[refno]),
+            missed=frozenset(row.name for row in missed[refno]),
+            value_hits=_value_hits(wrong[refno], missed[refno], comparer),
+        )
+
+
+def _value_hits(
+    wrong: Sequence[Prediction], missed: Sequence[TruthRow], comparer: Comparer
+) -> Mapping[Names, int]:
+    """Predicted rows whose number is a missing one under another name, by both."""
+    met = {
+        (edge.prediction, missed[edge.truth].name)
+        for edge in comparer.value_hits(wrong, missed)
+    }
+    return Counter(
+        (wrong[place].name, name) for place, name in met if wrong[place].name != name
+    )
+
+
+def _examples(fates: Fates) -> Mapping[str, list[Example]]:
+    """The first predictions of each wrong name."""
+    found: dict[str, list[Example]] = {}
+    for row, fate in zip(fates.predictions, fates.fates, strict=True):
+        own = found.setdefault(row.name, [])
+        if fate is Fate.FP and len(own) < EXAMPLES:
+            own.append(
+                Example(
+                    value=row.value,
+                    unit=row.unit,
+                    condition=row.condition,
+                    quote=row.quote,
+                )
+            )
+    return found

@@ -1,0 +1,186 @@
+"""The rule `0.1% SI`: two numbers within a tolerance, told in one unit."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter, itemgetter
+from typing import TypeAlias
+
+from jobs.property_extraction.settings import Numbers, Units
+from jobs.property_extraction.values.comparison import Compared, Edge, Reason, Stated
+from jobs.property_extraction.values.number import Number, read_number
+from jobs.property_extraction.values.unit import Conversion, Unit, between, convert
+from jobs.property_extraction.values.unit_reader import UnitReader
+
+_TOLERANCE = 0.001
+_SLACK = 1 + 1e-9
+"""The border is inclusive in decimals: binary rounding puts 0.999 outside 0.1% of 1."""
+
+_REACH = 0.0011
+"""Of a prediction: holds every truth that has the prediction within the tolerance."""
+_SMALLEST = 1e-320
+"""Likewise, among numbers so small that they lose digits."""
+
+_Key: TypeAlias = Unit | str
+"""A unit, or the text of one that is not known."""
+_Placed: TypeAlias = tuple[float, int]
+"""A number and the place of its row."""
+
+_AS_THEY_ARE = Conversion("unknown")
+
+
+class Quantities:
+    """Compares numbers with units; each distinct number and unit is read once.
+
+    Edges come by sorted search in each pair of units, so that thousands of rows on both
+    sides make no dense matrix.
+    """
+
+    def __init__(self, units: UnitReader, *, numbers: Numbers, rule: Units) -> None:
+        self._units = units
+        self._reading: Numbers = numbers
+        self._converts = rule == "convert"
+        self._tolerance = _TOLERANCE * (1.0 if numbers == "strict" else _SLACK)
+        self._numbers: dict[str, Number] = {}
+        self._conversions: dict[tuple[str, str], Conversion] = {}
+
+    def number(self, text: str) -> Number:
+        """What number a value states."""
+        if text not in self._numbers:
+            self._numbers[text] = read_number(text, self._reading)
+        return self._numbers[text]
+
+    def conversion(self, prediction: str, truth: str) -> Conversion:
+        """How a predicted value is told in the unit of the truth, from unit cells."""
+        cells = (prediction, truth)
+        if cells not in self._conversions:
+            self._conversions[cells] = convert(*map(self._units.read, cells))
+        return self._conversions[cells]
+
+    def compare(self, _name: str, prediction: Stated, truth: Stated) -> Compared:
+        """Compare one pair of a property."""
+        number, true = self.number(prediction.value), self.number(truth.value)
+        conversion = _AS_THEY_ARE
+        if self._converts:
+            conversion = self.conversion(prediction.unit, truth.unit)
+        reason, error = self._judged(number.value, true.value, conversion)
+        return Compared(
+            reason=reason,
+            number_status=number.status,
+            unit_status=conversion.status if self._converts else "",
+            error=error,
+        )
+
+    def _judged(
+        self, value: float | None, goal: float | None, conversion: Conversion
+    ) -> tuple[Reason, float | None]:
+        if value is None:
+            return "no_number", None
+        if goal is None:
+            return "truth_no_number", None
+        if conversion.status == "incompatible":
+            return "incompatible", None
+        told = conversion(value)
+        reason: Reason = "equal" if self._is_within(told, goal) else "different"
+        return reason, _relative_error(told, goal)
+
+    def edges(
+        self, _name: str, predictions: Sequence[Stated], truths: Sequence[Stated]
+    ) -> Iterator[Edge]:
+        """All pairs that match, by prediction and then truth."""
+        return self._edges(predictions, truths, self._key, _told)
+
+    def checked_edges(
+        self, predictions: Sequence[Stated], truths: Sequence[Stated]
+    ) -> Iterator[Edge]:
+        """The pairs of equal numbers whose units are the same, or were converted.
+
+        Units are converted here whatever the rule is: where values are what is searched
+        for, a bare number would meet too many.
+        """
+        return self._edges(predictions, truths, self._spelled, _told_and_checked)
+
+    def _edges(
+        self,
+        predictions: Sequence[Stated],
+        truths: Sequence[Stated],
+        key: Callable[[str], _Key],
+        told_in: Callable[[_Key, _Key], Conversion | None],
+    ) -> Iterator[Edge]:
+        targets = self._placed(truths, key)
+        conversions: dict[_Key, list[tuple[Conversion, list[_Placed]]]] = {}
+        for place, row in enumerate(predictions):
+            value = self.number(row.value).value
+            if value is None:
+                continue
+            source = key(row.unit)
+            if source not in conversions:
+                conversions[source] = [
+                    (conversion, placed)
+                    for target, placed in targets.items()
+                    if (conversion := told_in(source, target)) is not None
+                ]
+            found = [
+                Edge(place, truth, _relative_error(told, goal) or 0.0)
+                for conversion, placed in conversions[source]
+                for told in (conversion(value),)
+                for goal, truth in _near(told, placed)
+                if self._is_within(told, goal)
+            ]
+            yield from sorted(found, key=attrgetter("truth"))
+
+    def _is_within(self, told: float, goal: float) -> bool:
+        return abs(told - goal) <= self._tolerance * abs(goal)
+
+    def _placed(
+        self, rows: Sequence[Stated], key: Callable[[str], _Key]
+    ) -> dict[_Key, list[_Placed]]:
+        """The rows whose value is a number, by unit, ascending."""
+        found: dict[_Key, list[_Placed]] = {}
+        for place, row in enumerate(rows):
+            value = self.number(row.value).value
+            if value is not None:
+                found.setdefault(key(row.unit), []).append((value, place))
+        for placed in found.values():
+            placed.sort()
+        return found
+
+    def _key(self, text: str) -> _Key:
+        return (self._units.read(text).unit or "") if self._converts else ""
+
+    def _spelled(self, text: str) -> _Key:
+        stated = self._units.read(text)
+        return "" if stated.blank else stated.unit or stated.text
+
+
+def _told(source: _Key, target: _Key) -> Conversion | None:
+    if isinstance(source, str) or isinstance(target, str):
+        return _AS_THEY_ARE
+    return _compatible(between(source, target))
+
+
+def _told_and_checked(source: _Key, target: _Key) -> Conversion | None:
+    if isinstance(source, str) or isinstance(target, str):
+        return _AS_THEY_ARE if source == target != "" else None
+    return _compatible(between(source, target))
+
+
+def _compatible(conversion: Conversion) -> Conversion | None:
+    return None if conversion.status == "incompatible" else conversion
+
+
+def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
+    """Of ascending numbers all that can be within the tolerance, and few others."""
+    if not math.isfinite(told):
+        return ()
+    reach = abs(told) * _REACH + _SMALLEST
+    low = bisect_left(placed, told - reach, key=itemgetter(0))
+    return placed[low : bisect_right(placed, told + reach, key=itemgetter(0))]
+
+
+def _relative_error(told: float, goal: float) -> float | None:
+    if goal:
+        return abs(told - goal) / abs(goal)
+    return None if told else 0.0

@@ -14,6 +14,7 @@ from jobs.differences.difference import (
     Stage,
     VerdictChange,
 )
+from runner.cli.folding import in_columns
 from runner.scorecard import Booking
 
 UNDEFINED = "n/a"
@@ -212,9 +213,9 @@ def _booked(model: str, booking: Booking) -> Iterator[str]:
     yield _one_line(
         f"{booking.metric} of {model} by {booking.table.caption}: {booking.change:+d}"
     )
-    yield _one_line("  " + "  ".join(booking.table.columns))
-    for row in booking.table.rows:
-        yield _one_line("  " + "  ".join(str(cell) for cell in row))
+    rows = [tuple(map(str, row)) for row in booking.table.rows]
+    for line in in_columns([booking.table.columns, *rows]):
+        yield _one_line(f"  {line}")
 
 
 def number(value: float | None) -> str:

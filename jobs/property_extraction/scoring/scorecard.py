@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
@@ -10,6 +12,7 @@ from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.rows import LongFiles
 from jobs.property_extraction.artifacts.tables import short_tables
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.differing import bookable
 from jobs.property_extraction.gathering.gathering import sheet_of
 from jobs.property_extraction.measuring.results import measured
 from jobs.property_extraction.scoring.comparable import comparable
@@ -43,6 +46,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.columns.items()},
+        bookable={
+            model: partial(bookable, own.first.fates)
+            for model, own in results.columns.items()
+        },
         units={
             model: {"TP": own.first.counts.by_paper().totals()[0]}
             for model, own in results.columns.items()

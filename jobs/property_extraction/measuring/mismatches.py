@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from jobs.property_extraction.aliases.verdicts import Names
 from jobs.property_extraction.measuring.fate import Fate, Fates
@@ -37,22 +37,35 @@ def mismatches(
 ) -> Mismatches:
     """Compare wrong with missed names, paper by paper."""
     settings = fates.dataset.settings
-    papers = list(_papers(fates, comparer))
+    wrong = list(_wrong(fates))
+    papers = list(_papers(fates, wrong, comparer))
     found = [list(near(paper, settings.k)) for paper in papers]
     reviewed = review(found, settings.k, settings.top, canonical)
     return Mismatches(
         papers=papers,
-        candidates=candidates(found, canonical, _examples(fates)),
+        candidates=candidates(found, canonical, _examples(wrong)),
         review=reviewed,
         draft=draft(reviewed, settings.same_name),
     )
 
 
-def _papers(fates: Fates, comparer: Comparer) -> Iterator[Mismatch]:
-    wrong: dict[str, list[Prediction]] = {}
-    for row, fate in zip(fates.predictions, fates.fates, strict=True):
+def _wrong(fates: Fates) -> Iterator[Prediction]:
+    """The false positives, under the names that they are booked on.
+
+    A name that has an alias is settled: of its rows with another value the alias's
+    target is the wrong name, and that is a right one.
+    """
+    for place, fate in enumerate(fates.fates):
         if fate is Fate.FP:
-            wrong.setdefault(row.refno, []).append(row)
+            yield replace(fates.predictions[place], name=fates.name(place))
+
+
+def _papers(
+    fates: Fates, false_positives: Iterable[Prediction], comparer: Comparer
+) -> Iterator[Mismatch]:
+    wrong: dict[str, list[Prediction]] = {}
+    for row in false_positives:
+        wrong.setdefault(row.refno, []).append(row)
     missed: dict[str, list[TruthRow]] = {}
     for truth, fate in zip(fates.truth, fates.truth_fates, strict=True):
         if fate is Fate.FN:
@@ -79,12 +92,12 @@ def _value_hits(
     )
 
 
-def _examples(fates: Fates) -> Mapping[str, list[Example]]:
+def _examples(wrong: Iterable[Prediction]) -> Mapping[str, list[Example]]:
     """The first predictions of each wrong name."""
     found: dict[str, list[Example]] = {}
-    for row, fate in zip(fates.predictions, fates.fates, strict=True):
+    for row in wrong:
         own = found.setdefault(row.name, [])
-        if fate is Fate.FP and len(own) < EXAMPLES:
+        if len(own) < EXAMPLES:
             own.append(
                 Example(
                     value=row.value,

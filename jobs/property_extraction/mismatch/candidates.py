@@ -41,7 +41,7 @@ class Mismatch:
     """The names of a paper's rows that found no partner."""
 
     refno: str
-    predicted: frozenset[str]  #: before any alias
+    predicted: frozenset[str]  #: after aliases, where any acted
     missed: frozenset[str]  #: of the truth
     value_hits: Mapping[Names, int] = field(default_factory=dict)
     """Predicted rows whose number is a missing one under another name, by both."""
@@ -130,7 +130,7 @@ def candidates(
     canonical: Container[str] = frozenset(),
     examples: Mapping[str, Sequence[Example]] = MappingProxyType({}),
 ) -> tuple[Candidate, ...]:
-    """The pairs of all papers, most papers first, then most similar, then by name.
+    """The pairs of all papers, by `order`.
 
     Args:
         papers: what `near` finds in each.
@@ -157,15 +157,23 @@ def candidates(
         )
         for (name, target), own in found.items()
     )
-    return tuple(
-        sorted(made, key=lambda c: (-c.count, -c.avg_sim, c.pred_name, c.gt_name))
+    return tuple(sorted(made, key=order))
+
+
+def order(candidate: Candidate) -> tuple[int, float, str, str]:
+    """Most papers first, then most similar, then by name."""
+    return (
+        -candidate.count,
+        -candidate.avg_sim,
+        candidate.pred_name,
+        candidate.gt_name,
     )
 
 
 def review(
     papers: Iterable[Iterable[Near]],
     k: int,
-    top: int,
+    top: int | None,
     canonical: Container[str] = frozenset(),
 ) -> tuple[Candidate, ...]:
     """The first *top* of the pairs that spelling alone makes: what is to be looked at.
@@ -173,7 +181,7 @@ def review(
     Args:
         papers: what `near` finds in each.
         k: targets of a name in a paper that spelling makes.
-        top: how many pairs.
+        top: how many pairs; None: all.
         canonical: names of truth and rubric.
     """
     spelled = ([each for each in paper if each.rank <= k] for paper in papers)

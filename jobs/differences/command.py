@@ -12,8 +12,8 @@ from runner.cli import choices, collector
 
 @click.command()
 @choices.run_argument
-@click.argument("before", metavar="N", type=int)
-@click.argument("after", metavar="M", type=int)
+@click.argument("before", metavar="[N]", type=int, required=False)
+@click.argument("after", metavar="[M]", type=int, required=False)
 @click.option(
     "--metric",
     "metrics",
@@ -37,9 +37,15 @@ from runner.cli import choices, collector
 @choices.runs_dir
 @choices.as_json
 def diff(
-    run_name: str, before: int, after: int, html: Path | None, **given: Any
+    run_name: str,
+    before: int | None,
+    after: int | None,
+    html: Path | None,
+    **given: Any,
 ) -> int:
     """Say by which causes scoring M of RUN differs from scoring N, down to items.
+
+    M is the newest where it is left out, and N the one before.
 
     RUN is scored again with one cause changed at a time: what was answered, inputs,
     settings, and the code, whose own part is told from what was recorded. No model is
@@ -55,10 +61,11 @@ def diff(
     folder = resolve(given["runs_dir"], run_name)
     collector.calm()
     with repeater(folder) as run:
+        last = run.recorded(after)
         made = difference(
             run,
-            run.recorded(before),
-            run.recorded(after),
+            run.recorded(last.number - 1 if before is None else before),
+            last,
             progress=lambda cause: tell(f"scoring again: {cause}"),
         )
     if html is not None:

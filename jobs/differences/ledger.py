@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 
 from jobs.differences.causes import CODE, PARSER, SCORER, Cause
 from jobs.differences.difference import Changed, ItemShare, Part, Stage, VerdictChange
@@ -14,6 +15,10 @@ from jobs.differences.seen import Metric, Seen, verdict_changes
 from runner.records.repeating import Repeater
 from runner.scorecard import Booking
 from store.views import tasks_numbered
+
+
+PAGE = 5_000
+"""Tasks looked up at a time."""
 
 
 class Ledger:
@@ -84,13 +89,14 @@ class Ledger:
         """By model: the verdicts that differ, with the keys of their tasks."""
         if before.verdicts is None or after.verdicts is None:
             return {}
-        found = list(verdict_changes(before.verdicts, after.verdicts))
-        numbers = sorted({each.task for each in found})
-        tasks = {row.task: row for row in tasks_numbered(self._run.reader, numbers)}
+        found = verdict_changes(before.verdicts, after.verdicts)
         by_model: dict[str, list[VerdictChange]] = defaultdict(list)
-        for each in found:
-            row = tasks[each.task]
-            by_model[row.model].append(replace(each, key=row.key))
+        while page := list(islice(found, PAGE)):
+            numbers = sorted({each.task for each in page})
+            tasks = {row.task: row for row in tasks_numbered(self._run.reader, numbers)}
+            for each in page:
+                row = tasks[each.task]
+                by_model[row.model].append(replace(each, key=row.key))
         return {model: tuple(by_model[model]) for model in sorted(by_model)}
 
     def _bookings(

@@ -16,6 +16,7 @@ __all__ = [
     "estimates",
     "event_query",
     "events",
+    "expected",
     "forecast",
     "limit_words",
     "log",

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from store.expected import Expected
 from store.milestone import Milestone
 
 
@@ -29,22 +30,6 @@ class Input:
     kept: str = ""
     """How the log holds it under that hash: as a "file", as a "folder", whose part of
     that hash lists names and hashes of files that are parts too; empty: not at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What a run was expected to take before its first call, for each item planned.
-
-    The figures are low, expected and high, for one first-stage spec with all that
-    follows from it, over all models and replicates.
-    """
-
-    tried: int  #: items that were answered offline
-    first: list[str]  #: stages that the plan begins with
-    calls: tuple[float, float, float]
-    tokens_in: tuple[float, float, float]
-    tokens_out: tuple[float, float, float]
-    cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from runner.records.repeating import Repeater
 from runner.scorecard import Booking
 from store.views import tasks_numbered
 
-
 PAGE = 5_000
 """Tasks looked up at a time."""
 

@@ -9,6 +9,7 @@ from jobs.differences.difference import Changed, Difference, Part, Stage
 from jobs.differences.rendering import (
     counted,
     extent,
+    judged_first,
     labels,
     number,
     sides,
@@ -176,7 +177,10 @@ def _verdicts(stages: Sequence[Stage]) -> Iterator[Element]:
                 grid(
                     f"The first {MOST_ITEMS} at most.",
                     [Column(name=name) for name in ("task", "before", "after")],
-                    [(each.key, *sides(each)) for each in changes[:MOST_ITEMS]],
+                    [
+                        (each.key, *sides(each))
+                        for each in judged_first(changes)[:MOST_ITEMS]
+                    ],
                 ),
             )
 

@@ -154,7 +154,7 @@ def _verdicts(stages: Sequence[Stage], top: int) -> Iterator[str]:
             yield _one_line(
                 f"verdicts of {model}, {labels(stage.causes)}: {tally(changes)}"
             )
-            for each in changes[:top]:
+            for each in judged_first(changes)[:top]:
                 yield _one_line(f"  {each.key}: {' -> '.join(sides(each))}")
             if changes[top:]:
                 yield f"  {len(changes) - top:,} more: --top, or --json"
@@ -167,6 +167,11 @@ def tally(changes: Sequence[VerdictChange]) -> str:
     return (
         f"{len(changes):,} changed, {came:,} came to be right, {ceased:,} ceased to be"
     )
+
+
+def judged_first(changes: Sequence[VerdictChange]) -> list[VerdictChange]:
+    """Those that came to be right or ceased to be before the others."""
+    return sorted(changes, key=lambda each: not each.right)
 
 
 def sides(each: VerdictChange) -> tuple[str, str]:

@@ -138,7 +138,7 @@ async def score(
         DatasetError: an input file is missing or wrong.
         LogBusy: another process took the run up meanwhile; nothing was recorded.
     """
-    inputs, blobs = keep(input_hashes(job.inputs(settings)))
+    inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
         upto = last_seq(reader)
@@ -163,12 +163,13 @@ async def score(
                 shutil.rmtree(target, ignore_errors=True)
                 draft.replace(target)
                 card, kept = result.scorecard, result.scorecard.kept
+                noted, blobs = keep(inputs)
                 recorded = ScoringRecorded(
                     number=number,
                     job_version=job.version,
                     code_sha256=code_hash(job),
                     settings=as_json(settings),
-                    inputs=inputs,
+                    inputs=noted,
                     seq=upto,
                     digest=result.digest,
                     milestone=_milestone(kept, result, state) if kept else None,

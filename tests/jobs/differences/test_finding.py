@@ -136,6 +136,8 @@ def test_an_edited_gold_file_is_taken_from_the_log(run: RatedRun) -> None:
     before = found(run)
     run.gold.write_text("{}")
     assert found(run) == before
+    run.gold.unlink()
+    assert found(run) == before
 
 
 def test_an_input_that_is_not_kept_is_named(

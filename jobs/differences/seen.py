@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
@@ -76,35 +77,48 @@ def stored(scorecard: bytes, verdicts: Path) -> Seen:
 
 
 def verdict_changes(before: Path, after: Path) -> Iterator[VerdictChange]:
-    """Verdicts that differ in value, truth or outcome, by task, without their keys."""
-    pairs = _side_by_side(all_verdicts(before), all_verdicts(after))
-    for task, old, new in pairs:
-        if _told(old) != _told(new):
-            yield VerdictChange(task=task, key="", before=old, after=new)
+    """Verdicts that differ in value, truth or outcome, by task, without their keys.
+
+    Of a task with several, those that are on both sides are no change, wherever they
+    stand; the others are held against one another in their order.
+    """
+    for task, old, new in _side_by_side(all_verdicts(before), all_verdicts(after)):
+        common = Counter(map(_told, old)) & Counter(map(_told, new))
+        for was, now in zip_longest(_without(old, common), _without(new, common)):
+            yield VerdictChange(task=task, key="", before=was, after=now)
 
 
-def _told(verdict: StoredVerdict | None) -> tuple[Any, ...] | None:
+def _told(verdict: StoredVerdict) -> tuple[Any, ...]:
     """What counts of it; by which rule it was read does not."""
-    if verdict is None:
-        return None
     return verdict.value, verdict.expected, verdict.correct
+
+
+def _without(
+    verdicts: Sequence[StoredVerdict], common: Counter[tuple[Any, ...]]
+) -> Iterator[StoredVerdict]:
+    left = Counter(common)
+    for verdict in verdicts:
+        if left[_told(verdict)]:
+            left[_told(verdict)] -= 1
+        else:
+            yield verdict
 
 
 def _side_by_side(
     before: Iterator[StoredVerdict], after: Iterator[StoredVerdict]
-) -> Iterator[tuple[int, StoredVerdict | None, StoredVerdict | None]]:
-    """The verdicts of both sides, task by task; those of a task in their order."""
+) -> Iterator[tuple[int, list[StoredVerdict], list[StoredVerdict]]]:
+    """The verdicts of both sides, task by task."""
     left, right = _by_task(before), _by_task(after)
     old, new = next(left, None), next(right, None)
     while old is not None or new is not None:
         task = min(side[0] for side in (old, new) if side is not None)
-        own: list[list[StoredVerdict]] = [[], []]
+        was: list[StoredVerdict] = []
+        now: list[StoredVerdict] = []
         if old is not None and old[0] == task:
-            own[0], old = old[1], next(left, None)
+            was, old = old[1], next(left, None)
         if new is not None and new[0] == task:
-            own[1], new = new[1], next(right, None)
-        for was, now in zip_longest(*own):
-            yield task, was, now
+            now, new = new[1], next(right, None)
+        yield task, was, now
 
 
 def _by_task(

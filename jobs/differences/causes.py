@@ -44,7 +44,11 @@ class Cause:
 
 PARSER = Cause(kind=Kind.PARSER)
 SCORER = Cause(kind=Kind.SCORER)
-CODE = Cause(kind=Kind.CODE)
+
+
+def code(before: str, after: str) -> Cause:
+    """Other code on an equal basis: whose the two scorings are."""
+    return Cause(kind=Kind.CODE, before=before, after=after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ to its change exactly, and so do the shares of a part's items with what rounding
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from jobs.differences.causes import PARSER, SCORER, Cause
+from jobs.differences.causes import PARSER, SCORER, Cause, Kind
 from runner.scorecard import Booking
 from store.verdicts import StoredVerdict
 
@@ -94,6 +94,24 @@ class Stage:
     metrics: int  #: that it moved
     verdicts: Mapping[str, tuple[VerdictChange, ...]]  #: by model
     bookings: Mapping[str, Booking]  #: by model, of jobs that name causes of their own
+
+    @property
+    def is_of_code(self) -> bool:
+        """Whether nothing but the code changed."""
+        return {cause.kind for cause in self.causes} == {Kind.CODE}
+
+    def by_cause(
+        self,
+    ) -> Iterator[tuple[str, tuple[Cause, ...], Sequence[VerdictChange]]]:
+        """The verdicts by model, those of the code as its parser's and its scorer's."""
+        for model, changes in self.verdicts.items():
+            if not self.is_of_code:
+                yield model, self.causes, changes
+                continue
+            for cause in (PARSER, SCORER):
+                own = [each for each in changes if each.cause == cause]
+                if own:
+                    yield model, (cause,), own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

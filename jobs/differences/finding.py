@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from jobs.differences.causes import CODE, Cause, steps
+from jobs.differences.causes import Cause, code, steps
 from jobs.differences.difference import Difference
 from jobs.differences.ledger import Ledger
 from jobs.differences.seen import Seen, replayed, stored
@@ -84,7 +84,11 @@ def _stops(
         yield (), replayed(made, scratch / "0.db")
     else:
         yield (), _as_recorded(run, before)
-        yield (CODE,), replayed(made, scratch / "0.db")
+        told = f"scoring {before.number}"
+        for each in _between(run, begin, before, after):
+            yield (code(told, f"scoring {each.number}"),), _as_recorded(run, each)
+            told = f"scoring {each.number}"
+        yield (code(told, "today"),), replayed(made, scratch / "0.db")
     waiting: tuple[Cause, ...] = ()
     for number, step in enumerate(way, 1):
         waiting += (step.cause,)
@@ -99,7 +103,26 @@ def _stops(
         yield waiting, replayed(made, scratch / f"{number}.db")
         waiting = ()
     if made.digest != after.digest:
-        yield (CODE,), _as_recorded(run, after)
+        now = code("today", f"scoring {after.number}")
+        yield (now,), _as_recorded(run, after)
+
+
+def _between(
+    run: Repeater, begin: Basis, before: ScoringRecorded, after: ScoringRecorded
+) -> Iterator[ScoringRecorded]:
+    """Scorings that later code made on the basis of the first.
+
+    They divide the code's part: whose parser changed, scored, and changed the scorer
+    then, sees what each did.
+    """
+    digest = before.digest
+    for each in run.scorings():
+        is_between = before.number < each.number <= after.number
+        if is_between and each.digest != digest and run.stored(each) is not None:
+            other = Basis.of(run.job, each)
+            if begin.is_like(other) and run.is_still_after(min(begin.seq, other.seq)):
+                digest = each.digest
+                yield each
 
 
 def _as_recorded(run: Repeater, recorded: ScoringRecorded) -> Seen:

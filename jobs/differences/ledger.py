@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 
-from jobs.differences.causes import CODE, PARSER, SCORER, Cause
+from jobs.differences.causes import PARSER, SCORER, Cause
 from jobs.differences.difference import Changed, ItemShare, Part, Stage, VerdictChange
 from jobs.differences.items import item_shares
 from jobs.differences.seen import Metric, Seen, verdict_changes
@@ -39,19 +39,19 @@ class Ledger:
             for metric in dict.fromkeys((*self._last.values, *seen.values))
             if self._last.values.get(metric) != seen.values.get(metric)
         ]
+        stage = Stage(
+            causes=causes,
+            metrics=len(moved),
+            verdicts=verdicts,
+            bookings=dict(self._bookings(causes, seen)),
+        )
         for metric in moved:
             own = causes
-            if causes == (CODE,):
-                own = _of_code(verdicts, metric[0], is_known=_both(self._last, seen))
+            if stage.is_of_code and _both(self._last, seen):
+                own = _of_code(verdicts.get(metric[0], ()))
             self._parts[metric].append(self._part(own, metric, seen))
-        self.stages.append(
-            Stage(
-                causes=causes,
-                metrics=len(moved),
-                verdicts=verdicts,
-                bookings=dict(self._bookings(causes, seen)),
-            )
-        )
+        if moved or verdicts or not stage.is_of_code:
+            self.stages.append(stage)
         self._last = seen
 
     def _part(self, causes: tuple[Cause, ...], metric: Metric, seen: Seen) -> Part:
@@ -145,15 +145,11 @@ def _both(before: Seen, after: Seen) -> bool:
     return before.verdicts is not None and after.verdicts is not None
 
 
-def _of_code(
-    verdicts: Mapping[str, tuple[VerdictChange, ...]], model: str, *, is_known: bool
-) -> tuple[Cause, ...]:
+def _of_code(verdicts: Sequence[VerdictChange]) -> tuple[Cause, ...]:
     """Whether a model's metrics moved by how replies are read, or judged.
 
     Where both changed, no verdict tells how much of a metric is whose: the part is
     one. Where no verdict changed, the metric is computed otherwise.
     """
-    if not is_known:
-        return (CODE,)
-    found = {each.cause for each in verdicts.get(model, ())} or {SCORER}
+    found = {each.cause for each in verdicts} or {SCORER}
     return tuple(cause for cause in (PARSER, SCORER) if cause in found)

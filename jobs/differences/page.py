@@ -168,12 +168,10 @@ def _shares(part: Part) -> Element:
 
 def _verdicts(stages: Sequence[Stage]) -> Iterator[Element]:
     for stage in stages:
-        for model, changes in stage.verdicts.items():
+        for model, causes, changes in stage.by_cause():
             yield element(
                 "details",
-                element(
-                    "summary", f"{model}, {labels(stage.causes)}: {tally(changes)}"
-                ),
+                element("summary", f"{model}, {labels(causes)}: {tally(changes)}"),
                 grid(
                     f"The first {MOST_ITEMS} at most.",
                     [Column(name=name) for name in ("task", "before", "after")],

@@ -149,11 +149,9 @@ def _moved(item: ItemShare) -> str:
 
 def _verdicts(stages: Sequence[Stage], top: int) -> Iterator[str]:
     for stage in stages:
-        for model, changes in stage.verdicts.items():
+        for model, causes, changes in stage.by_cause():
             yield ""
-            yield _one_line(
-                f"verdicts of {model}, {labels(stage.causes)}: {tally(changes)}"
-            )
+            yield _one_line(f"verdicts of {model}, {labels(causes)}: {tally(changes)}")
             for each in judged_first(changes)[:top]:
                 yield _one_line(f"  {each.key}: {' -> '.join(sides(each))}")
             if changes[top:]:

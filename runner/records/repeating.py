@@ -42,6 +42,18 @@ class Basis:
     inputs: tuple[Input, ...]
     seq: int  #: the log's last event that is read
 
+    def is_like(self, other: Basis) -> bool:
+        """Whether settings and the content of inputs are equal, wherever they lie."""
+        mine, theirs = (
+            [(given.setting, given.sha256) for given in each.inputs]
+            for each in (self, other)
+        )
+        placed = {setting for setting, _ in mine}
+        return mine == theirs and all(
+            self.settings.get(name) == other.settings.get(name)
+            for name in {*self.settings, *other.settings} - placed
+        )
+
     @classmethod
     def of(cls, job: Job, recorded: ScoringRecorded) -> Self:
         """That of a recorded scoring; settings that came later have their default.
@@ -70,13 +82,17 @@ class Repeater:
     _found: dict[Input, Path] = field(default_factory=dict, init=False)
     _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
 
+    def scorings(self) -> list[ScoringRecorded]:
+        """All that were recorded, oldest first."""
+        return scorings(self.reader)
+
     def recorded(self, number: int | None = None) -> ScoringRecorded:
         """The scoring of that number; the newest where none is named.
 
         Raises:
             UsageError: the run has none.
         """
-        return chosen(self.folder.run_id, scorings(self.reader), number)
+        return chosen(self.folder.run_id, self.scorings(), number)
 
     def repeated(self, recorded: ScoringRecorded) -> Scoring:
         """A recorded scoring, made again by the code of today.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.differences.causes import Kind
+from jobs.differences.causes import PARSER, SCORER, Kind
 from jobs.differences.difference import Changed, Difference
 from jobs.differences.finding import difference
 from runner.errors import DatasetError, RunnerError, UsageError
@@ -190,6 +190,33 @@ def test_a_part_of_the_code_is_the_parsers_or_the_scorers(
     for each in made.changed:
         for part in each.parts:
             assert [cause.kind for cause in part.causes] in (kinds, [Kind.SETTING])
+    adds_up(made)
+
+
+def test_a_scoring_in_between_divides_the_codes_part(
+    run: RatedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.scored(GOLD)
+    monkeypatch.setattr(Rated, "factor", 3.0)
+    run.scored(GOLD)
+    run.scored(GOLD, power=3)  # on another basis, and passed over
+    monkeypatch.setattr(Rated, "slack", 1.7)
+    run.scored(GOLD, power=2)
+    made = found(run, 1, 4)
+    assert [(stage.causes[0].kind, stage.causes[0].after) for stage in made.stages] == [
+        (Kind.CODE, "scoring 2"),
+        (Kind.CODE, "today"),
+        (Kind.SETTING, "2"),
+    ]
+    assert [part.causes[0].kind for part in metric(made, "weighted").parts] == [
+        Kind.PARSER,
+        Kind.SCORER,
+        Kind.SETTING,
+    ]
+    assert [causes for stage in made.stages for _, causes, _ in stage.by_cause()] == [
+        (PARSER,),
+        (SCORER,),
+    ]
     adds_up(made)
 
 

@@ -85,6 +85,12 @@ class PropertyExtraction(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
+        if dataset.settings.mode == "verify":
+            from jobs.property_extraction import (  # noqa: PLC0415 - see above
+                verifying,
+            )
+
+            return verifying.score(dataset, answers)
         from jobs.property_extraction.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)

@@ -214,6 +214,16 @@ class Settings(Profiled):
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _verdicts_alone(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's hook
+        """Verdicts without anything to extract from are what a run verifies."""
+        if not isinstance(values, Mapping) or "mode" in values:
+            return values
+        others = ("papers", "truth", "preds", "candidates")
+        is_alone = values.get("verdicts") and not any(map(values.get, others))
+        return {**values, "mode": "verify"} if is_alone else values
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.max_chars and self.chunk_overlap >= self.max_chars:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from jobs.property_extraction.aliases.alias_set import SOURCES, AliasEntry, Key
@@ -30,66 +30,95 @@ def settled(entries: Iterable[AliasEntry]) -> tuple[tuple[AliasEntry, ...], list
     must not be renamed by any.
     """
     known = {entry.key: entry for entry in entries}
-    steps: list[Step] = []
-    scopes = {entry.refno for entry in known.values() if entry.acts}
-    for scope in (None, *sorted(filter(None, scopes))):
-        while troubles := list(_troubles(known, scope)):
-            for step in troubles:
-                reason = f"{step.rule}: {step.told}"
-                known[step.entry.key] = replace(
-                    step.entry, status="undecided", reason=reason
-                )
-            steps += troubles
-        steps += _cut_short(known, scope)
+    papers: defaultdict[str | None, list[Key]] = defaultdict(list)
+    for entry in known.values():
+        if entry.acts:
+            papers[entry.refno].append(entry.key)
+    steps = _settle(known, _Scope(refno=None, keys=papers.pop(None, [])))
+    everywhere = _by_name(e for e in known.values() if e.acts and e.refno is None)
+    sources: defaultdict[str, list[str]] = defaultdict(list)
+    for name, own in everywhere.items():
+        for entry in own:
+            sources[entry.gt_name].append(name)
+    for refno in sorted(filter(None, papers)):
+        scope = _Scope(
+            refno=refno, keys=papers[refno], everywhere=everywhere, sources=sources
+        )
+        steps += _settle(known, scope)
     return tuple(known.values()), steps
 
 
-def _acting(known: Mapping[Key, AliasEntry], scope: str | None) -> Acting:
-    everywhere: defaultdict[str, list[AliasEntry]] = defaultdict(list)
-    own: defaultdict[str, list[AliasEntry]] = defaultdict(list)
-    for entry in known.values():
-        if entry.acts and entry.refno is None:
-            everywhere[entry.pred_name].append(entry)
-        elif entry.acts and entry.refno == scope:
-            own[entry.pred_name].append(entry)
-    found = {**everywhere, **own}
-    return {name: sorted(found[name], key=_target) for name in sorted(found)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """Where entries act: in all papers, or in one."""
+
+    refno: str | None
+    keys: Sequence[Key]  #: of its own entries
+    everywhere: Acting = field(default_factory=dict)  #: what acts beside them, settled
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of those, by target: the names that stand for it."""
+
+    def acting(self, known: Mapping[Key, AliasEntry]) -> Acting:
+        """Its own entries, and of the others those that they follow or that follow.
+
+        The rest meets no entry of its own: it is settled already.
+        """
+        own = _by_name(known[key] for key in self.keys if known[key].acts)
+        near = {name for target in own for name in self.sources.get(target, ())}
+        near |= {entry.gt_name for each in own.values() for entry in each}
+        others = {n: self.everywhere[n] for n in near if n in self.everywhere}
+        found = {**others, **own}
+        return {name: found[name] for name in sorted(found)}
 
 
-def _target(entry: AliasEntry) -> str:
-    return entry.gt_name
+def _by_name(entries: Iterable[AliasEntry]) -> Acting:
+    found: defaultdict[str, list[AliasEntry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: entry.gt_name):
+        found[entry.pred_name].append(entry)
+    return found
 
 
-def _troubles(known: Mapping[Key, AliasEntry], scope: str | None) -> Iterator[Step]:
+def _settle(known: dict[Key, AliasEntry], scope: _Scope) -> list[Step]:
+    steps: list[Step] = []
+    while troubles := list(_troubles(known, scope)):
+        for step in troubles:
+            reason = f"{step.rule}: {step.told}"
+            dropped = replace(step.entry, status="undecided", reason=reason)
+            known[dropped.key] = dropped
+        steps += troubles
+    return [*steps, *_cut_short(known, scope)]
+
+
+def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[Step]:
     """The entries of a scope that cannot act: circles, or else what was rejected.
 
     Without those of a paper the others are sound, so each trouble has one of them.
     """
-    acting = _acting(known, scope)
+    acting = scope.acting(known)
     circles = loops({name: [e.gt_name for e in own] for name, own in acting.items()})
     for circle in circles:
         names = ", ".join(map(repr, sorted(circle)))
         for name in sorted(circle):
             for entry in acting[name]:
-                if entry.gt_name in circle and entry.refno == scope:
+                if entry.gt_name in circle and entry.refno == scope.refno:
                     told = f"dropped: {names} stand for one another"
                     yield Step(rule="cycle", entry=entry, told=told)
     if circles:
         return
     blamed: dict[Key, Step] = {}
     for chain in _chains(acting):
-        if len(chain) > 1 and _is_rejected(known, chain, scope):
+        if len(chain) > 1 and _is_rejected(known, chain, scope.refno):
             told = f"undecided: {_shown(chain)}, and the ends were rejected as a pair"
-            entry = next(entry for entry in chain if entry.refno == scope)
+            entry = next(entry for entry in chain if entry.refno == scope.refno)
             blamed[entry.key] = Step(rule="transitive", entry=entry, told=told)
     yield from blamed.values()
 
 
 def _is_rejected(
-    known: Mapping[Key, AliasEntry], chain: Chain, scope: str | None
+    known: Mapping[Key, AliasEntry], chain: Chain, refno: str | None
 ) -> bool:
     ends = chain[0].pred_name, chain[-1].gt_name
-    found = known.get((*ends, scope)) or known.get((*ends, None))
+    found = known.get((*ends, refno)) or known.get((*ends, None))
     return found is not None and found.status == "rejected"
 
 
@@ -121,18 +150,18 @@ def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Ch
     return tuple(reversed(chain))
 
 
-def _cut_short(known: dict[Key, AliasEntry], scope: str | None) -> Iterator[Step]:
+def _cut_short(known: dict[Key, AliasEntry], scope: _Scope) -> Iterator[Step]:
     """Let every name that acts in a scope stand for where it comes to rest."""
-    acting = _acting(known, scope)
+    acting = scope.acting(known)
     for own in acting.values():
         chains = [chain for entry in own for chain in _chains_of(entry, acting)]
         if all(len(chain) == 1 for chain in chains):
             continue
         for entry in own:
-            if entry.refno == scope:
+            if entry.refno == scope.refno:
                 del known[entry.key]
         for chain in sorted(chains, key=len):
-            made = _joined(chain, scope, known)
+            made = _joined(chain, scope.refno, known)
             if not (made.key in known and known[made.key].acts):
                 known[made.key] = made
             if len(chain) > 1:
@@ -141,13 +170,13 @@ def _cut_short(known: dict[Key, AliasEntry], scope: str | None) -> Iterator[Step
 
 
 def _joined(
-    chain: Chain, scope: str | None, known: Mapping[Key, AliasEntry]
+    chain: Chain, refno: str | None, known: Mapping[Key, AliasEntry]
 ) -> AliasEntry:
     """The entry that does what a chain does, and is as sure as its weakest part."""
     first, last = chain[0], chain[-1]
     if len(chain) == 1:
-        return replace(first, refno=scope)
-    pair = AliasEntry(pred_name=first.pred_name, gt_name=last.gt_name, refno=scope)
+        return replace(first, refno=refno)
+    pair = AliasEntry(pred_name=first.pred_name, gt_name=last.gt_name, refno=refno)
     return replace(
         known.get(pair.key, pair),
         status="accepted",

@@ -162,4 +162,6 @@ def _text(made: AliasSet, report: tuple[str, ...]) -> Iterator[str]:
     yield from report[:SHOWN]
     if len(report) > SHOWN:
         yield f"... and {counted(len(report) - SHOWN, 'line')} more in report.txt"
-    yield f"next: siftlog score RUN --aliases aliases-{made.id}.json"
+    run = made.created_from.run or "RUN"
+    drafts = " --accept-drafts" if any(e.is_draft for e in made.entries) else ""
+    yield f"next: siftlog score {run} --aliases aliases-{made.id}.json{drafts}"

@@ -117,14 +117,15 @@ class LongFiles:
 
     def _rows(self, own: Replicate) -> Iterator[tuple[Cell, ...]]:
         against = dict(compared(own.fates, self.results.comparer))
+        aliases = own.aliases.id  # a hash of all of them
         for fate, place in _in_order(own.fates):
             if fate is Fate.FN:
                 yield self._missed(own.fates, place)
             else:
-                yield self._predicted(own, place, against.get(place))
+                yield self._predicted(own, place, against.get(place), aliases)
 
     def _predicted(
-        self, own: Replicate, place: int, told: Compared | None
+        self, own: Replicate, place: int, told: Compared | None, aliases: str
     ) -> tuple[Cell, ...]:
         fates, dataset = own.fates, self.results.dataset
         row, partner = fates.predictions[place], fates.partners[place]
@@ -141,7 +142,7 @@ class LongFiles:
             row.row,
             None if truth is None else truth.source_row,
             row.name,
-            dataset.aliases.id if acted else None,
+            aliases if acted else None,
             str(dataset.rubric.kind(name)),
             row.unit or None,
             None if truth is None else truth.unit or None,

@@ -28,12 +28,13 @@ def verdicts_of(dataset: Dataset, answers: Answers) -> Iterator[Verdict]:
         for answer in family:
             question = dataset.questions.get(answer.task.key)
             if question is not None and answer.task.stage == STAGE:
-                yield from _verdicts(dataset, question, answer)
+                yield from verdicts_in(dataset, question, answer)
 
 
-def _verdicts(
+def verdicts_in(
     dataset: Dataset, question: Question, answer: Answer
 ) -> Iterator[Verdict]:
+    """The verdicts of one answer on the pairs of its question."""
     if answer.skip == AUTO:
         for target in question.targets:
             yield Verdict(

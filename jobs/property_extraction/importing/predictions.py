@@ -1,4 +1,4 @@
-"""Predictions in CSV files as the answers of a run: one answer a paper."""
+"""Work in CSV files as the answers of a run: of predictions one answer a paper."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
+from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.predictions import (
     Predicted,
@@ -18,12 +19,16 @@ from runner.job import ImportedAnswer
 from runner.task import TaskSpec
 
 FORMAT = "predictions"
+VERDICTS = "verdicts"
 
 
 class PredictionsImporter:
     """The job's `runner.job.Importer`."""
 
-    formats: Mapping[str, str] = {FORMAT: "CSV refno, property_name, value_string"}
+    formats: Mapping[str, str] = {
+        FORMAT: "CSV refno, property_name, value_string",
+        VERDICTS: "--verdicts FILE, a CSV pred_name, gt_name, is_match",
+    }
 
     def read(
         self,
@@ -34,7 +39,7 @@ class PredictionsImporter:
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each paper of each model.
+        """An answer for each paper of each model, or for each verdict on two names.
 
         Args:
             files: named by their place; those that settings name come first.
@@ -48,8 +53,13 @@ class PredictionsImporter:
             DatasetError: a file or row is off; names file and row.
             UsageError: no file is named, or the truth is not.
         """
-        if form not in {None, FORMAT}:
-            raise UsageError(f"There is no format {form!r}; the only one is {FORMAT}.")
+        if form not in {None, *self.formats}:
+            raise UsageError(
+                f"There is no format {form!r}; there are {' and '.join(self.formats)}."
+            )
+        if settings.mode == "verify" or form == VERDICTS:
+            yield from verdict_answers(settings, model)
+            return
         named = (*settings.preds, *files)
         if not named:
             raise UsageError("Name the predictions: --preds FILE or DIR.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.given import given_aliases
-from jobs.property_extraction.asking.questions import questions
+from jobs.property_extraction.asking.questions import Question, questions
 from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
 from jobs.property_extraction.inputs.columns import NA
@@ -26,7 +27,7 @@ from jobs.property_extraction.inputs.tables import (
 from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Rubric
-from jobs.property_extraction.settings import INPUTS, Settings
+from jobs.property_extraction.settings import INPUTS, Mode, Settings
 from runner.errors import UsageError
 from runner.job import InputFile
 
@@ -43,6 +44,27 @@ READ = (
 )
 """The inputs that scoring goes by."""
 
+_RULES = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
+
+SAMPLES: Mapping[Mode, Mapping[str, object]] = {
+    "extract": {
+        **_RULES,
+        "papers": SAMPLE / "papers",
+        "clusters": SAMPLE / "clusters.json",
+        "unit_table": SAMPLE / "units.csv",
+        # scoring reads none of these; `prepare` makes alias sets of them
+        "candidates": SAMPLE / "candidates.csv",
+        "verdicts": tuple(
+            SAMPLE / "verdicts" / f"alias_verification_all__sample--{model}.csv"
+            for model in ("teasel-70b", "yarrow-8b")
+        ),
+        "review": SAMPLE / "review.csv",
+    },
+    # nothing of it is verified yet
+    "verify": {**_RULES, "candidates": SAMPLE / "candidates.csv"},
+}
+"""The inputs that stand for those that nobody named."""
+
 VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
 """The inputs that verifying names goes by."""
 
@@ -51,15 +73,7 @@ def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
     if any(getattr(settings, name) for name in INPUTS):
         return settings
-    return settings.model_copy(
-        update={
-            "papers": SAMPLE / "papers",
-            "truth": SAMPLE / "truth.csv",
-            "rubric": SAMPLE / "rubric.csv",
-            "clusters": SAMPLE / "clusters.json",
-            "unit_table": SAMPLE / "units.csv",
-        }
-    )
+    return settings.model_copy(update=SAMPLES[settings.mode])
 
 
 def require(settings: Settings) -> None:
@@ -86,28 +100,31 @@ def _require_truth(settings: Settings) -> Path:
     return settings.truth
 
 
-def _require_candidates(settings: Settings) -> Path:
+def _require_candidates(settings: Settings) -> None:
     if settings.candidates is None:
         raise UsageError(
-            "Name the pairs to verify: --candidates FILE, such as "
-            "alias_candidates_review.csv of a scoring."
+            "Name the pairs to verify, --candidates FILE, such as "
+            "alias_candidates_review.csv of a scoring; or import verdicts on them, "
+            "--verdicts FILE."
         )
-    return settings.candidates
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     return tuple(
-        InputFile(setting=name, path=path)
+        input_file
         for name in (VERIFIED if settings.mode == "verify" else READ)
-        for path in _paths(getattr(settings, name))
+        for input_file in _files(name, getattr(settings, name))
     )
 
 
-def _paths(named: Path | tuple[Path, ...] | None) -> tuple[Path, ...]:
-    if named is None:
-        return ()
-    return named if isinstance(named, tuple) else (named,)
+def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
+    """The files of a setting; of several each has a name of its own."""
+    paths = named if isinstance(named, tuple) else (named,)
+    for number, path in enumerate(paths, start=1):
+        if path is not None:
+            own = name if number == 1 else f"{name}.{number}"
+            yield InputFile(setting=own, path=path)
 
 
 def load(settings: Settings) -> Dataset:
@@ -163,12 +180,15 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     predicted = chain.from_iterable(
         read_predictions(path, missing) for path in prediction_files(settings.preds)
     )
-    pairs = with_examples(read_candidates(_require_candidates(settings)), predicted)
-    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
-    verified = {
-        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
-    }
-    found = questions(pairs, settings.verify, verified)
+    found = (
+        _judged(settings)
+        if settings.candidates is None
+        else questions(
+            with_examples(read_candidates(settings.candidates), predicted),
+            settings.verify,
+            _verified(settings),
+        )
+    )
     return Dataset(
         settings=settings,
         questions={question.key: question for question in found},
@@ -177,6 +197,30 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
         else read_truth(settings.truth, noticed, missing).rows,
         rubric=_rubric(settings, noticed),
         findings=noticed.findings(),
+    )
+
+
+def _judged(settings: Settings) -> Iterator[Question]:
+    """The pairs that verdicts made elsewhere are about: they were asked one by one.
+
+    Raises:
+        UsageError: there are none either.
+    """
+    if not settings.verdicts:
+        _require_candidates(settings)
+    pairs = {
+        (pair.pred_name, pair.gt_name): pair
+        for path in settings.verdicts
+        for pair in read_candidates(path)
+    }
+    return questions(pairs.values(), "pair")
+
+
+def _verified(settings: Settings) -> frozenset[tuple[str, str]]:
+    """The pairs that need not be asked about again."""
+    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
+    return frozenset(
+        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
     )
 
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.verdicts import Names
+from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.mismatch.candidates import (
     EXAMPLES,
@@ -18,6 +20,7 @@ from jobs.property_extraction.mismatch.candidates import (
     near,
     review,
 )
+from jobs.property_extraction.mismatch.crossfit import crossfitted
 from jobs.property_extraction.row import Prediction, TruthRow
 from jobs.property_extraction.values.comparer import Comparer
 
@@ -30,6 +33,20 @@ class Mismatches:
     candidates: Sequence[Candidate]  #: by spelling and by value
     review: Sequence[Candidate]  #: by spelling alone, the first of them
     draft: Mapping[str, str]  #: the first target of each name; nobody checked it
+
+    def crossfitted(self, dataset: Dataset) -> AliasSet:
+        """The given aliases, and for other names what the other papers suggest."""
+        settings, given = dataset.settings, dataset.aliases
+        drafts = crossfitted(
+            {paper.refno: list(near(paper, settings.k)) for paper in self.papers},
+            k=settings.k,
+            top=settings.top,
+            canonical=dataset.canonical,
+            same_name=settings.same_name,
+        )
+        settled = {entry.pred_name for entry in given.accepted}
+        further = (entry for entry in drafts if entry.pred_name not in settled)
+        return replace(given, entries=(*given.entries, *further))
 
 
 def mismatches(

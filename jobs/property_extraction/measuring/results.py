@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.metrics import Resamples
+from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.renaming import Renaming
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.gathering.consensus import consensus
@@ -23,7 +24,7 @@ from jobs.property_extraction.measuring.grounded import Standing, standings
 from jobs.property_extraction.measuring.matched import fates_of
 from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
-from jobs.property_extraction.settings import Grounding
+from jobs.property_extraction.settings import Grounding, Settings
 from jobs.property_extraction.values.comparer import Comparer
 from runner.scorecard import Metric
 
@@ -35,6 +36,8 @@ class Replicate:
     fates: Fates
     counts: Counts
     standing: Sequence[Standing]  #: by prediction
+    aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
+    found: Mismatches | None = None  #: before those drafts; None: there were none
 
     @property
     def replicate(self) -> int:
@@ -86,11 +89,6 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
             space_groups=dataset.space_groups,
             unit_table=dataset.unit_table,
         ),
-        renaming=Renaming.of(
-            dataset.aliases,
-            settings.name_match,
-            canonical=dataset.canonical,
-        ),
     )
     scored = {
         model: [
@@ -138,23 +136,44 @@ class _Scoring:
 
     dataset: Dataset
     comparer: Comparer
-    renaming: Renaming
 
     def replicate(self, predicted: Predicted) -> Replicate:
         standing = standings(self.dataset, predicted, self.comparer)
         least = self.dataset.settings.min_grounding
-        fates = self._fates(predicted, standing, least)
-        return Replicate(fates=fates, counts=Counts.of(fates), standing=standing)
+        aliases, found = self.dataset.aliases, None
+        fates = self._fates(predicted, standing, least, aliases)
+        if self.dataset.settings.crossfit:
+            found = self._mismatches(fates)
+            aliases = found.crossfitted(fates.dataset)
+            fates = self._fates(predicted, standing, least, aliases)
+        return Replicate(
+            fates=fates,
+            counts=Counts.of(fates),
+            standing=standing,
+            aliases=aliases,
+            found=found,
+        )
+
+    def _mismatches(self, fates: Fates) -> Mismatches:
+        return mismatches(fates, self.comparer, self.dataset.canonical)
 
     def _fates(
-        self, predicted: Predicted, standing: Sequence[Standing], least: Grounding
+        self,
+        predicted: Predicted,
+        standing: Sequence[Standing],
+        least: Grounding,
+        aliases: AliasSet,
     ) -> Fates:
         levels = grounded.LEAST[least]
         return fates_of(
             self.dataset,
             predicted,
             self.comparer,
-            self.renaming,
+            Renaming.of(
+                aliases,
+                self.dataset.settings.name_match,
+                canonical=self.dataset.canonical,
+            ),
             lambda place: standing[place].quote.level in levels,
         )
 
@@ -167,7 +186,7 @@ class _Scoring:
     ) -> Column:
         first = replicates[0]
         encompassment = Encompassment.of(first.counts)
-        rules = _rules(self.dataset)
+        rules = _rules(self.dataset.settings, first.aliases)
         basis = Basis(
             counts=[own.counts for own in replicates],
             papers=papers,
@@ -187,7 +206,9 @@ class _Scoring:
             if len(self.dataset.papers):
                 counts = [
                     Counts.of(
-                        self._fates(own.fates.predicted, own.standing, "grounded")
+                        self._fates(
+                            own.fates.predicted, own.standing, "grounded", own.aliases
+                        )
                     )
                     for own in replicates
                 ]
@@ -205,16 +226,15 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
-            mismatches=mismatches(first.fates, self.comparer, self.dataset.canonical),
+            mismatches=first.found or self._mismatches(first.fates),
             metrics=tuple(metrics()),
         )
 
 
-def _rules(dataset: Dataset) -> str:
+def _rules(own: Settings, aliases: AliasSet) -> str:
     """The rules of scoring, as definitions name them."""
-    own = dataset.settings
     return (
         f"units={own.units}, numbers={own.numbers}, categorical={own.categorical}, "
         f"matching={own.matching}, paper_set={own.paper_set}, "
-        f"abstentions={own.abstentions}, aliases={dataset.aliases.id}"
+        f"abstentions={own.abstentions}, aliases={aliases.id}"
     )

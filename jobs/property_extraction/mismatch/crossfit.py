@@ -11,7 +11,7 @@ from dataclasses import replace
 from heapq import merge
 from itertools import islice
 
-from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
+from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.mismatch.candidates import (
     Near,
     draft,
@@ -28,8 +28,8 @@ def crossfitted(
     top: int,
     canonical: Container[str],
     same_name: SameName = "guard",
-) -> AliasSet:
-    """An alias set in which every entry holds in the one paper that had no part in it.
+) -> tuple[AliasEntry, ...]:
+    """Entries that each hold in the one paper that had no part in them.
 
     Each paper's draft is what `review` and `draft` make of the others. All pairs are
     counted once; only those of the paper itself are counted and placed anew for it.
@@ -63,4 +63,4 @@ def crossfitted(
             )
             for name, target in draft(reviewed, same_name).items()
         )
-    return AliasSet(entries=tuple(entries))
+    return tuple(entries)

@@ -21,12 +21,15 @@ BLANK = frozenset(
 
 _ELEMENTS = """
 Ac Ag Al Am Ar As At Au Ba Be Bh Bi Bk Br Ca Cd Ce Cf Cl Cm Cn Co Cr Cs Cu Db Ds Dy Er
-Es Eu Fe Fl Fm Fr Ga Gd Ge He Hf Hg Ho Hs In Ir Kr La Li Lr Lu Lv Mc Md Mg Mn Mo Mt Na
+Es Eu Fe Fl Fm Fr Ga Gd Ge He Hf Hg Ho Hs In Ir Kr La Li Lr Lu Lv Mc Md Mn Mo Mt Na
 Nb Nd Ne Nh Ni No Np Og Os Pb Pd Pm Po Pr Pt Pu Ra Rb Re Rf Rg Rh Rn Ru Sb Sc Se Sg Si
 Sm Sn Sr Ta Tb Tc Te Th Ti Tl Tm Ts Xe Yb Zn Zr
 """
 NO_UNITS = frozenset(_ELEMENTS.split())
-"""Elements, as in uB/Eu, which pint reads as exadaltons; Pa stays the pascal."""
+"""Elements, as in uB/Eu, which pint reads as exadaltons.
+
+Pa stays the pascal, and Mg the megagram of densities.
+"""
 
 _PREFIXES = {
     "": Fraction(1),

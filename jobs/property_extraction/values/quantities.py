@@ -20,8 +20,6 @@ _SLACK = 1 + 1e-9
 
 _REACH = 0.0011
 """Of a prediction: holds every truth that has the prediction within the tolerance."""
-_SMALLEST = 1e-320
-"""Likewise, among numbers so small that they lose digits."""
 
 _Key: TypeAlias = Unit | str
 """A unit, or the text of one that is not known."""
@@ -174,8 +172,8 @@ def _compatible(conversion: Conversion) -> Conversion | None:
 def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
     """Of ascending numbers all that can be within the tolerance, and few others."""
     if not math.isfinite(told):
-        return ()
-    reach = abs(told) * _REACH + _SMALLEST
+        return ()  # or all of them would be near
+    reach = abs(told) * _REACH
     low = bisect_left(placed, told - reach, key=itemgetter(0))
     return placed[low : bisect_right(placed, told + reach, key=itemgetter(0))]
 

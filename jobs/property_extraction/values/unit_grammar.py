@@ -2,7 +2,7 @@
 
 Names stand apart by `.`, `·`, `*` or blanks; everything after the first `/` divides, so
 that W/m.K is W/(m·K); brackets say nothing. Cells come from models, so nothing of them
-is evaluated, and whatever is longer or stranger than a unit is none.
+is evaluated, and whatever has more factors or stranger ones than a unit is none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from jobs.property_extraction.values.unit import ONE, Unit
 
 MOST_FACTORS = 12
 MOST_EXPONENT = 12
-LONGEST = 200  #: characters; no unit of so many names is longer
 
 _SPELLINGS = str.maketrans({"˚": "°", "º": "°", "⋅": "·", "∙": "·", "•": "·"})
 _AT = re.compile(r" at .*", re.DOTALL)
@@ -45,8 +44,6 @@ def parse_unit(text: str, named: Callable[[str], Unit | None]) -> Unit | None:
         text: The cell, in its normal form.
         named: Gives the unit of a single name, or None.
     """
-    if len(text) > LONGEST:
-        return None
     text = text.translate(_BRACKETS)
     ten = _POWER_OF_TEN.match(text)
     text = text if ten is None else text[ten.end() :]

@@ -17,10 +17,12 @@ from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.grounding.quote import Grounded, Level, Paper, ground
 from jobs.property_extraction.inputs.load import SAMPLE
 from jobs.property_extraction.inputs.rubric import read_rubric
+from jobs.property_extraction.inputs.tables import read_unit_table
 from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.parsing.extraction import parse_extraction
 from jobs.property_extraction.parsing.verdict import parse_verdict
 from jobs.property_extraction.rubric import Kind, Rubric
+from jobs.property_extraction.values.disagreement import disagreements
 from runner.reply import ParseFailure, Reply
 
 TEASEL, YARROW = MODELS = ("teasel-70b", "yarrow-8b")
@@ -137,7 +139,7 @@ def test_quotes_are_found_at_every_level() -> None:
     ("refno", "name", "level"),
     [
         ("SL-001", "upper critical field at 0 K, H ⊥ c", Level.ELIDED),
-        ("SL-003", "Sommerfeld constant γ", Level.ABSENT),
+        ("SL-003", "Sommerfeld constant", Level.ABSENT),
         ("SL-005", "residual resistivity", Level.NEAR),
     ],
 )
@@ -187,3 +189,11 @@ def test_verdicts_are_read_or_fail_as_they_should() -> None:
     ]
     unread = "magnetic moment => effective magnetic moment"
     assert failed == [(YARROW, unread, "ambiguous")]
+
+
+def test_one_factor_of_the_unit_table_is_wrong() -> None:
+    found = list(disagreements(read_unit_table(SAMPLE / "units.csv")))
+    assert [each.row.name for each in found] == ["meV"]
+    (factor,) = (each.factor for each in found)
+    assert factor is not None
+    assert 1.60e-22 / factor == pytest.approx(0.9986, abs=1e-4)

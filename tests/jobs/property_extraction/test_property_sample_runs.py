@@ -101,10 +101,10 @@ def test_habits_have_targets_that_a_draft_finds_and_false_friends(
 ) -> None:
     draft = recorded.draft("teasel-70b")
     right = {
-        "Debye temperature ΘD": "Debye temperature",
-        "Sommerfeld constant γ": "Sommerfeld coefficient",
+        "Debye temperature, fit": "Debye temperature",
+        "Sommerfeld constant": "Sommerfeld coefficient",
         "a-axis lattice parameter": "lattice parameter a",
-        "lower critical field Hc1(0)": "lower critical field at 0 K",
+        "lower critical field at T = 0": "lower critical field at 0 K",
     }
     friends = {
         "critical temperature, resistance onset": (

@@ -20,7 +20,7 @@ _WRITTEN_OUT: Final = (
     (r"\bh_?c2\b", "upper critical field"),
     (r"\bt_?c\b", "critical temperature"),
     (r"\bsuperconducting transition temperature\b", "critical temperature"),
-    (r"\brt\b", "room temperature"),
+    (r"\brt\b|\b300 ?k\b", "room temperature"),
     (r"\bspecific heat\b", "heat capacity"),
     (r"\blattice parameter\b", "lattice constant"),
     (r"\btemp\.", "temperature"),

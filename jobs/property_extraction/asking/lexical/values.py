@@ -39,7 +39,7 @@ _SAID: Final = re.compile(
 )
 _BORDER: Final = re.compile(
     r"\b(?:that|which|with|and|we|gives?|yields?|has|have|shows?|from|by|where|to|the"
-    r"|an?|its|this|these|for|in|on)\b",
+    r"|an?|its|it|this|these|for|in|on)\b|^\s*of\b",
     re.IGNORECASE,
 )
 _AT: Final = re.compile(r"\bat\s+(?:about\s+)?$", re.IGNORECASE)
@@ -101,7 +101,8 @@ def _phrase(before: str) -> str:
     said = _SAID.search(before)
     if said is None:
         return ""
-    words = _BORDER.split(said["phrase"])[-1].split()
+    phrase, _, _ = said["phrase"].partition(" at ")
+    words = _BORDER.split(phrase)[-1].split()
     return " ".join(words[-_MOST_WORDS:])
 
 

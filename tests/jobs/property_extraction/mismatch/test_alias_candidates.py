@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.property_extraction.mismatch.candidates import (
@@ -91,6 +91,7 @@ def test_examples_are_three_at_most_and_belong_to_the_predicted_name() -> None:
 WORDS = st.frozensets(st.text(alphabet="abcİ ", min_size=1, max_size=6), max_size=9)
 
 
+@settings(max_examples=60)
 @given(WORDS, WORDS, st.integers(1, 4), st.data())
 def test_what_is_found_is_what_sorting_every_pair_finds(
     predicted: frozenset[str], missed: frozenset[str], k: int, data: st.DataObject

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.property_extraction.gathering.gathering import sheet_of
+from jobs.property_extraction.inputs.load import load
+from jobs.property_extraction.job import job
+from jobs.property_extraction.measuring.results import measured
 from jobs.property_extraction.mismatch.candidates import Mismatch, draft, near, review
 from jobs.property_extraction.mismatch.crossfit import crossfitted
+from jobs.property_extraction.settings import Settings
+from jobs.testing import MemoryAnswers
 
 NAMES = st.frozensets(st.sampled_from(["a", "ab", "abc", "b", "cb", "T1"]), max_size=5)
 PAPERS = st.dictionaries(
@@ -25,9 +32,41 @@ def test_each_paper_has_the_draft_of_the_others(
         for refno, own in papers.items()
     }
     made = defaultdict(dict)
-    for entry in crossfitted(found, k=k, top=top, canonical={"T1"}).entries:
+    for entry in crossfitted(found, k=k, top=top, canonical={"T1"}):
         assert entry.is_draft
         made[entry.refno][entry.pred_name] = entry.gt_name
     for refno in papers:
         others = [found[other] for other in papers if other != refno]
         assert made[refno] == draft(review(others, k, top, {"T1"}))
+
+
+def test_a_paper_is_scored_with_what_the_other_papers_suggest(tmp_path: Path) -> None:
+    truth, preds = tmp_path / "truth.csv", tmp_path / "preds.csv"
+    truth.write_text(
+        "refno,label,property_value,unit\n"
+        "P1,critical temperature,5,K\n"
+        "P2,critical temperature,6,K\n"
+        "P2,Debye temperature,200,K\n",
+        encoding="utf-8",
+    )
+    preds.write_text(
+        "refno,property_name,value_string,units\n"
+        "P1,critical temp,5,K\n"
+        "P2,critical temp,6,K\n"
+        "P2,Debye temp,200,K\n",
+        encoding="utf-8",
+    )
+    settings = Settings(truth=truth, unknown_rubric="exact", boot_b=0, crossfit=True)
+    given = job.importer.read((preds,), settings, model="m", form=None, replicates={})
+    dataset = load(settings)
+    answers = MemoryAnswers.of_import(given)
+    column = measured(dataset, sheet_of(dataset, answers)).columns["m"]
+    assert [column.metric(path).value for path in ("tp", "fp", "fn")] == [2, 1, 1]
+    acted = [(own.pred_name, own.refno) for own in column.first.aliases.accepted]
+    assert acted == [
+        ("Debye temp", "P1"),
+        ("critical temp", "P1"),
+        ("critical temp", "P2"),
+    ]
+    assert set(column.mismatches.draft) == {"Debye temp", "critical temp"}
+    assert column.first.aliases.id in column.metric("f1").definition

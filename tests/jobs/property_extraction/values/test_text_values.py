@@ -42,6 +42,7 @@ CLUSTERS = {
         ("crystal single", "single crystal", ""),
         ("", "single crystal", "substring"),
         ("//", "single // crystal", "substring"),
+        ("//", "++", ""),
         ("ﬁlm", "film", "equal tokens"),
     ],
 )

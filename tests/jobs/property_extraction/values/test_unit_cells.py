@@ -40,6 +40,7 @@ SAME = [
     ("℃", "°C"),
     ("mm/h", "mm/hour"),
     ("P", "poise"),
+    ("Mg/m3", "g/cm3"),
     ("sccm", "sccm"),
 ]
 

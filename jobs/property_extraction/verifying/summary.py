@@ -1,0 +1,49 @@
+"""What a terminal shows of a verification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.columns import Column as TableColumn
+from jobs.columns import table, word
+from jobs.counted import counted
+from jobs.property_extraction.verifying.verification import Verification
+
+NAME_CELLS = 30
+"""Of a model's name."""
+
+
+def run_text(verification: Verification) -> str:
+    """The summary of one scoring."""
+    return "\n".join([*_lines(verification), ""])
+
+
+def _lines(verification: Verification) -> Iterator[str]:
+    equal = len(verification.equal)
+    yield f"Names verified: {counted(len(verification.pairs), 'pair')}, {equal:,} equal"
+    columns = verification.columns
+    said = [[own.is_match for own in each.rulings.values()] for each in columns]
+    yield from table(
+        (
+            TableColumn(
+                title="model",
+                cells=[word(each.model, NAME_CELLS) for each in columns],
+                has_words=True,
+            ),
+            *(
+                TableColumn(
+                    title=title, cells=[f"{own.count(value):,}" for own in said]
+                )
+                for title, value in (
+                    ("match", True),
+                    ("no match", False),
+                    ("undecided", None),
+                )
+            ),
+            TableColumn(title="unread", cells=[f"{each.unread:,}" for each in columns]),
+        )
+    )
+    yield (
+        "to build aliases: siftlog prepare property-extraction aliases --candidates "
+        "FILE --verdicts RUN"
+    )

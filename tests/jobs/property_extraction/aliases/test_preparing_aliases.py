@@ -1,0 +1,169 @@
+"""`siftlog prepare property-extraction aliases`: from what is named to a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.property_extraction.aliases.file import read_aliases
+from jobs.property_extraction.aliases.preparing import Made, prepared_aliases
+from jobs.property_extraction.settings import Settings
+from runner.errors import DatasetError, UsageError
+from tests.processes import siftlog
+
+CANDIDATES = """\
+rank,pred_name,gt_name,count,avg_sim,contained,value_hits,canonical,clash,examples
+1,coherence length xi,coherence length,2,0.9,true,1,false,2,
+2,coherence length xi,penetration length,2,0.6,false,0,false,2,
+1,debye TEMPERATURE,Debye temperature,1,1.0,true,0,false,1,
+1,coherence length,penetration length,1,0.7,false,0,true,1,
+1,'-slope of Hc2,'-slope in Hc2 vs T,1,0.8,false,0,false,1,
+"""
+VERDICTS = """\
+pred_name,gt_name,is_match,reason,model,count,avg_sim
+coherence length xi,coherence length,True,same,a/b,2,0.9
+coherence length xi,coherence length,False,other,c,2,0.9
+coherence length xi,coherence length,True,same,d,2,0.9
+'-slope of Hc2,'-slope in Hc2 vs T,False,not the same,a/b,1,0.8
+debye TEMPERATURE,Debye temperature,True,equal but for case,heuristic,1,1.0
+"""
+REVIEW = """\
+pred_name,gt_name,status,reason
+'-slope of Hc2,'-slope in Hc2 vs T,accepted,looked at it
+coherence length xi,penetration length,undecided,
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for name, text in (
+        ("candidates", CANDIDATES),
+        ("verdicts", VERDICTS),
+        ("review", REVIEW),
+    ):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(text, encoding="utf-8")
+        named[name] = (path,) if name == "verdicts" else path
+    return named
+
+
+def made(tmp_path: Path, **settings: Any) -> tuple[Path, Made]:
+    folder = tmp_path / f"made-{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    return folder, prepared_aliases(Settings(**settings)).write(folder)
+
+
+def test_everything_that_decides_comes_together(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    folder, told = made(tmp_path, **files)
+    named = told.json["id"]
+    for path in (folder / f"aliases-{named}.json", folder / f"aliases-{named}.csv"):
+        found = read_aliases(path).alias_set
+        assert found.id == named
+        assert [
+            (entry.pred_name, entry.gt_name, entry.source, entry.votes)
+            for entry in found.accepted
+        ] == [
+            ("-slope of Hc2", "-slope in Hc2 vs T", "human", 0),
+            ("coherence length xi", "coherence length", "llm", 2),
+            ("debye TEMPERATURE", "Debye temperature", "exact", 0),
+        ]
+    assert "1 human, 1 llm, 1 exact, 2 undecided" in told.text
+    assert (folder / "report.txt").read_text(encoding="utf-8") == ""
+
+
+def test_drafts_act_only_if_that_is_said_and_right_names_are_kept(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    folder, told = made(tmp_path, candidates=files["candidates"], accept_drafts=True)
+    (path,) = folder.glob("*.json")
+    accepted = read_aliases(path).alias_set.accepted
+    assert [entry.pred_name for entry in accepted] == [
+        "-slope of Hc2",
+        "coherence length xi",
+        "debye TEMPERATURE",
+    ]
+    (line,) = told.text.splitlines()[1:-1]
+    assert line == (
+        "canonical: 'coherence length' => 'penetration length' rejected: the name is "
+        "itself one of truth or rubric"
+    )
+
+
+def test_a_set_knows_the_scoring_its_candidates_are_of_and_its_parent(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    scoring = tmp_path / "runs" / "free" / "scores" / "7"
+    scoring.mkdir(parents=True)
+    (tmp_path / "runs" / "free" / "log.db").touch()
+    candidates = scoring / "alias_candidates.csv"
+    candidates.write_text(CANDIDATES, encoding="utf-8")
+    folder, first = made(tmp_path, candidates=candidates, review=files["review"])
+    assert first.json["created_from"] == {
+        "run": "free",
+        "scoring": 7,
+        "verification_runs": (),
+    }
+    parent = folder / f"aliases-{first.json['id']}.json"
+    _, second = made(tmp_path, parent=parent, candidates=files["candidates"])
+    assert (second.json["id"], second.json["parent"]) == (first.json["id"],) * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"candidates": None, "review": None, "verdicts": ()}, UsageError, "Name what"),
+        ({"candidates": None}, UsageError, "Name --truth FILE or --rubric FILE"),
+        ({"verdicts": (Path("nothing"),)}, UsageError, "neither a CSV file nor a run"),
+        ({"verdicts": (Path("none.csv"),)}, DatasetError, "none.csv"),
+    ],
+)
+def test_what_is_missing_is_told(
+    files: dict[str, Any], change: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        prepared_aliases(Settings(**{**files, **change}))
+
+
+def test_people_who_contradict_themselves_are_told_both_rows(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    files["review"].write_text(
+        "pred_name,gt_name,status\na,b,accepted\na,c,accepted\n", encoding="utf-8"
+    )
+    with pytest.raises(DatasetError, match="row 2 and row 3 clash"):
+        prepared_aliases(Settings(**files))
+    _, told = made(tmp_path, **{**files, "clash": "set"})
+    assert told.json["counts"]["human"] == 2
+
+
+def test_verdicts_come_from_the_run_that_asked_for_them(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    candidates = files["candidates"]
+    siftlog(
+        *("run", "property-extraction", "--mode", "verify", "--run-id", "asked"),
+        *("--candidates", candidates, "--no-score"),
+        cwd=tmp_path,
+    )
+    done = siftlog(
+        *("prepare", "property-extraction", "aliases", "--candidates", candidates),
+        *("--verdicts", "asked", "--out", "set", "--json"),
+        cwd=tmp_path,
+    )
+    told = json.loads(done.stdout)
+    assert told["created_from"]["verification_runs"] == ["asked"]
+    found = read_aliases(tmp_path / "set" / f"aliases-{told['id']}.json").alias_set
+    models = {entry.models for entry in found.entries if entry.source == "llm"}
+    assert models == {("baseline/lexical",)}
+    assert told["counts"]["exact"] == 1
+    candidates.write_text(CANDIDATES.replace("xi", "psi"), encoding="utf-8")
+    with pytest.raises(DatasetError, match="is not the file that run asked was start"):
+        prepared_aliases(
+            Settings(candidates=candidates, verdicts=(tmp_path / "runs" / "asked",))
+        )

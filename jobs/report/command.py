@@ -40,27 +40,27 @@ def report(
     import shutil
 
     from runner.cli.speech import DONE, record, text
-    from runner.records.repeating import chosen
+    from runner.records.choosing import chosen
     from runner.records.reporting import REPORT
     from store.runs import resolve
     from store.views import open_reader, scorings
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
-        meant = chosen(folder.run_id, scorings(reader), scoring)
-    path = folder.scores / str(meant.number) / REPORT
+        recorded = chosen(folder.run_id, scorings(reader), scoring)
+    path = folder.scores / str(recorded.number) / REPORT
     is_drawn = rebuild or not path.exists()
     if is_drawn:
         from runner.records.redrawing import redraw
 
-        redraw(folder, meant)
+        redraw(folder, recorded)
     if out is not None:
         shutil.copyfile(path, out)
     if as_json:
         record(
             {
                 "run": folder.run_id,
-                "scoring": meant.number,
+                "scoring": recorded.number,
                 "report": str(path),
                 "drawn": is_drawn,
             }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Job
+from runner.records.choosing import chosen
 from runner.records.keeping import put_back
 from runner.records.scoring import Scoring, replayed
 from runner.registry import load_job
@@ -202,28 +203,6 @@ def repeater(folder: RunFolder) -> Iterator[Repeater]:
             scratch=Path(scratch),
             _opened=opened,
         )
-
-
-def chosen(
-    run_id: str, made: Sequence[ScoringRecorded], number: int | None = None
-) -> ScoringRecorded:
-    """The scoring of that number; the newest where none is named.
-
-    Raises:
-        UsageError: there is none.
-    """
-    if not made:
-        raise UsageError(
-            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
-        )
-    if number is None:
-        return made[-1]
-    for each in made:
-        if each.number == number:
-            return each
-    raise UsageError(
-        f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
-    )
 
 
 def _renamed(value: object, before: str, now: str) -> object:

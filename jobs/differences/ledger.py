@@ -121,9 +121,10 @@ class Ledger:
         """Paths of the metrics to look at first."""
         return tuple(self._last.headlines or self._first.headlines)
 
-    def unchanged(self) -> int:
-        """How many metrics no cause moved."""
-        return len({*self._last.values, *self._first.values} - {*self._parts})
+    def unchanged(self) -> tuple[str, ...]:
+        """Paths of the metrics that no cause moved, once a model."""
+        every = dict.fromkeys((*self._last.values, *self._first.values))
+        return tuple(path for model, path in every if (model, path) not in self._parts)
 
     def _changed(self, metric: Metric) -> Changed:
         before = self._first.values.get(metric)

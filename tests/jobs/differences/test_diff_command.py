@@ -84,6 +84,12 @@ def test_a_metric_that_is_named_is_shown_alone(home: Home) -> None:
     assert [each["path"] for each in made["metrics"]] == ["weighted"]
 
 
+def test_a_metric_that_there_is_not_is_told_with_the_nearest(home: Home) -> None:
+    done = home.said("diff", "r", "--metric=acuracy")
+    assert done.returncode == 2
+    assert "There is no metric acuracy; did you mean accuracy?" in done.stderr
+
+
 def test_scorings_are_listed_with_what_each_changed(home: Home) -> None:
     lines = home.said("scores", "r").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["scoring", "1", "2", "3"]

@@ -12,6 +12,7 @@ from jobs.differences.difference import (
     Changed,
     Difference,
     ItemShare,
+    Part,
     Stage,
     VerdictChange,
 )
@@ -108,19 +109,23 @@ def counted(n: int, what: str) -> str:
 
 
 def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
+    """A line a metric; further parts stand below the first."""
     width = max(len(each.path) for each in changed)
     yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
     for each in changed:
-        parts = ", ".join(
-            labels(part.causes)
-            + ("" if part.change is None else f" {signed(part.change)}")
-            for part in each.parts
-            if part.change is None or part.change
+        head = (
+            f"{each.path:<{width}}  {number(each.before):>8}  "
+            f"{number(each.after):>8}  {signed(each.change):>9}"
         )
-        yield _one_line(
-            f"  {each.path:<{width}}  {number(each.before):>8}  "
-            f"{number(each.after):>8}  {signed(each.change):>9}  {parts}"
-        )
+        for part in each.parts:
+            if part.change is None or part.change:
+                yield _one_line(f"  {head}  {_short(part)}")
+                head = " " * len(head)
+
+
+def _short(part: Part) -> str:
+    names = " and ".join(cause.name or cause.kind for cause in part.causes)
+    return names if part.change is None else f"{signed(part.change):>9} {names}"
 
 
 def labels(causes: Sequence[Cause]) -> str:

@@ -82,7 +82,13 @@ from store.traffic import (
     oldest_in_flight,
     one_moment,
 )
-from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
+from store.verdicts import (
+    Score,
+    StoredVerdict,
+    all_verdicts,
+    read_scores,
+    read_verdicts,
+)
 
 __all__ = [
     "NEW",
@@ -118,6 +124,7 @@ __all__ = [
     "Tail",
     "TaskCounts",
     "UsageCount",
+    "all_verdicts",
     "attempts",
     "changed_tasks",
     "completed_by_minute",

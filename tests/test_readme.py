@@ -73,6 +73,8 @@ def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
     printed = _follow((ROOT / "docs/reports.md").read_text(), tmp_path)
     assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
     assert "ndcg@10" in printed
+    assert "tau 0.5 -> 0.7" in printed
+    assert (tmp_path / "changes.html").exists()
 
 
 def test_the_notebook_example_prints_what_stands_below_it(tmp_path: Path) -> None:

@@ -183,7 +183,25 @@ DELETE FROM pause WHERE stage = ? AND model = ?;
 SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data
 FROM event AS e JOIN kind AS k ON k.id = e.kind
 LEFT JOIN body AS b ON b.seq = e.seq AND k.name = 'tasks_planned'
-WHERE e.seq > ? ORDER BY e.seq LIMIT ?;
+WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?;
+
+-- Looking back (store/prefix.py, store/moment.py) -----------------------------------
+
+-- name: no_sync
+PRAGMA synchronous = OFF;
+-- name: fold_cache
+PRAGMA cache_size = -65536;
+-- name: attach_log
+ATTACH ? AS log;
+-- name: moment
+SELECT seq, ts_us, epoch FROM event WHERE seq = ?;
+-- name: last_sign
+SELECT at_us, epoch FROM heartbeat;
+-- name: worked_until
+-- Scorings come whenever somebody asks for one: the run has ended before.
+SELECT ts_us FROM event
+WHERE kind IS NOT (SELECT id FROM kind WHERE name = 'scoring_recorded')
+ORDER BY seq DESC LIMIT 1;
 
 -- The log's reads -------------------------------------------------------------------
 

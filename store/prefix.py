@@ -1,0 +1,166 @@
+"""A log as it was after one of its events: what looking back reads.
+
+The projections of a prefix are folded from its events into a file of their own, by the
+code that folds them live. A reader of that file sees the log's own events up to there,
+with their bodies, under their usual names: every function of `store.views` answers of
+the past as it did when that was the present. The log itself is only read.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from store.clock import Clock
+from store.connect import Reader, connect, open_reader, read_only
+from store.errors import StoreError
+from store.moment import Moment, moment_named
+from store.rebuild import fold_between
+from store.runs import RunFolder
+from store.statements import SQL, script
+
+#: No disk is waited for: what is lost with the machine is folded again.
+_PRAGMAS = ("page_size", "journal_mode", "no_sync", "fold_cache")
+
+
+class Prefix:
+    """The projections of a log up to a moment, which may be moved on.
+
+    All methods but `open_reader` belong to one thread.
+    """
+
+    def __init__(self, log: Path, *, saved: Path | None = None) -> None:
+        """Projections of no event yet, or those that were saved.
+
+        Args:
+            log: what is looked back on.
+            saved: a file that `save` made of the same log.
+
+        Raises:
+            StoreError: the log cannot be opened, or no temporary file be made.
+        """
+        self._log = log
+        self._events = open_reader(log)
+        try:
+            self._folder = TemporaryDirectory(prefix="siftlog-")
+            self._file = Path(self._folder.name, "prefix.db")
+            if saved is not None:
+                shutil.copyfile(saved, self._file)
+            self._conn = connect(self._file)
+            for pragma in _PRAGMAS:
+                self._conn.execute(SQL[pragma]).fetchone()
+            if saved is None:
+                self._conn.execute(SQL["begin"])
+                for name in ("schema", "projections", "indexes"):
+                    for statement in script(name):
+                        self._conn.execute(statement)
+                self._conn.execute(SQL["commit"])
+        except (OSError, sqlite3.Error) as error:
+            self._events.close()
+            raise StoreError(
+                f"there is no room for looking back ({error}): make some for "
+                "temporary files, or set TMPDIR to a folder that has it"
+            ) from error
+        folded = self._conn.execute(SQL["projection"]).fetchone()
+        self.seq: int = 0 if folded is None else folded[1]  #: the last event in it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def move_to(
+        self, moment: Moment, *, is_wanted: Callable[[int], bool] = lambda _: True
+    ) -> bool:
+        """Bring the projections to a later moment, in one commit.
+
+        Args:
+            moment: not before the one they are of.
+            is_wanted: asked now and then with the event that was reached; once it says
+                no, everything stays as it was.
+
+        Returns:
+            Whether they are of that moment now.
+
+        Raises:
+            CorruptLog: an event is damaged, or does not fit those before it.
+        """
+        self._conn.execute(SQL["begin"])
+        is_done = False
+        try:
+            steps = fold_between(self._events, self._conn, self.seq, moment.seq)
+            is_done = all(map(is_wanted, steps))
+            sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
+            self._conn.execute(SQL["set_heartbeat"], sign)
+        finally:
+            self._conn.execute(SQL["commit" if is_done else "rollback"])
+        if is_done:
+            self.seq = moment.seq
+        return is_done
+
+    def save(self, file: Path) -> None:
+        """Keep the projections as they are in another file."""
+        with closing(connect(file)) as copy:
+            self._conn.backup(copy)
+
+    def open_reader(self) -> Reader:
+        """A connection that sees the log as it was at the moment moved to last.
+
+        It follows the prefix when that moves on; close it before the prefix.
+
+        Raises:
+            StoreError: the prefix was closed.
+        """
+        origin = self._events.copied_to
+        log = self._log if origin is None else Path(origin.name, self._log.name)
+        reader = read_only(self._file)
+        reader.path = self._log
+        reader.execute(SQL["attach_log"], (f"{log.absolute().as_uri()}?mode=ro",))
+        for statement in script("prefix"):
+            reader.execute(statement)
+        for pragma in ("query_only", "reader_timeout", "reader_cache"):
+            reader.execute(SQL[pragma])
+        return reader
+
+    def close(self) -> None:
+        """Let go of the log, and remove the file."""
+        self._conn.close()
+        self._events.close()
+        self._folder.cleanup()
+
+
+@contextmanager
+def looking_back(
+    folder: RunFolder, name: str, clock: Clock
+) -> Iterator[tuple[Moment, Reader]]:
+    """A run's log as it was at a moment, and that moment.
+
+    Args:
+        folder: the run's.
+        name: the moment, as `moment_named` takes it.
+        clock: tells the present.
+
+    Raises:
+        NoSuchMoment: there is no such moment.
+        StoreError: the log cannot be read.
+    """
+    is_held = folder.is_alive()
+    with open_reader(folder.log) as whole:
+        moment = moment_named(whole, name, clock.now_us(), is_held=is_held)
+    with Prefix(folder.log) as prefix:
+        prefix.move_to(moment)
+        with prefix.open_reader() as reader:
+            yield moment, reader

@@ -61,7 +61,7 @@ def _entry(results: Results, entry: AliasEntry) -> Iterator[str]:
         rows = [
             place
             for place, renamed in enumerate(fates.renamed)
-            if renamed.entry(fates.name(place)) == entry
+            if renamed.entry(fates.names[place]) == entry
         ]
         matched = sum(fates.fates[place] is Fate.TP for place in rows)
         papers = len({fates.predictions[place].refno for place in rows})

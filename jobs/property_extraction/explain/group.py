@@ -68,7 +68,7 @@ class Group:
     @property
     def names(self) -> frozenset[str]:
         """All names of its rows."""
-        booked = {self.fates.name(at) for at in self.predicted}
+        booked = {self.fates.names[at] for at in self.predicted}
         return frozenset({*booked, *(row.name for row in self.curated), self.name})
 
     def compared(self, place: int, other: int) -> Compared | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jobs.property_extraction.artifacts.alias_diff import alias_tables
 from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
@@ -64,6 +65,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             for table in (
                 *short_tables(results, folders),
                 *candidate_tables(results, folders),
+                *alias_tables(results, folders),
                 lint_table(results),
                 *files.tables(),
             )

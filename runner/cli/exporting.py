@@ -157,33 +157,32 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     from runner.telemetry.address import base_of
     from runner.telemetry.conventions import VERSION
     from runner.telemetry.tracing import Tracing
-    from store.views import last_seq, open_reader
+    from store.views import open_reader
 
     base = base_of(typed)
     with open_reader(folder.log) as reader:
-        upto = last_seq(reader)
-        tracing = Tracing(reader, upto)
+        tracing = Tracing(reader)
         refused = _read_through(tracing) if dry_run else _sent(tracing, base)
-    measured = tracing.measured
+    spans = tracing.measured.spans
     if as_json:
         record(
             {
                 "run": folder.run_id,
                 "dry_run": dry_run,
-                "seq": upto,
+                "seq": tracing.upto,
                 "collector": base,
                 "conventions": VERSION,
-                "spans": measured.spans,
+                "spans": spans,
                 "refused": refused,
-                "partial": not measured.is_ended,
+                "partial": not tracing.is_ended,
             }
         )
     else:
         verb = "would be sent" if dry_run else "sent"
-        text(f"{measured.spans:,} spans {verb} to {base}")
+        text(f"{spans:,} spans {verb} to {base}")
     if refused:
         tell(f"note: the collector refused {refused:,} of the spans; see its own log.")
-    if not measured.is_ended:
+    if not tracing.is_ended:
         tell(
             "partial: the run is unfinished; export it again once it has ended, and "
             "nothing is doubled."
@@ -193,12 +192,12 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
 
 def _sent(tracing: Tracing, base: str) -> int:
     """Spans that the collector refused."""
-    from runner.errors import UsageError
+    from runner.errors import RunnerError
 
     try:
         from runner.telemetry.sending import send
     except ModuleNotFoundError as error:
-        raise UsageError(
+        raise RunnerError(
             "--otlp needs OpenTelemetry: install it with pip install 'siftlog[otel]'."
         ) from error
     return send(tracing, base)

@@ -22,6 +22,7 @@ class Name(enum.StrEnum):
     """Attributes; what begins with `siftlog` has no name in the conventions."""
 
     SERVICE = "service.name"
+    INSTANCE = "service.instance.id"
     SERVICE_VERSION = "service.version"
     ERROR = "error.type"
     HTTP_STATUS = "http.response.status_code"

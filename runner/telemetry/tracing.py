@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from runner.telemetry.conventions import DURATION_BOUNDS, TOKEN_BOUNDS, Name
+from runner.telemetry.conventions import (
+    DURATION_BOUNDS,
+    OFFLINE,
+    TOKEN_BOUNDS,
+    Name,
+)
 from runner.telemetry.histogram import Histograms
 from runner.telemetry.operation import asked, parameters, parties
 from runner.telemetry.span import Attributes, Context, Span, Value
@@ -23,8 +28,8 @@ from store.task import TaskRow, TaskState
 from store.views import (
     AttemptRow,
     attempts,
-    created_us,
     event_times,
+    last_seq,
     payload,
     run_started,
     status,
@@ -35,6 +40,9 @@ PAGE: Final = 500
 """Tasks whose ends are looked up together."""
 
 FINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.SKIPPED})
+
+ENDED: Final = frozenset({"run_finished", "run_cancelled"})
+"""Kinds of the events after which a run goes on only if a person says so."""
 
 UNKNOWN: Final = "unknown"
 """The error of an attempt whose outcome nobody knows: its process was killed."""
@@ -48,30 +56,31 @@ class Measured:
     seconds: Histograms = field(default_factory=lambda: Histograms(DURATION_BOUNDS))
     spans: int = 0
     until_us: int = 0  #: the last moment that a span speaks of
-    is_ended: bool = False  #: whether nothing is open, so that the run has its span
 
 
 class Tracing:
     """One run's log, read as spans."""
 
-    def __init__(self, reader: sqlite3.Connection, upto: int) -> None:
-        """Nothing is read but how the run began.
-
-        Args:
-            reader: of the log.
-            upto: the last event to be seen.
-        """
+    def __init__(self, reader: sqlite3.Connection) -> None:
+        """How the run stands; of what is recorded from here on nothing is read."""
         self._reader = reader
-        self._upto = upto
+        self._state = status(reader)
+        #: the last event to be seen: not before the one that the state is of
+        self.upto = last_seq(reader)
         self.first: RunStarted = run_started(reader)
         self.start_us = event_times(reader, [1])[1]
         # the same id may be given again where a folder was moved away
-        self._run = ("siftlog", self.first.run_id, str(created_us(reader)))
+        self._run = ("siftlog", self.first.run_id, str(self._state.created_us))
         self.measured = Measured()
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing is left to do, so that the run has a span of its own."""
+        return not self._state.tasks.open and self._state.signs.phase in ENDED
 
     def __iter__(self) -> Iterator[Span]:
         """All spans that have an end: of tasks in their order, then that of the run."""
-        rows = task_families(self._reader, self._upto)
+        rows = task_families(self._reader, self.upto)
         root: TaskRow | None = None
         while page := list(islice(rows, PAGE)):
             ends = event_times(self._reader, {row.updated_seq for row in page})
@@ -89,10 +98,9 @@ class Tracing:
             yield span
 
     def _of_run(self) -> Iterator[Span]:
-        state = status(self._reader)
-        if state.tasks.open or not state.planning_exhausted:
+        state = self._state
+        if not self.is_ended:
             return
-        self.measured.is_ended = True
         given: dict[str, Value | None] = {
             Name.JOB: self.first.job,
             Name.JOB_VERSION: self.first.job_version,
@@ -147,15 +155,15 @@ class Tracing:
             error=row.error if row.state is TaskState.FAILED else None,
         )
 
-    def _attempts(self, row: TaskRow) -> list[AttemptRow]:
+    def _attempts(self, row: TaskRow) -> Iterator[AttemptRow]:
         """Those of a task that came to an end, or can come to none any more."""
-        return [
-            each
-            for each in attempts(self._reader, row.task)
-            if each.outcome is not None
-            or each.attempt < row.attempts
-            or row.state is not TaskState.RUNNING
-        ]
+        for each in attempts(self._reader, row.task):
+            # one above the row's was started since the row was read
+            is_given_up = each.attempt < row.attempts or (
+                each.attempt == row.attempts and row.state is not TaskState.RUNNING
+            )
+            if each.outcome is not None or is_given_up:
+                yield each
 
     def _of_attempt(
         self, row: TaskRow, task: Context, context: Context, each: AttemptRow
@@ -173,7 +181,7 @@ class Tracing:
             name=f"{told[Name.OPERATION]} {told[Name.REQUEST_MODEL]}",
             context=context,
             parent=task,
-            kind="client",
+            kind="internal" if told[Name.PROVIDER] == OFFLINE else "client",
             start_us=end_us if each.started_us is None else each.started_us,
             end_us=end_us,
             attributes={

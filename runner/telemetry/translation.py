@@ -53,6 +53,8 @@ class Translation:
         self._resource = Resource(
             {
                 Name.SERVICE.value: "siftlog",
+                # by it Prometheus tells the series of two runs apart
+                Name.INSTANCE.value: first.run_id,
                 Name.SERVICE_VERSION.value: first.siftlog_version,
                 Name.RUN.value: first.run_id,
             },

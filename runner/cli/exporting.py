@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from runner.exporting.sheet import Sheet
+    from runner.telemetry.sending import Sent
     from runner.telemetry.tracing import Tracing
     from store.events import ScoringRecorded
     from store.runs import RunFolder
@@ -162,7 +163,10 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     base = base_of(typed)
     with open_reader(folder.log) as reader:
         tracing = Tracing(reader)
-        refused = _read_through(tracing) if dry_run else _sent(tracing, base)
+        sent = None if dry_run else _sent(tracing, base)
+        if sent is None:
+            for _ in tracing:
+                pass  # counted, and sent nowhere
     spans = tracing.measured.spans
     if as_json:
         record(
@@ -173,15 +177,20 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
                 "collector": base,
                 "conventions": VERSION,
                 "spans": spans,
-                "refused": refused,
+                "refused": sent.refused if sent else 0,
+                "untaken": [*sent.untaken] if sent else [],
                 "partial": not tracing.is_ended,
             }
         )
     else:
-        verb = "would be sent" if dry_run else "sent"
-        text(f"{spans:,} spans {verb} to {base}")
-    if refused:
-        tell(f"note: the collector refused {refused:,} of the spans; see its own log.")
+        done = "would be sent" if dry_run else "sent"
+        text(f"{spans:,} {'span' if spans == 1 else 'spans'} {done} to {base}")
+    if sent and sent.refused:
+        tell(f"note: the collector refused {sent.refused:,} spans; see its own log.")
+    for signal in sent.untaken if sent else ():
+        tell(f"note: the collector takes no {signal}; the rest was sent.")
+    if tracing.first.imported:
+        tell("note: the answers were made elsewhere: there are no calls to tell of.")
     if not tracing.is_ended:
         tell(
             "partial: the run is unfinished; export it again once it has ended, and "
@@ -190,8 +199,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     return DONE
 
 
-def _sent(tracing: Tracing, base: str) -> int:
-    """Spans that the collector refused."""
+def _sent(tracing: Tracing, base: str) -> Sent:
     from runner.errors import RunnerError
 
     try:
@@ -201,10 +209,3 @@ def _sent(tracing: Tracing, base: str) -> int:
             "--otlp needs OpenTelemetry: install it with pip install 'siftlog[otel]'."
         ) from error
     return send(tracing, base)
-
-
-def _read_through(tracing: Tracing) -> int:
-    """Count what there is to send; nobody refuses any of it."""
-    for _ in tracing:
-        pass
-    return 0

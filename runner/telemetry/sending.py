@@ -30,10 +30,22 @@ from runner.telemetry.tracing import Tracing
 from runner.telemetry.translation import Translation
 
 BATCH: Final = 500
-"""Spans in a request: some 300 kB, of the 4 MB that a collector takes by default."""
+"""Spans in a request: some 250 kB."""
 
 _OK: Final = range(200, 300)
 _SHOWN: Final = 200
+
+UNTAKEN: Final = frozenset({404, 405, 501})
+"""Statuses of a collector that does not take what is sent, but may take the rest:
+Jaeger takes traces only, Prometheus metrics only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What a collector made of it."""
+
+    refused: int  #: spans that it said it did not keep
+    untaken: tuple[str, ...]  #: "traces" or "metrics", if it does not take these
 
 
 @dataclass(slots=True)
@@ -54,15 +66,12 @@ class _Line:
         self.content = response.content
 
 
-def send(tracing: Tracing, base: str) -> int:
+def send(tracing: Tracing, base: str) -> Sent:
     """Send all spans of a run, and the histograms of its attempts.
 
     Args:
-        tracing: the run; it is read here, and knows afterwards what was sent.
+        tracing: the run; it is read here, and knows afterwards what there was to send.
         base: the address of a collector, from `runner.telemetry.address`.
-
-    Returns:
-        Spans that the collector said it did not keep.
 
     Raises:
         RunnerError: the collector is not there, or refuses what it is sent.
@@ -70,34 +79,53 @@ def send(tracing: Tracing, base: str) -> int:
     translation = Translation(tracing.first)
     line = _Line()
     refused = 0
+    takes: dict[str, bool] = {}
     with _silenced():
         to_traces = OTLPSpanExporter(f"{base}/v1/traces", session=line.session)
         spans = map(translation.span, tracing)
         while batch := list(islice(spans, BATCH)):
-            line.status = None
-            _check(line, base, to_traces.export(batch) is SpanExportResult.SUCCESS)
-            refused += _refused(line.content)
+            # the rest is read all the same: histograms are of all attempts
+            if takes.get("traces", True):
+                line.status = None
+                is_sent = to_traces.export(batch) is SpanExportResult.SUCCESS
+                takes["traces"] = _is_taken(line, base, is_sent)
+                refused += _refused(line.content)
         if measured := translation.metrics(tracing):
             to_metrics = OTLPMetricExporter(f"{base}/v1/metrics", session=line.session)
             line.status = None
-            result = to_metrics.export(measured)
-            _check(line, base, result is MetricExportResult.SUCCESS)
-    return refused
+            is_sent = to_metrics.export(measured) is MetricExportResult.SUCCESS
+            takes["metrics"] = _is_taken(line, base, is_sent)
+    untaken = tuple(signal for signal, is_taken in takes.items() if not is_taken)
+    if untaken and len(untaken) == len(takes):
+        raise _refusal(line, base)
+    return Sent(refused=refused, untaken=untaken)
 
 
-def _check(line: _Line, base: str, is_sent: bool) -> None:
+def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
+    """Whether a collector takes the kind of thing that it was just sent.
+
+    Raises:
+        RunnerError: it is not there, or takes it and refused it.
+    """
     if line.status is None:
         raise RunnerError(
             f"Nobody answers at {base}: start a collector that takes OTLP over HTTP "
             "there, or check the address, and export again; nothing is doubled."
         )
+    if line.status in UNTAKEN:
+        return False
     # the exporter takes a redirection for a success
     if not is_sent or line.status not in _OK:
-        raise RunnerError(
-            f"The collector at {base} answers {line.status} {line.text[:_SHOWN]}: see "
-            "its own log, check the address and OTEL_EXPORTER_OTLP_HEADERS, and export "
-            "again; nothing is doubled."
-        )
+        raise _refusal(line, base)
+    return True
+
+
+def _refusal(line: _Line, base: str) -> RunnerError:
+    return RunnerError(
+        f"The collector at {base} answers {line.status} {line.text[:_SHOWN]}: see its "
+        "own log, check the address and OTEL_EXPORTER_OTLP_HEADERS, and export again; "
+        "nothing is doubled."
+    )
 
 
 def _refused(content: bytes) -> int:

@@ -2,8 +2,8 @@
 
 A first-stage task and all that follows from it are one trace: what became of an item.
 Below it stand the attempts, and the tasks that came of its answer. The run is a trace
-of its own, to which those of the items are linked: a trace of a million spans is cut by
-some who keep traces, and shown by nobody.
+of its own, to which those of the items are linked: of a trace of a million spans some
+who keep traces discard a part, and nobody shows it.
 """
 
 from __future__ import annotations

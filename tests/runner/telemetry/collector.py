@@ -30,6 +30,7 @@ class Collector:
     metrics: list[Any] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     status: int = 200
+    takes: tuple[str, ...] = ("/v1/traces", "/v1/metrics")
     refuses: int = 0  #: spans of each request
 
     @property
@@ -54,17 +55,20 @@ class Collector:
             for metric in scoped.metrics
         }
 
+    def status_of(self, path: str) -> int:
+        """What a request to *path* is answered with."""
+        return self.status if path in self.takes else 404
+
     def take(self, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         """Keep a request; the body of the answer."""
         self.headers.append(headers)
-        if self.status != 200:
+        if self.status_of(path) != 200:
             return b""
         if path == "/v1/traces":
             self.traces.append(ExportTraceServiceRequest.FromString(body))
             answer = ExportTraceServiceResponse()
             answer.partial_success.rejected_spans = self.refuses
             return bytes(answer.SerializeToString())
-        assert path == "/v1/metrics"
         self.metrics.append(ExportMetricsServiceRequest.FromString(body))
         return b""
 
@@ -94,7 +98,7 @@ def collecting() -> Iterator[Collector]:
                 body = gzip.decompress(body)
             given = {name.lower(): value for name, value in self.headers.items()}
             answer = collector.take(self.path, body, given)
-            self.send_response(collector.status)
+            self.send_response(collector.status_of(self.path))
             self.send_header("content-type", FORM)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()

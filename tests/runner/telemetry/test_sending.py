@@ -9,7 +9,7 @@ import pytest
 from runner.errors import RunnerError, UsageError
 from runner.telemetry import sending
 from runner.telemetry.address import base_of
-from runner.telemetry.sending import send
+from runner.telemetry.sending import Sent, send
 from runner.telemetry.tracing import Tracing
 from store.events import RunFinished
 from store.views import open_reader
@@ -35,7 +35,7 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
 
 
-def _send(log: Path, url: str) -> tuple[int, Tracing]:
+def _send(log: Path, url: str) -> tuple[Sent, Tracing]:
     with open_reader(log) as reader:
         tracing = Tracing(reader)
         return send(tracing, url), tracing
@@ -46,10 +46,10 @@ def test_a_collector_gets_every_span_and_every_point(
 ) -> None:
     monkeypatch.setattr(sending, "BATCH", 3)
     with collecting() as collector:
-        refused, _ = _send(log, collector.url)
+        sent, _ = _send(log, collector.url)
     with open_reader(log) as reader:
         expected = [*Tracing(reader)]
-    assert refused == 0
+    assert sent == Sent(refused=0, untaken=())
     assert len(collector.traces) == 4, "eleven spans by three"
     assert [span.name for span in collector.spans] == [span.name for span in expected]
     for span, own in zip(collector.spans, expected, strict=True):
@@ -121,7 +121,7 @@ def test_a_run_that_is_sent_twice_is_the_same_twice(log: Path) -> None:
 def test_what_a_collector_did_not_keep_is_counted(log: Path) -> None:
     with collecting() as collector:
         collector.refuses = 2
-        assert _send(log, collector.url)[0] == 2
+        assert _send(log, collector.url)[0].refused == 2
 
 
 def test_tokens_of_access_come_from_the_variable_that_opentelemetry_names(
@@ -133,6 +133,22 @@ def test_tokens_of_access_come_from_the_variable_that_opentelemetry_names(
         _send(log, collector.url)
     assert {each["authorization"] for each in collector.headers} == {"Bearer abc"}
     assert len(collector.spans) == 11
+
+
+@pytest.mark.parametrize("taken", ["/v1/traces", "/v1/metrics"])
+def test_a_collector_may_take_traces_or_metrics_alone(
+    taken: str, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "BATCH", 3)
+    with collecting() as collector:
+        collector.takes = (taken,)
+        sent, tracing = _send(log, collector.url)
+    (untaken,) = sent.untaken
+    assert {f"/v1/{untaken}", taken} == {"/v1/traces", "/v1/metrics"}
+    assert len(collector.spans) == (11 if untaken == "metrics" else 0)
+    assert bool(collector.points) is (untaken == "traces")
+    assert tracing.measured.spans == 11
+    assert len(collector.headers) == (5 if untaken == "metrics" else 2)
 
 
 @pytest.mark.parametrize("status", [302, 401, 404, 500])
@@ -159,8 +175,8 @@ def test_a_collector_that_is_not_there_is_a_sentence(log: Path) -> None:
 def test_a_run_without_an_attempt_sends_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "log.db", *COURSE[:2])
     with collecting() as collector:
-        refused, tracing = _send(path, collector.url)
-    assert (refused, tracing.measured.spans) == (0, 0)
+        sent, tracing = _send(path, collector.url)
+    assert (sent.untaken, tracing.measured.spans) == ((), 0)
     assert collector == Collector(url=collector.url)
 
 

@@ -1,9 +1,10 @@
 """A run as data frames, for notebooks: its tasks, its answers, its scores.
 
-Each is one call, on a run that is going on as well as on one that has ended. A column's
-type never depends on what stands in it: whole numbers are `Int64` and truth values
+Each is one call, on a run that is going on as well as on one that has ended. The
+columns are those of `siftlog export`: whole numbers are `Int64` and truth values
 `boolean`, which have room for a missing value, other numbers `float64`, and the rest is
-text. The columns are those of `siftlog export`.
+text. These types do not depend on the rows, but in tables of a job's own, where a
+column without any value is `object`.
 """
 
 from __future__ import annotations

@@ -145,10 +145,8 @@ def test_whenever_a_run_is_exported_a_span_has_one_id_and_an_attempt_is_sent_onc
 ) -> None:
     cut = data.draw(st.integers(2, len(entries)))
     with TemporaryDirectory() as folder:
-        before, _ = _read(
-            written(Path(folder) / "before.db", *([e] for e in entries[:cut]))
-        )
-        path = written(Path(folder) / "log.db", *([e] for e in entries))
+        before, _ = _read(written(Path(folder) / "before.db", entries[:cut]))
+        path = written(Path(folder) / "log.db", entries)
         spans, tracing = _read(path)
         assert _read(path)[0] == spans
         with open_reader(path) as reader:

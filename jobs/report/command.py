@@ -47,20 +47,20 @@ def report(
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
-        found = chosen(folder.run_id, scorings(reader), scoring)
-    path = folder.scores / str(found.number) / REPORT
+        recorded = chosen(folder.run_id, scorings(reader), scoring)
+    path = folder.scores / str(recorded.number) / REPORT
     is_drawn = rebuild or not path.exists()
     if is_drawn:
         from runner.records.redrawing import redraw
 
-        redraw(folder, found)
+        redraw(folder, recorded)
     if out is not None:
         shutil.copyfile(path, out)
     if as_json:
         record(
             {
                 "run": folder.run_id,
-                "scoring": found.number,
+                "scoring": recorded.number,
                 "report": str(path),
                 "drawn": is_drawn,
             }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ from runner.cli.speech import DONE, record, tell, text
 if TYPE_CHECKING:
     import sqlite3
 
-    from runner.exporting.sheet import Sheet
+    from runner.exporting.sheet import Record, Sheet
     from runner.telemetry.sending import Sent
     from runner.telemetry.tracing import Tracing
     from store.events import ScoringRecorded
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = ("tasks", "answers")
 """What a log holds; scores are made from it, which takes as long as scoring does."""
+
+TOLD: Final = 1_000
+"""Rows between two words about them: the clock is not asked for each."""
 
 
 @click.command()
@@ -98,8 +102,10 @@ def _write(
     dry_run: bool,
     as_json: bool,
 ) -> int:
+    from runner.cli.pace import paced
     from runner.exporting import writing
     from runner.records.choosing import chosen
+    from store.clock import SystemClock
     from store.views import last_seq, open_reader, scorings
 
     with ExitStack() as stack:
@@ -108,7 +114,11 @@ def _write(
         recorded = None
         if "scores" in wanted:
             recorded = chosen(folder.run_id, scorings(reader), scoring)
-        sheets = _sheets(folder, wanted, reader, upto, recorded, stack)
+        progress = stack.enter_context(paced(SystemClock()))
+        sheets = (
+            replace(sheet, rows=_told(sheet, progress))
+            for sheet in _sheets(folder, wanted, reader, upto, recorded, stack)
+        )
         put = writing.foretell if dry_run else writing.write
         files = put(folder.exports, form, sheets)
     if as_json:
@@ -154,15 +164,25 @@ def _sheets(
             yield from stack.enter_context(scores(folder, recorded))
 
 
+def _told(sheet: Sheet, progress: Callable[[str], None]) -> Iterator[Record]:
+    """The rows of a sheet, told from time to time how many there were."""
+    for number, row in enumerate(sheet.rows, 1):
+        yield row
+        if number % TOLD == 0:
+            progress(f"{sheet.name}: {number:,} rows")
+
+
 def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
+    from runner.cli.pace import paced
     from runner.telemetry.address import base_of
     from runner.telemetry.conventions import VERSION
     from runner.telemetry.tracing import Tracing
+    from store.clock import SystemClock
     from store.views import open_reader
 
     base = base_of(typed)
-    with open_reader(folder.log) as reader:
-        tracing = Tracing(reader)
+    with open_reader(folder.log) as reader, paced(SystemClock()) as progress:
+        tracing = Tracing(reader, progress)
         sent = None if dry_run else _sent(tracing, base)
         if sent is None:
             for _ in tracing:

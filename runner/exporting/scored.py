@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
+from runner.errors import RunnerError
 from runner.exporting.aside import Aside
 from runner.exporting.kinds import Kind
 from runner.exporting.sheet import Record, Sheet, columns
-from runner.records.repeating import repeated
+from runner.records.repeating import repeater
 from runner.scorecard import Metric, Row, Scorecard, Verdict
 from store.events import ScoringRecorded
 from store.runs import RunFolder
@@ -42,8 +43,15 @@ def scores(folder: RunFolder, recorded: ScoringRecorded) -> Iterator[tuple[Sheet
         DatasetError: an input file is missing or wrong.
         RunnerError: the replay gives other numbers than the scoring had.
     """
-    with repeated(folder, recorded) as made, ExitStack() as leaving:
-        card = made.scoring.scorecard
+    with repeater(folder) as run, ExitStack() as leaving:
+        made = run.repeated(recorded)
+        if made.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be made again: "
+                "the code or the inputs have changed since, and a replay gives other "
+                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+            )
+        card = made.scorecard
         verdicts = Aside([column.name for column in _VERDICT], leaving)
         tables = {table.name: Aside(table.columns, leaving) for table in card.tables}
         for table in card.tables:

@@ -1,4 +1,4 @@
-"""Which scoring of a run is meant."""
+"""Which of a run's scorings a person means."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from store.events import ScoringRecorded
 def chosen(
     run_id: str, made: Sequence[ScoringRecorded], number: int | None
 ) -> ScoringRecorded:
-    """The scoring of that number, or the newest.
-
-    Args:
-        run_id: the run, for sentences.
-        made: its scorings, oldest first.
-        number: of the one that is meant; None: the newest.
+    """The scoring of that number; without one, the newest.
 
     Raises:
-        UsageError: there is none, or none of that number.
+        UsageError: there is none.
     """
     if not made:
         raise UsageError(

@@ -1,17 +1,21 @@
 """The reports of a scoring that was made, written again from the log.
 
-Nothing is appended, and no model is called.
+The answers are replayed up to the event that the scoring had read, under the settings
+that it recorded. Nothing is appended, and no model is called.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from runner.errors import RunnerError
 from runner.records.render import operations_json
-from runner.records.repeating import Repeated, repeated
-from runner.records.reporting import OPERATIONS, Reported, write_reports
+from runner.records.repeating import repeater
+from runner.records.reporting import OPERATIONS, write_reports
 from runner.records.scoring import names, reported, write_files
+from runner.settings import validated
 from store.events import ScoringRecorded
 from store.runs import RunFolder
 from store.views import status, usage_counts
@@ -28,28 +32,35 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
         The scoring's folder.
 
     Raises:
-        DatasetError: an input file is missing or wrong.
+        DatasetError: an input is not what it was, and the log does not keep it.
         RunnerError: the replay gives other numbers than the scoring had, which its
             folder must not be mixed with.
     """
     target = folder.scores / str(recorded.number)
-    with repeated(folder, recorded) as again:
-        made = again.scoring
+    with repeater(folder) as run:
+        reader = run.reader
+        made = run.repeated(recorded)
+        if made.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be drawn again: "
+                "the code has changed since, and a replay gives other numbers; "
+                f"siftlog score {folder.run_id} makes a new scoring."
+            )
         # the run may have gone on since: how it stood then, the folder knows
         course = target / OPERATIONS
         operations = (
             course.read_bytes()
             if course.exists()
-            else operations_json(
-                status(again.reader), usage_counts(again.reader), made.scorecard
-            )
+            else operations_json(status(reader), usage_counts(reader), made.scorecard)
         )
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
             write_files(draft, made.scorecard, made.content, operations)
             before = set(names(draft))
-            write_reports(draft, _reported(again))
+            settings = validated(run.job, json.loads(recorded.settings))
+            told = reported(run.job, run.started, settings, made, recorded.inputs)
+            write_reports(draft, told)
             if not target.exists():
                 draft.replace(target)
                 return target
@@ -57,7 +68,3 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (draft / name).replace(target / name)
     return target
-
-
-def _reported(again: Repeated) -> Reported:
-    return reported(again.job, again.first, again.settings, again.scoring, again.inputs)

@@ -1,71 +1,51 @@
-"""A recorded scoring made once more from the log, for what was not kept of it.
+"""A recorded scoring made again: its settings, its inputs, the log up to its event.
 
-The answers are replayed up to the event that the scoring had read, under the settings
-that it recorded, and must give the same numbers. Nothing is appended.
+The answers are replayed by the code of today. Nothing is appended, and no model is
+called.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pydantic import BaseModel
-
-from runner.errors import RunnerError
 from runner.fingerprint import input_hashes
 from runner.job import Job
 from runner.records.scoring import Scoring, replayed
 from runner.registry import load_job
 from runner.settings import validated
-from store.events import Input, RunStarted, ScoringRecorded
+from store.events import RunStarted, ScoringRecorded
 from store.runs import RunFolder
 from store.views import open_reader, run_started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """A scoring of the same numbers as one that was recorded."""
+class Repeater:
+    """Scores one run as often as wanted, while it is open; nothing is recorded."""
 
-    reader: sqlite3.Connection  #: of the run's log
     job: Job
-    first: RunStarted
-    settings: BaseModel
-    inputs: Sequence[Input]
-    scoring: Scoring  #: its scorecard's details are not read yet
+    started: RunStarted
+    reader: sqlite3.Connection
+
+    def repeated(self, recorded: ScoringRecorded) -> Scoring:
+        """A recorded scoring, made again; its details may be read while this is open.
+
+        Whether it has the recorded digest is for the caller to see.
+
+        Raises:
+            DatasetError: an input file is missing or wrong.
+        """
+        settings = validated(self.job, json.loads(recorded.settings))
+        inputs = input_hashes(self.job.inputs(settings))
+        return replayed(self.job, self.reader, settings, inputs, upto=recorded.seq)
 
 
 @contextmanager
-def repeated(folder: RunFolder, recorded: ScoringRecorded) -> Iterator[Repeated]:
-    """A recorded scoring, made again; its details can be read inside.
-
-    Args:
-        folder: of the run.
-        recorded: the scoring.
-
-    Raises:
-        DatasetError: an input file is missing or wrong.
-        RunnerError: the replay gives other numbers than the scoring had.
-    """
+def repeater(folder: RunFolder) -> Iterator[Repeater]:
+    """Open a run for scoring it again."""
     with open_reader(folder.log) as reader:
-        first = run_started(reader)
-        job = load_job(first.job)
-        settings = validated(job, json.loads(recorded.settings))
-        inputs = input_hashes(job.inputs(settings))
-        made = replayed(job, reader, settings, inputs, upto=recorded.seq)
-        if made.digest != recorded.digest:
-            raise RunnerError(
-                f"Scoring {recorded.number} of {folder.run_id} cannot be made again: "
-                "the code or the inputs have changed since, and a replay gives other "
-                f"numbers; siftlog score {folder.run_id} makes a new scoring."
-            )
-        yield Repeated(
-            reader=reader,
-            job=job,
-            first=first,
-            settings=settings,
-            inputs=inputs,
-            scoring=made,
-        )
+        started = run_started(reader)
+        yield Repeater(job=load_job(started.job), started=started, reader=reader)

@@ -9,7 +9,7 @@ who keep traces discard a part, and nobody shows it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -61,8 +61,18 @@ class Measured:
 class Tracing:
     """One run's log, read as spans."""
 
-    def __init__(self, reader: sqlite3.Connection) -> None:
-        """How the run stands; of what is recorded from here on nothing is read."""
+    def __init__(
+        self,
+        reader: sqlite3.Connection,
+        progress: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """How the run stands; of what is recorded from here on nothing is read.
+
+        Args:
+            reader: of the log.
+            progress: is told from time to time how far the reading has come.
+        """
+        self._progress = progress
         self._reader = reader
         self._state = status(reader)
         #: the last event to be seen: not before the one that the state is of
@@ -82,6 +92,7 @@ class Tracing:
         """All spans that have an end: of tasks in their order, then that of the run."""
         rows = task_families(self._reader, self.upto)
         root: TaskRow | None = None
+        done = 0
         while page := list(islice(rows, PAGE)):
             ends = event_times(self._reader, {row.updated_seq for row in page})
             for row in page:
@@ -89,6 +100,8 @@ class Tracing:
                 root = row if root is None or row.root == row.task else root
                 if row.attempts:
                     yield from self._counted(self._of_task(row, root, ends))
+            done += len(page)
+            self._progress(f"{done:,} of {self._state.tasks.planned:,} tasks")
         yield from self._counted(self._of_run())
 
     def _counted(self, spans: Iterator[Span]) -> Iterator[Span]:

@@ -50,7 +50,8 @@ class Translation:
         Args:
             first: how the run began.
         """
-        self._resource = Resource(
+        # with what OTEL_RESOURCE_ATTRIBUTES adds, such as a deployment's name
+        self._resource = Resource.create(
             {
                 Name.SERVICE.value: "siftlog",
                 # by it Prometheus tells the series of two runs apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from runner.cli.main import exit_code
+from store.events import RunFinished
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.runner.telemetry.collector import attributes, collecting
+from tests.store.logs import written
+from tests.store.samples import RUN_STARTED, completed, plan_first, reply
 
 JOB = "paper-investigation"
 TASKS = 30
@@ -169,6 +173,28 @@ def test_a_run_is_sent_to_a_collector_as_spans_and_histograms(
     assert point.count == TASKS
     texts = str(collector.traces) + str(collector.metrics)
     assert "rs1" not in texts, "no text of a prompt or a reply leaves the log"
+
+
+def test_of_answers_made_elsewhere_there_are_no_calls_to_tell(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "runs" / "r"
+    folder.mkdir(parents=True)
+    first = replace(RUN_STARTED, imported=True)
+    written(
+        folder / "log.db",
+        [first, plan_first(1)],
+        [reply(1, b"{}"), completed(1)],
+        [RunFinished(completed=1, failed=0, skipped=0)],
+    )
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(["export", "r", "--otlp=http://127.0.0.1:9", "--dry-run"]) == 0
+    said = capsys.readouterr()
+    assert "made elsewhere" in said.err
+    assert "partial" not in said.err
+    assert said.out.endswith("would be sent to http://127.0.0.1:9\n")
 
 
 def test_without_its_extra_telemetry_is_a_sentence_and_a_dry_run_works(

@@ -45,6 +45,7 @@ def test_a_collector_gets_every_span_and_every_point(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "BATCH", 3)
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=lab")
     with collecting() as collector:
         sent, _ = _send(log, collector.url)
     with open_reader(log) as reader:
@@ -75,7 +76,9 @@ def test_a_collector_gets_every_span_and_every_point(
         for request in collector.traces
         for each in request.resource_spans
     }
-    assert dict(resource) == {
+    kept = {k: v for k, v in resource if not k.startswith("telemetry.sdk.")}
+    assert kept == {
+        "deployment.environment.name": "lab",
         "service.name": "siftlog",
         "service.instance.id": "r1",
         "service.version": "0.1.0",

@@ -12,7 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from runner.cli.main import exit_code
+from runner.errors import RunnerError
+from runner.exporting.scored import scores
 from store.events import RunFinished
+from store.runs import RunFolder
+from store.views import open_reader, scorings
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.runner.telemetry.collector import attributes, collecting
@@ -133,22 +137,17 @@ def test_words_that_do_not_go_together_are_refused(
     assert told in sentence
 
 
-def test_scores_whose_inputs_have_changed_are_not_exported(
-    scored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_scores_that_a_replay_does_not_give_again_are_not_exported(
+    scored: Path,
 ) -> None:
-    monkeypatch.chdir(scored)
-    bench = next(Path("corpus").rglob("*.jsonl"))
-    before = bench.read_bytes()
-    changed = before.replace(b'"answer": "A"', b'"answer": "B"')
-    changed = changed if changed != before else b"\n".join(before.split(b"\n")[1:])
-    bench.write_bytes(changed)
-    try:
-        code, sentence = _refused(capsys, "scores", "--format=csv")
-    finally:
-        bench.write_bytes(before)
-    assert code == 1
-    assert "cannot be made again" in sentence
-    assert not list(Path("runs/r/exports").rglob("*.csv.*"))
+    folder = RunFolder(scored / "runs" / "r")
+    with open_reader(folder.log) as reader:
+        recorded = replace(scorings(reader)[0], digest="0" * 64)
+    with (
+        pytest.raises(RunnerError, match="Scoring 1 of r cannot be made again"),
+        scores(folder, recorded),
+    ):
+        pass
 
 
 def test_a_run_is_sent_to_a_collector_as_spans_and_histograms(

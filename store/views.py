@@ -51,7 +51,7 @@ from store.reading import (
     task_rows,
     tasks_numbered,
 )
-from store.replay import families
+from store.replay import families, task_families
 from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
@@ -167,6 +167,7 @@ __all__ = [
     "spending",
     "status",
     "task_events",
+    "task_families",
     "tasks",
     "tasks_numbered",
     "usage_counts",

@@ -1,4 +1,4 @@
-"""Verbs about files: export, verify."""
+"""Verbs about files: verify."""
 
 from __future__ import annotations
 
@@ -8,34 +8,6 @@ import click
 
 from runner.cli import choices
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
-
-
-@click.command()
-@choices.run_argument
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["jsonl", "csv", "parquet"]),
-    default="jsonl",
-    show_default=True,
-    help="Form of the file.",
-)
-@choices.runs_dir
-@choices.as_json
-def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
-    """Write RUN's tasks with their replies into its exports folder."""
-    from runner.records import export as writing
-    from store.runs import resolve
-    from store.views import families, open_reader
-
-    folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
-        path = writing.export(folder.exports, form, families(reader))
-    if as_json:
-        record({"run": folder.run_id, "file": str(path)})
-    else:
-        text(str(path))
-    return DONE
 
 
 @click.command()

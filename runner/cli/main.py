@@ -71,7 +71,7 @@ VERBS = {
     "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
     "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
     "export": Verb(
-        "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
+        "runner.cli.exporting", "export", "Write tables, or OpenTelemetry traces."
     ),
     "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
     "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),

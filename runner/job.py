@@ -90,6 +90,7 @@ class Job(Protocol):
     """What a job offers; see `jobs/paper_investigation` for a whole one.
 
     Optional: `reaches(dataset)`, the names of the stages that its plan can reach;
+    `replicates(settings)`, how often each item is asked where nobody says it;
     `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
     is a run with the setting of its name, the file to read;
     `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,

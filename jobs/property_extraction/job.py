@@ -69,6 +69,10 @@ class PropertyExtraction(Job):
         """The stages that the settings ask for."""
         return plan.wanted(dataset)
 
+    def replicates(self, settings: JobSettings) -> int:
+        """How often each item is asked, where `--replicates` does not say it."""
+        return settings.verify_replicates if settings.mode == "verify" else 1
+
     def request(self, dataset: Dataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)

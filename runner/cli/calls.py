@@ -86,7 +86,7 @@ def _start(
     settings = session.typed_settings(job, words, given, file)
     work = load_work(job, session.startable(job, settings))
     session.say_findings(work)
-    options = session.engine_options(given, file)
+    options = session.new_run_options(work, given, file)
     folder = session.new_folder(given, job)
     shell = session.shell(given, folder, work, leave)
     collector.calm()

@@ -106,6 +106,15 @@ def engine_options(
     return options_from({**plain, **typed, **fixed})
 
 
+def new_run_options(
+    work: Work, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> RunOptions:
+    """Options of a new run; where nobody says how often, as often as its job asks."""
+    times = getattr(work.job, "replicates", None)
+    usual = {} if times is None else {"replicates": times(work.settings)}
+    return engine_options(given, {**usual, **file})
+
+
 def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
     """Where a new run will lie."""
     name = given.get("run_id")

@@ -196,7 +196,7 @@ def _entry(row: Row, source: Source) -> AliasEntry:
         votes=row.count("votes") if row.has("votes") else 0,
         reason=row.optional_text("reason"),
         count=row.count("count") if row.has("count") else 0,
-        avg_sim=row.number("avg_sim") if row.has("avg_sim") else None,
+        avg_sim=row.probability("avg_sim") if row.has("avg_sim") else None,
     )
 
 

@@ -108,13 +108,9 @@ def asked(context: str | None) -> tuple[Found, ...]:
 
 
 def _target(dataset: Dataset, name: str) -> Property:
-    """What rubric or truth say of a name."""
+    """What is known of a name."""
     found = dataset.rubric.properties.get(name)
-    if found is not None:
-        return found
-    defined = (row.definition for row in dataset.truth if row.name == name)
-    definition = next(filter(None, defined), "")
-    return Property(name=name, kind=Kind.EXACT, definition=definition)
+    return found or Property(name=name, kind=Kind.EXACT)
 
 
 def _chat(

@@ -66,7 +66,7 @@ def read_candidates(path: Path) -> tuple[Pair, ...]:
             pred_name=_name(cells, places, "pred_name"),
             gt_name=_name(cells, places, "gt_name"),
             count=_read(cells, places, "count", integer_of) or 0,
-            avg_sim=_read(cells, places, "avg_sim", number_of),
+            avg_sim=_read(cells, places, "avg_sim", _share),
             value_hits=_read(cells, places, "value_hits", integer_of) or 0,
             canonical=_read(cells, places, "canonical", _truth_of),
             examples=tuple(_listed(cells, as_meant(cells.at(places.get("examples"))))),
@@ -115,6 +115,13 @@ def _read(
         return read(text)
     except ValueError as error:
         raise cells.error(f"{column} {error}") from error
+
+
+def _share(text: str) -> float:
+    value = number_of(text)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"is {text!r} (a number from 0 to 1 is expected)")
+    return value
 
 
 def _truth_of(text: str) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.aliases.given import given_aliases
 from jobs.property_extraction.asking.questions import Question, questions
 from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
@@ -26,7 +25,7 @@ from jobs.property_extraction.inputs.tables import (
 )
 from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.inputs.verdicts import read_verdicts
-from jobs.property_extraction.rubric import Rubric
+from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
 from runner.errors import UsageError
 from runner.job import InputFile
@@ -86,6 +85,8 @@ def require(settings: Settings) -> None:
     if settings.mode == "verify":
         _require_candidates(settings)
         return
+    if settings.names == "listed" and settings.rubric is None:
+        raise UsageError("Name the rubric that lists the names: --rubric FILE.")
     if settings.papers is None:
         raise UsageError(
             "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "
@@ -160,17 +161,26 @@ def load(settings: Settings) -> Dataset:
         unit_table=()
         if settings.unit_table is None
         else read_unit_table(settings.unit_table),
-        aliases=AliasSet()
-        if settings.aliases is None
-        else given_aliases(
-            settings.aliases,
-            canonical=canonical_names(truth.rows, rubric),
-            accept_drafts=settings.accept_drafts,
-            name_match=settings.name_match,
-            clash=settings.clash,
-            same_name=settings.same_name,
-        ),
+        aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
         findings=noticed.findings(),
+    )
+
+
+def _aliases(settings: Settings, canonical: frozenset[str]) -> AliasSet:
+    if settings.aliases is None:
+        return AliasSet()
+    # brings numerical libraries, which a run's first call must not wait for
+    from jobs.property_extraction.aliases.given import (  # noqa: PLC0415 - see above
+        given_aliases,
+    )
+
+    return given_aliases(
+        settings.aliases,
+        canonical=canonical,
+        accept_drafts=settings.accept_drafts,
+        name_match=settings.name_match,
+        clash=settings.clash,
+        same_name=settings.same_name,
     )
 
 
@@ -192,12 +202,22 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     return Dataset(
         settings=settings,
         questions={question.key: question for question in found},
-        truth=()
-        if settings.truth is None
-        else read_truth(settings.truth, noticed, missing).rows,
-        rubric=_rubric(settings, noticed),
+        rubric=_described(settings, noticed),
         findings=noticed.findings(),
     )
+
+
+def _described(settings: Settings, noticed: Noticed) -> Rubric:
+    """The rubric, with the truth's own definitions of names that it lacks."""
+    rubric = _rubric(settings, noticed)
+    if settings.truth is None:
+        return rubric
+    defined = {
+        row.name: Property(name=row.name, kind=Kind.EXACT, definition=row.definition)
+        for row in read_truth(settings.truth, noticed, NA[settings.na]).rows
+        if row.definition
+    }
+    return Rubric(properties={**defined, **rubric.properties})
 
 
 def _judged(settings: Settings) -> Iterator[Question]:

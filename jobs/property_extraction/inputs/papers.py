@@ -2,7 +2,8 @@
 
 A folder holds a file a paper, named by its refno; a JSONL file holds a line a paper. A
 text keeps every character of its file but line ends, which become LF, and a byte order
-mark: offsets of quotes are into it. Of a PDF it is what its pages hold, cleaned.
+mark: offsets of quotes are into it. Of a PDF it is what its pages hold, cleaned, and it
+is held: getting it again would take too long.
 """
 
 from __future__ import annotations
@@ -35,12 +36,6 @@ class _File:
     path: Path
 
     def read(self) -> str:
-        if self.path.suffix == ".pdf":
-            from jobs.source.reading import (  # noqa: PLC0415 - for PDF files alone
-                read_document,
-            )
-
-            return read_document(self.path).text
         try:
             return _unix(self.path.read_bytes().removeprefix(BOM).decode())
         except OSError as error:
@@ -67,7 +62,17 @@ class _Line:
         return _unix(str(fields["text"]))
 
 
-_Place: TypeAlias = _File | _Line
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A paper whose text took long to get: that of a PDF."""
+
+    text: str
+
+    def read(self) -> str:
+        return self.text
+
+
+_Place: TypeAlias = _File | _Line | _Held
 
 
 class Papers:
@@ -91,7 +96,7 @@ class Papers:
         """A paper's text, as quotes are looked up in it; blank where there is none.
 
         Raises:
-            DatasetError: its file is not to be read.
+            DatasetError: its file is no longer to be read.
         """
         return self._paper(refno)
 
@@ -138,13 +143,26 @@ def _filed(folder: Path) -> dict[str, _Place]:
                 f"{folder.name}: {twin.name} and {path.name} are the same paper (keep "
                 "one of the two)."
             )
-        found[path.stem] = _File(path=path)
+        found[path.stem] = _place(path)
     if not found:
         raise DatasetError(
             f"{folder}: no paper in it (a paper is a file such as Paper_1.txt, .md or "
             ".pdf, named by its refno)."
         )
     return found
+
+
+def _place(path: Path) -> _Place:
+    """Where a paper stands; it is read once, so that what is off is told at once."""
+    if path.suffix == ".pdf":
+        from jobs.source.reading import (  # noqa: PLC0415 - for PDF files alone
+            read_document,
+        )
+
+        return _Held(text=read_document(path).text)
+    place = _File(path=path)
+    place.read()
+    return place
 
 
 def _listed(path: Path) -> dict[str, _Place]:

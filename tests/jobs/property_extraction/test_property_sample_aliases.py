@@ -80,13 +80,18 @@ def test_a_set_is_prepared_where_no_input_is_named(tmp_path: Path) -> None:
     assert done.out.startswith(f"aliases {REVIEWED} ")
 
 
-def test_recorded_verdicts_make_the_set_that_the_files_of_them_make(
+def test_recorded_verdicts_are_those_of_the_files_and_make_the_same_set(
     tmp_path: Path,
 ) -> None:
     verify = ("--mode", "verify", *CANDIDATES, *RULES, *MODELS, *QUICK)
     own = ("--runs-dir", tmp_path, "--run-id", "asked")
     done = command("run", "property-extraction", *verify, *own)
     assert done.code == 0, done.err
+    (written,) = (tmp_path / "asked" / "scores").iterdir()
+    for model in ("teasel-70b", "yarrow-8b"):
+        (path,) = written.glob(f"alias_verification_all__*{model}*")
+        (known,) = (SAMPLE / "verdicts").glob(f"*{model}.csv")
+        assert nameless(path) == nameless(known)
     prepare(tmp_path / "made", *CANDIDATES, "--verdicts", tmp_path / "asked")
     assert (tmp_path / "made" / f"aliases-{VERIFIED}.json").exists()
 
@@ -128,6 +133,11 @@ def test_each_set_gains_rows_and_candidates_come_from_both_models(
     }
     chosen = rows(SAMPLE / "candidates.csv")
     assert chosen == [written[row["pred_name"], row["gt_name"]] for row in chosen]
+
+
+def nameless(path: Path) -> list[dict[str, str]]:
+    """The rows of a file without their models, which recordings call otherwise."""
+    return [row | {"model": ""} for row in rows(path)]
 
 
 def found(done: Done) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from jobs.property_extraction.aliases.file import read_aliases
 from jobs.property_extraction.aliases.preparing import Made, prepared_aliases
 from jobs.property_extraction.settings import Settings
 from runner.errors import DatasetError, UsageError
-from tests.processes import siftlog
 
 CANDIDATES = """\
 rank,pred_name,gt_name,count,avg_sim,contained,value_hits,canonical,clash,examples
@@ -130,6 +128,30 @@ def test_what_is_missing_is_told(
         prepared_aliases(Settings(**{**files, **change}))
 
 
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("count", "row 2: count is 'x' (a whole number is expected)"),
+        ("avg_sim", "row 2: avg_sim is 'x' (a number is expected)"),
+        ("canonical", "row 2: canonical is 'x' (true or false is expected)"),
+    ],
+)
+def test_a_candidate_that_is_off_is_told_with_its_row_and_column(
+    files: dict[str, Any], cell: str, sentence: str
+) -> None:
+    files["candidates"].write_text(
+        f"pred_name,gt_name,{cell}\na,b,x\n", encoding="utf-8"
+    )
+    with pytest.raises(DatasetError) as error:
+        prepared_aliases(Settings(**files))
+    assert sentence in str(error.value)
+    files["candidates"].write_text(
+        "pred_name,gt_name,avg_sim\na,b,inf\n", encoding="utf-8"
+    )
+    with pytest.raises(DatasetError, match="from 0 to 1"):
+        prepared_aliases(Settings(**files))
+
+
 def test_people_who_contradict_themselves_are_told_both_rows(
     tmp_path: Path, files: dict[str, Any]
 ) -> None:
@@ -140,30 +162,3 @@ def test_people_who_contradict_themselves_are_told_both_rows(
         prepared_aliases(Settings(**files))
     _, told = made(tmp_path, **{**files, "clash": "set"})
     assert told.json["counts"]["human"] == 2
-
-
-def test_verdicts_come_from_the_run_that_asked_for_them(
-    tmp_path: Path, files: dict[str, Any]
-) -> None:
-    candidates = files["candidates"]
-    siftlog(
-        *("run", "property-extraction", "--mode", "verify", "--run-id", "asked"),
-        *("--candidates", candidates, "--no-score"),
-        cwd=tmp_path,
-    )
-    done = siftlog(
-        *("prepare", "property-extraction", "aliases", "--candidates", candidates),
-        *("--verdicts", "asked", "--out", "set", "--json"),
-        cwd=tmp_path,
-    )
-    told = json.loads(done.stdout)
-    assert told["created_from"]["verification_runs"] == ["asked"]
-    found = read_aliases(tmp_path / "set" / f"aliases-{told['id']}.json").alias_set
-    models = {entry.models for entry in found.entries if entry.source == "llm"}
-    assert models == {("baseline/lexical",)}
-    assert told["counts"]["exact"] == 1
-    candidates.write_text(CANDIDATES.replace("xi", "psi"), encoding="utf-8")
-    with pytest.raises(DatasetError, match="is not the file that run asked was start"):
-        prepared_aliases(
-            Settings(candidates=candidates, verdicts=(tmp_path / "runs" / "asked",))
-        )

@@ -12,10 +12,12 @@ from jobs.property_extraction.inputs.candidates import (
     read_candidates,
     with_examples,
 )
+from jobs.property_extraction.inputs.load import load, require
 from jobs.property_extraction.inputs.papers import KEPT, read_papers
 from jobs.property_extraction.inputs.predictions import read_predictions
 from jobs.property_extraction.inputs.verdicts import read_verdicts
-from runner.errors import DatasetError
+from jobs.property_extraction.settings import Settings
+from runner.errors import DatasetError, UsageError
 from tests.pdf_pages import pdf
 
 PAGE = "The critical temperature of the compound is 2.8 K, as its resistivity shows. "
@@ -100,10 +102,16 @@ def test_two_files_of_one_paper_and_a_folder_without_any_are_refused(
         read_papers(tmp_path / "gone")
 
 
-def test_a_text_that_is_not_utf8_is_told_when_it_is_read(tmp_path: Path) -> None:
+def test_a_text_that_cannot_be_read_is_told_before_any_is_asked_for(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.txt").write_bytes(b"abc\xff")
     with pytest.raises(DatasetError, match=r"a\.txt: byte 3 is not UTF-8"):
-        read_papers(tmp_path).text("a")
+        read_papers(tmp_path)
+    written(tmp_path / "a.txt", "abc")
+    written(tmp_path / "b.pdf", "no PDF")
+    with pytest.raises(DatasetError, match=r"b\.pdf: it is no PDF"):
+        read_papers(tmp_path)
 
 
 def test_pairs_are_distinct_and_names_come_back_as_they_were_meant(
@@ -177,3 +185,25 @@ def test_verdicts_are_words_and_a_blank_one_is_none(tmp_path: Path) -> None:
         list(read_verdicts(written(tmp_path / "v.csv", f"{head}a,b,maybe,,\n")))
     with pytest.raises(DatasetError, match="row 2: gt_name is blank"):
         list(read_verdicts(written(tmp_path / "v.csv", f"{head}a,,true,,\n")))
+
+
+def test_definitions_of_the_truth_help_to_verify_and_its_values_stay_out(
+    tmp_path: Path,
+) -> None:
+    truth = written(
+        tmp_path / "gt.csv",
+        "refno,property_name,value,definition\nP1,gap,7.5,\n"
+        "P2,gap,7.7,of the spectrum\n",
+    )
+    rubric = written(tmp_path / "rubric.csv", "label,rubric,SI\nTc,0.1% SI,K\n")
+    pairs = written(tmp_path / "c.csv", "pred_name,gt_name\na,gap\na,Tc\n")
+    data = load(Settings(mode="verify", candidates=pairs, truth=truth, rubric=rubric))
+    known = {name: own.definition for name, own in data.rubric.properties.items()}
+    assert known == {"gap": "of the spectrum", "Tc": ""}
+    assert data.truth == ()
+
+
+def test_names_can_be_listed_only_by_a_rubric(tmp_path: Path) -> None:
+    settings = Settings(names="listed", papers=tmp_path, truth=tmp_path / "gt.csv")
+    with pytest.raises(UsageError, match="--rubric FILE"):
+        require(settings)

@@ -150,6 +150,20 @@ def test_finished_pairs_are_not_asked_again_and_scoring_twice_adds_no_column(
     assert asked["pred_name"] == "new"
 
 
+def test_pairs_are_asked_about_as_often_as_the_settings_or_the_command_say(
+    tmp_path: Path, pairs: Path
+) -> None:
+    words = ("--candidates", pairs, "--verify-replicates", 2)
+    for run, more, asked in (("a", (), 2), ("b", ("--replicates", 3), 3)):
+        verify(tmp_path, run, *words, *more)
+        found = values(scored(tmp_path, run), "baseline/lexical")
+        assert (found["pairs"], found["replicates_agree"]) == (4, 1.0)
+        (first, *_) = rows(scored(tmp_path, run) / "verification.csv")
+        assert first["votes"] in {"0", str(asked)}
+        tasks = command("tasks", run, "--runs-dir", tmp_path, "--json")
+        assert len(tasks.out.splitlines()) == 4 * asked
+
+
 def test_a_choice_gives_a_verdict_for_each_of_its_targets(tmp_path: Path) -> None:
     lines = [("Tc", "x", 1, 0.5), ("Tc", "critical temperature", 1, 0.1)]
     path = write_csv(tmp_path / "c.csv", PAIRS, lines)

@@ -11,6 +11,7 @@ __all__ = [
     "clock",
     "commands",
     "connect",
+    "copying",
     "courses",
     "errors",
     "estimates",

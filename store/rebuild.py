@@ -7,6 +7,7 @@ what is stored is what the events say. A repair, never a part of resuming.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import NamedTuple
 
 from store import projections
@@ -35,17 +36,26 @@ def rebuild(conn: sqlite3.Connection) -> None:
     """Make the projections of a log anew, in one transaction."""
     conn.execute(SQL["begin"])
     try:
-        refold(conn, conn)
+        refold(conn, conn, _unwatched)
         conn.execute(SQL["commit"])
     except BaseException:
         conn.execute(SQL["rollback"])
         raise
 
 
-def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+def _unwatched(seq: int) -> None:
+    del seq
+
+
+def refold(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    folded: Callable[[int], None],
+) -> None:
     """Fold all events of *source* into fresh projection tables of *target*.
 
     Events of unknown kinds and versions are passed over: what they mean is not known.
+    *folded* is told the last event of each batch.
 
     Raises:
         CorruptLog: an event is damaged.
@@ -68,6 +78,7 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
                 fold.apply(row.seq, row.ts_us, event)
         after = rows[-1][0]
         projections.write(target, fold, after)
+        folded(after)
     for statement in script("indexes"):
         target.execute(statement)
 

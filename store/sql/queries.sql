@@ -36,6 +36,10 @@ PRAGMA trusted_schema = OFF;
 PRAGMA temp_store = MEMORY;
 -- name: query_only
 PRAGMA query_only = ON;
+-- name: query_any
+PRAGMA query_only = OFF;
+-- name: copy_into
+VACUUM INTO ?;
 -- name: reader_timeout
 PRAGMA busy_timeout = 2000;
 -- name: reader_cache

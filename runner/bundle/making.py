@@ -1,0 +1,274 @@
+"""Makes a bundle of a run: `siftlog bundle RUN`.
+
+The archive is written beside its place under another name, checked like anybody's, and
+only then moved there: whatever goes wrong, a file of that name is a whole bundle that
+could be verified here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+from runner.bundle import archive, naming
+from runner.bundle.checking import check
+from runner.bundle.environment import environment
+from runner.bundle.keys import keys, without_keys
+from runner.bundle.manifest import (
+    CONFIG,
+    FORMAT,
+    LOG,
+    NAME,
+    SCORECARD,
+    SCORES,
+    Manifest,
+    Member,
+    encoded,
+)
+from runner.bundle.places import files
+from runner.bundle.rebuilding import changed_inputs
+from runner.clients.secret import Secret
+from runner.errors import DatasetError, RunnerError
+from runner.fingerprint import input_hashes
+from runner.records.choosing import chosen
+from runner.records.redrawing import redraw
+from runner.records.reporting import REPORT
+from runner.registry import GROUP, load_job
+from runner.settings import fitting
+from store.copying import copy_log
+from store.events import ScoringRecorded
+from store.runs import RunFolder
+from store.views import head, last_seq, open_reader, run_started, scorings, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A bundle that was made."""
+
+    path: Path
+    manifest: Manifest
+    size: int  #: bytes
+    sha256: str  #: of the file
+
+
+def bundle(
+    folder: RunFolder,
+    number: int | None,
+    out: Path | None,
+    *,
+    report: bool,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Bundle:
+    """Put a scoring, and all that it takes to make it again, into one file.
+
+    Nothing is appended to the run. While it goes on, the bundle tells of it as far as
+    it has come.
+
+    Args:
+        folder: of the run.
+        number: of the scoring; None: the newest.
+        out: the file, replaced if it is there; None: in the run's exports.
+        report: draw the scoring's report first where it has none.
+        environ: variables that may hold keys, which no bundle may.
+        progress: is told in a line how far this is.
+
+    Raises:
+        UsageError: there is no such scoring.
+        DatasetError: an input is gone, or is not what was scored.
+        RunnerError: a file holds a key, or the scorecard cannot be made again.
+        StoreError: the log cannot be read or copied.
+    """
+    with open_reader(folder.log) as reader:
+        recorded = chosen(folder.run_id, scorings(reader), number)
+        first = run_started(reader)
+    inputs = _inputs(first.job, recorded)
+    _draw(folder, recorded, report=report)
+    place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".siftlog-", dir=place.parent) as drafts:
+        log = Path(drafts, LOG)
+        progress("copying the log")
+        copy_log(folder.log, log)
+        sources = {
+            **inputs,
+            LOG: log,
+            **({CONFIG: folder.config} if folder.config.is_file() else {}),
+            **_scored(folder.scores / str(recorded.number), recorded),
+        }
+        manifest = _manifest(log, recorded, _measured(sources))
+        draft = Path(drafts, "draft")
+        guarded = _Guarded(keys(environ, folder.config), progress)
+        sha256 = _packed(draft, manifest, sources, guarded)
+        _prove(draft, folder.run_id, progress)
+        draft.replace(place)
+    return Bundle(
+        path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
+    )
+
+
+def _inputs(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
+    """The files that the scoring read, by member, unchanged since.
+
+    Raises:
+        DatasetError: one is gone, or is another one.
+    """
+    job = load_job(job_name)
+    for each in recorded.inputs:
+        if not Path(each.path).exists():
+            raise DatasetError(
+                f"{each.path} ({each.setting}), which scoring {recorded.number} has "
+                "read, is gone: put it back, or score the run with what there is."
+            )
+    settings = fitting(job, json.loads(recorded.settings))
+    named = job.inputs(settings)
+    found = files(settings, named)
+    if changed := changed_inputs(recorded.inputs, input_hashes(named)):
+        paths = {each.setting: each.path for each in recorded.inputs}
+        raise DatasetError(
+            f"{paths.get(changed[0], changed[0])} ({changed[0]}) is not what scoring "
+            f"{recorded.number} has read: put that one back, or make a new scoring "
+            "with siftlog score and bundle it."
+        )
+    return found
+
+
+def _draw(folder: RunFolder, recorded: ScoringRecorded, *, report: bool) -> None:
+    """Make the scoring's files again where they are gone, and its report if wanted."""
+    scored = folder.scores / str(recorded.number)
+    if not (scored / SCORECARD).exists() or (report and not (scored / REPORT).exists()):
+        redraw(folder, recorded)
+
+
+def _scored(scored: Path, recorded: ScoringRecorded) -> Mapping[str, Path]:
+    """The files of a scoring, by member."""
+    content = (scored / SCORECARD).read_bytes()
+    if hashlib.sha256(content).hexdigest() != recorded.digest:
+        raise RunnerError(
+            f"{scored / SCORECARD} is not what scoring {recorded.number} has written: "
+            "remove its folder, and it is made again."
+        )
+    return {
+        f"{SCORES}/{recorded.number}/{file.relative_to(scored).as_posix()}": file
+        for file in scored.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    }
+
+
+def _measured(sources: Mapping[str, Path]) -> tuple[Member, ...]:
+    """Size and hash of each file, by name.
+
+    Raises:
+        RunnerError: a file's name is one that no bundle takes.
+    """
+    members = []
+    for name in sorted(sources):
+        if wrong := naming.problem(name):
+            raise RunnerError(
+                f"The file {name!r} of a bundle {wrong}: call it otherwise, and score "
+                "the run again."
+            )
+        with sources[name].open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+            members.append(
+                Member(name=name, size=file.tell(), sha256=digest.hexdigest())
+            )
+    return tuple(members)
+
+
+def _manifest(
+    log: Path, recorded: ScoringRecorded, members: Sequence[Member]
+) -> Manifest:
+    with open_reader(log) as reader:
+        first, state = run_started(reader), status(reader)
+        return Manifest(
+            format=FORMAT,
+            run=first.run_id,
+            job=first.job,
+            scoring=recorded.number,
+            digest=recorded.digest,
+            partial=state.tasks.open > 0 or not state.planning_exhausted,
+            events=last_seq(reader),
+            head=head(reader),
+            environment=environment(*_packages(first.job)),
+            members=tuple(members),
+        )
+
+
+def _packages(job: str) -> list[str]:
+    """This program's distribution, and the job's where it is another one."""
+    dists = (point.dist for point in entry_points(group=GROUP, name=job))
+    return ["siftlog", *(dist.name for dist in dists if dist is not None)]
+
+
+class _Guarded:
+    """Files on their way into an archive: looked at for keys, and counted."""
+
+    def __init__(
+        self, keys: Mapping[str, Secret], progress: Callable[[str], None]
+    ) -> None:
+        self._keys = keys
+        self._progress = progress
+        self._done = 0
+
+    def pieces(self, member: Member, source: Path, whole: int) -> Iterator[bytes]:
+        """A file in pieces.
+
+        Raises:
+            RunnerError: it holds a key, or is not what it was a moment ago.
+        """
+        digest = hashlib.sha256()
+        with source.open("rb") as file:
+            for piece in without_keys(member.name, archive.pieces(file), self._keys):
+                digest.update(piece)
+                yield piece
+                self._done += len(piece)
+                self._progress(
+                    f"{self._done / 1e6:,.0f} of {whole / 1e6:,.0f} MB packed"
+                )
+        if digest.hexdigest() != member.sha256:
+            raise RunnerError(
+                f"{source} was changed while it was bundled: try again once nobody "
+                "writes it."
+            )
+
+
+def _packed(
+    draft: Path, manifest: Manifest, sources: Mapping[str, Path], guarded: _Guarded
+) -> str:
+    """Write the archive; its SHA-256."""
+    head = encoded(manifest)
+    whole = sum(member.size for member in manifest.members)
+
+    def members() -> Iterator[tuple[str, int, Iterator[bytes]]]:
+        yield NAME, len(head), iter((head,))
+        for member in manifest.members:
+            source = sources[member.name]
+            yield member.name, member.size, guarded.pieces(member, source, whole)
+
+    sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)
+    if whole > archive.RATIO * draft.stat().st_size:
+        # that would look like an archive which is made to fill a disk
+        sha256 = archive.write(draft, members(), method=ZIP_STORED)
+    return sha256
+
+
+def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+    """Refuse to hand out what could not be verified.
+
+    Raises:
+        RunnerError: the check finds a fault.
+    """
+    found = check(draft, progress)
+    for fault in found.faults:
+        raise RunnerError(
+            f"Run {run_id} cannot be bundled, for its bundle could not be verified: "
+            f"{fault.where}: {fault.message}; siftlog verify {run_id} checks the log, "
+            f"and siftlog score {run_id} makes a scoring that today's code gives."
+        )

@@ -1,0 +1,40 @@
+"""A log as one file of its own, taken at one moment, also while it is being written."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from store.connect import open_reader
+from store.errors import StoreError
+from store.statements import SQL
+
+#: What SQLite says where the copy, and not the log, is what it cannot write.
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+
+def copy_log(source: Path, target: Path) -> None:
+    """Write what a log holds now to *target*, where no file is yet.
+
+    The copy holds all that was committed and nothing of what was freed, without a
+    WAL: the same events give the same bytes, by the same SQLite. The source's writer
+    is not held up; its WAL may grow until the copy is whole.
+
+    Raises:
+        NoSuchRun: there is no log.
+        NotALog: *source* is something else.
+        CorruptLog: it cannot be read.
+        StoreError: the copy cannot be written.
+    """
+    with open_reader(source) as reader:
+        # that forbids writing any file; the log itself is open for reading only
+        reader.execute(SQL["query_any"])
+        try:
+            reader.execute(SQL["copy_into"], (str(target.absolute()),))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
+                raise
+            raise StoreError(
+                f"{source} cannot be copied to {target.parent} ({error}): make room "
+                "there, or choose another folder"
+            ) from error

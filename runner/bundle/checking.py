@@ -8,10 +8,10 @@ and the scorecard comes out again, byte for byte, with no network to ask.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from zipfile import ZipFile
@@ -113,7 +113,7 @@ class _Check:
             self.faults += unpacking.unpack(opened, manifest, folder, self._progress)
             if (folder / LOG).exists():
                 self.faults += self._of_log(manifest, folder / LOG)
-            if not self.faults:
+            if self.is_sealed and not self.faults:
                 self.faults += self._of_scorecard(manifest, folder)
 
     def _read(self, opened: ZipFile) -> Manifest:
@@ -197,8 +197,8 @@ class _Check:
 
 def _first_difference(stored: bytes, again: bytes) -> int:
     """Number of the first line that is another one."""
-    prefix = os.path.commonprefix([stored, again])
-    return prefix.count(b"\n") + 1
+    pairs = zip_longest(stored.split(b"\n"), again.split(b"\n"))
+    return next(number for number, (a, b) in enumerate(pairs, 1) if a != b)
 
 
 def _unlike(differs: tuple[str, ...]) -> str:

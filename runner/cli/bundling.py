@@ -55,9 +55,7 @@ def bundle(
         )
     manifest = made.manifest
     if manifest.partial:
-        tell(
-            f"partial: the run is unfinished, and is told of up to event {manifest.events:,}."
-        )
+        tell(f"partial: the run is unfinished; event {manifest.events:,} is the last.")
     if as_json:
         record(
             {

@@ -51,17 +51,20 @@ class Checked:
         return not self.faults
 
 
-def check(path: Path, progress: Callable[[str], None]) -> Checked:
+def check(
+    path: Path, progress: Callable[[str], None], within: Path | None = None
+) -> Checked:
     """Take a bundle apart in a temporary folder, and make its scorecard again.
 
     Args:
         path: of the file; of anything, if somebody says that it is a bundle.
         progress: is told in a line how far this is.
+        within: where the temporary folder is made; None: where the system has them.
 
     Raises:
         RunnerError: it is of a later siftlog, or there is no room to unpack it.
     """
-    run = _Check(path, progress)
+    run = _Check(path, progress, within or Path(gettempdir()))
     try:
         run.all()
     except Refused as refused:
@@ -86,9 +89,12 @@ def check(path: Path, progress: Callable[[str], None]) -> Checked:
 class _Check:
     """The parts of a check, and what they have seen so far."""
 
-    def __init__(self, path: Path, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, progress: Callable[[str], None], within: Path
+    ) -> None:
         self._path = path
         self._progress = progress
+        self._within = within
         self.manifest: Manifest | None = None
         self.log: Report | None = None
         self.is_sealed = self.is_rebuilt = False
@@ -102,14 +108,15 @@ class _Check:
         self.is_sealed = archive.is_sealed(self._path)
         with (
             unpacking.opened(self._path) as opened,
-            TemporaryDirectory(prefix="siftlog-") as name,
+            TemporaryDirectory(prefix="siftlog-", dir=self._within) as name,
         ):
             folder = Path(name)
             self.manifest = manifest = self._read(opened)
             self.differs = differences(
                 manifest.environment, environment(*manifest.environment.packages)
             )
-            _require_room(manifest, folder)
+            unpacked = sum(info.file_size for info in opened.infolist())
+            require_room(unpacked, self._within, shutil.disk_usage(folder).free)
             self.faults += unpacking.unpack(opened, manifest, folder, self._progress)
             if (folder / LOG).exists():
                 self.faults += self._of_log(manifest, folder / LOG)
@@ -210,16 +217,14 @@ def _unlike(differs: tuple[str, ...]) -> str:
     return f"{said}, where versions differ: {'; '.join(differs[:3])}{more}"
 
 
-def _require_room(manifest: Manifest, folder: Path) -> None:
+def require_room(needed: int, folder: Path, free: int) -> None:
     """Refuse to begin what would fill the disk.
 
     Raises:
-        RunnerError: there is not enough room.
+        RunnerError: *needed* bytes are more than are *free*.
     """
-    needed = sum(member.size for member in manifest.members)
-    free = shutil.disk_usage(folder).free
     if needed > free:
         raise RunnerError(
-            f"Unpacked, the bundle takes {needed / 1e9:,.1f} GB, and {gettempdir()} "
-            f"has {free / 1e9:,.1f} GB left: name another folder in TMPDIR."
+            f"Unpacked, the bundle takes {needed / 1e9:,.1f} GB, and {folder} has "
+            f"{free / 1e9:,.1f} GB left: name another folder in TMPDIR."
         )

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from runner.bundle import archive, naming
@@ -37,6 +36,7 @@ from runner.clients.secret import Secret
 from runner.errors import DatasetError, RunnerError
 from runner.fingerprint import input_hashes
 from runner.records.choosing import chosen
+from runner.records.folders import drafting
 from runner.records.redrawing import redraw
 from runner.records.reporting import REPORT
 from runner.registry import GROUP, load_job
@@ -91,23 +91,29 @@ def bundle(
     inputs = _inputs(first.job, recorded)
     _draw(folder, recorded, report=report)
     place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".siftlog-", dir=place.parent) as drafts:
-        log = Path(drafts, LOG)
-        progress("copying the log")
-        copy_log(folder.log, log)
-        sources = {
-            **inputs,
-            LOG: log,
-            **({CONFIG: folder.config} if folder.config.is_file() else {}),
-            **_scored(folder.scores / str(recorded.number), recorded),
-        }
-        manifest = _manifest(log, recorded, _measured(sources))
-        draft = Path(drafts, "draft")
-        guarded = _Guarded(keys(environ, folder.config), progress)
-        sha256 = _packed(draft, manifest, sources, guarded)
-        _prove(draft, folder.run_id, progress)
-        draft.replace(place)
+    try:
+        with drafting(place) as drafts:
+            log = drafts / LOG
+            progress("copying the log")
+            copy_log(folder.log, log)
+            sources = {
+                **inputs,
+                LOG: log,
+                **({CONFIG: folder.config} if folder.config.is_file() else {}),
+                **_scored(folder.scores / str(recorded.number), recorded),
+            }
+            manifest = _manifest(log, recorded, _measured(sources))
+            draft = drafts / "draft"
+            guarded = _Guarded(keys(environ, folder.config), progress)
+            sha256 = _packed(draft, manifest, sources, guarded)
+            log.unlink()  # the check takes its place on the disk
+            _prove(draft, folder.run_id, progress)
+            draft.replace(place)
+    except OSError as error:
+        raise RunnerError(
+            f"{error.filename or place} cannot be bundled or written "
+            f"({error.strerror}): see that there is room, or name another --out."
+        ) from error
     return Bundle(
         path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
     )
@@ -265,7 +271,7 @@ def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
     Raises:
         RunnerError: the check finds a fault.
     """
-    found = check(draft, progress)
+    found = check(draft, progress, within=draft.parent)
     for fault in found.faults:
         raise RunnerError(
             f"Run {run_id} cannot be bundled, for its bundle could not be verified: "

@@ -20,6 +20,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from runner.bundle import naming
 from runner.bundle.archive import METHODS, PIECE, RATIO
 from runner.bundle.manifest import INPUTS, LOG, NAME, Manifest, scorecard_of
+from runner.errors import RunnerError
 from store.verify import Fault
 
 MOST_MEMBERS: Final = 1_000_000
@@ -84,6 +85,8 @@ def _refuse(infos: Sequence[ZipInfo], packed: int) -> None:
         # `filename` is what was made of it: cut at a zero byte, for one
         if wrong := naming.problem(info.orig_filename) or _oddity(info):
             raise Refused(repr(info.orig_filename), wrong)
+        if not 0 <= info.header_offset < packed:
+            raise Refused(repr(info.filename), "is said to lie outside of the file")
         if info.filename in seen:
             raise Refused(repr(info.filename), "is there twice")
         seen.add(info.filename)
@@ -184,17 +187,33 @@ def _content(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
 
 
 def _written(pieces: Iterator[bytes], target: Path | None) -> Found:
+    """Size and hash of what comes, written to *target* if it is named.
+
+    Raises:
+        RunnerError: it cannot be written.
+    """
     digest = hashlib.sha256()
     size = 0
+    try:
+        with _created(target) as write:
+            for piece in pieces:
+                digest.update(piece)
+                size += len(piece)
+                write(piece)
+    except OSError as error:
+        raise RunnerError(
+            f"A bundle cannot be unpacked ({error.strerror}): make room for temporary "
+            "files, or name another folder for them in TMPDIR."
+        ) from error
+    return Found(size, digest.hexdigest())
+
+
+@contextmanager
+def _created(target: Path | None) -> Iterator[Callable[[bytes], object]]:
+    """Writes to a new file; to nowhere, where none is wanted."""
     if target is None:
-        for piece in pieces:
-            digest.update(piece)
-            size += len(piece)
-        return Found(size, digest.hexdigest())
+        yield len
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("xb") as file:
-        for piece in pieces:
-            digest.update(piece)
-            size += len(piece)
-            file.write(piece)
-    return Found(size, digest.hexdigest())
+        yield file.write

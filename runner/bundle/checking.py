@@ -42,7 +42,7 @@ class Checked:
     manifest: Manifest | None  #: None: it could not be read
     log: Report | None  #: None: it was not come to
     is_rebuilt: bool  #: the scorecard came out again, byte for byte
-    differs: tuple[str, ...]  #: versions that are not what they were
+    differs: tuple[str, ...]  #: versions that are not what they were, if it was tried
     faults: tuple[Fault, ...]
 
     @property
@@ -112,9 +112,6 @@ class _Check:
         ):
             folder = Path(name)
             self.manifest = manifest = self._read(opened)
-            self.differs = differences(
-                manifest.environment, environment(*manifest.environment.packages)
-            )
             unpacked = sum(info.file_size for info in opened.infolist())
             require_room(unpacked, self._within, shutil.disk_usage(folder).free)
             self.faults += unpacking.unpack(opened, manifest, folder, self._progress)
@@ -167,6 +164,8 @@ class _Check:
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[Fault]:
         """The stored scorecard, then the one that comes out now."""
+        then = manifest.environment
+        self.differs = differences(then, environment(then.packages))
         where = scorecard_of(manifest.scoring)
         stored = (folder / where).read_bytes()
         if hashlib.sha256(stored).hexdigest() != manifest.digest:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"\bextra\s*==")
@@ -24,18 +24,18 @@ class Environment:
     packages: Mapping[str, str]  #: name to version, by name
 
 
-def environment(*packages: str) -> Environment:
-    """This process's environment.
-
-    Args:
-        packages: distributions that are listed with all that they require.
-    """
+def environment(packages: Iterable[str]) -> Environment:
+    """This process's environment, with those of the packages that are installed."""
     return Environment(
         python=platform.python_version(),
         implementation=platform.python_implementation(),
         platform=f"{platform.system()} {platform.machine()}",
         sqlite=sqlite3.sqlite_version,
-        packages=dict(sorted(_required(packages))),
+        packages={
+            name: found.version
+            for name in sorted(packages)
+            if (found := _distribution(name)) is not None
+        },
     )
 
 
@@ -54,24 +54,28 @@ def differences(then: Environment, now: Environment) -> tuple[str, ...]:
     return tuple(f"{what} {a}, here {b}" for what, a, b in pairs if a != b)
 
 
-def _required(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each distribution once, with all that it requires and that is installed.
+def required(*roots: str) -> frozenset[str]:
+    """Names of all installed packages that the named ones work with.
 
-    What extras bring is left out: they are not asked for, and tests are among them.
+    That is what they require, and so on; of the named ones also what extras add.
     """
-    seen: set[str] = set()
-    waiting = list(packages)
+    found: set[str] = set()
+    waiting = list(roots)
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            found = distribution(name)
-        except PackageNotFoundError:
-            continue  # for another platform or Python
-        yield name, found.version
-        for requirement in found.requires or ():
+        package = None if name in found else _distribution(name)
+        if package is None:
+            continue  # seen already, or for another platform or Python
+        found.add(name)
+        for requirement in package.requires or ():
             match = _NAME.match(requirement)
-            if match and not _EXTRA.search(requirement):
+            if match and (name in roots or not _EXTRA.search(requirement)):
                 waiting.append(match[0])
+    return frozenset(found)
+
+
+def _distribution(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from runner.bundle import archive, naming
 from runner.bundle.checking import check
-from runner.bundle.environment import environment
+from runner.bundle.environment import environment, required
 from runner.bundle.keys import keys, without_keys
 from runner.bundle.manifest import (
     CONFIG,
@@ -148,17 +148,18 @@ def _inputs(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
 def _draw(folder: RunFolder, recorded: ScoringRecorded, *, report: bool) -> None:
     """Make the scoring's files again where they are gone, and its report if wanted."""
     scored = folder.scores / str(recorded.number)
-    if not (scored / SCORECARD).exists() or (report and not (scored / REPORT).exists()):
+    if not scored.exists() or (report and not (scored / REPORT).exists()):
         redraw(folder, recorded)
 
 
 def _scored(scored: Path, recorded: ScoringRecorded) -> Mapping[str, Path]:
     """The files of a scoring, by member."""
-    content = (scored / SCORECARD).read_bytes()
+    card = scored / SCORECARD
+    content = card.read_bytes() if card.is_file() else b""
     if hashlib.sha256(content).hexdigest() != recorded.digest:
         raise RunnerError(
-            f"{scored / SCORECARD} is not what scoring {recorded.number} has written: "
-            "remove its folder, and it is made again."
+            f"{card} is not what scoring {recorded.number} has written: remove its "
+            "folder, and it is made again."
         )
     return {
         f"{SCORES}/{recorded.number}/{file.relative_to(scored).as_posix()}": file
@@ -202,7 +203,7 @@ def _manifest(
             partial=state.tasks.open > 0 or not state.planning_exhausted,
             events=last_seq(reader),
             head=head(reader),
-            environment=environment(*_packages(first.job)),
+            environment=environment(required(*_packages(first.job))),
             members=tuple(members),
         )
 

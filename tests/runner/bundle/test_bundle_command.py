@@ -1,0 +1,62 @@
+"""Bundles on the command line: made in one place, verified in another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.processes import siftlog
+from tests.runner.bundle.conftest import Bundled
+from tests.runner.bundle.forging import contents, forged
+
+
+def test_a_bundle_is_verified_where_nothing_else_of_the_run_is(
+    bundled: Bundled, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    copy = shutil.copy(bundled.path, elsewhere / "from a friend.zip")
+    data, away = bundled.cwd / "data", bundled.cwd / "away"
+    data.rename(away)
+    try:
+        words = ("verify", copy, "--json")
+        done = siftlog(*words, cwd=elsewhere, env=bundled.environment)
+    finally:
+        away.rename(data)
+    said = json.loads(done.stdout)
+    told = {"run": "r", "scoring": 1, "sound": True, "rebuilt": True, "partial": False}
+    same = {name: bundled.said[name] for name in ("digest", "head", "events")}
+    assert said.items() >= (told | same | {"differs": [], "faults": []}).items()
+    assert [path.name for path in elsewhere.iterdir()] == ["from a friend.zip"]
+
+
+def test_what_bundle_says_of_its_file_is_so(bundled: Bundled) -> None:
+    assert bundled.said["file"] == "runs/r/exports/r.1.siftlog.zip"
+    assert bundled.said["bytes"] == bundled.path.stat().st_size
+    assert bundled.said["members"] == len(contents(bundled.path))
+    assert (bundled.said["run"], bundled.said["partial"]) == ("r", False)
+
+
+def test_a_bundle_with_a_fault_ends_with_6_and_the_place(
+    bundled: Bundled, tmp_path: Path
+) -> None:
+    path = forged(
+        bundled.path,
+        tmp_path / "x.zip",
+        lambda members: members.update({"scores/1/scorecard.json": b"{}"}),
+    )
+    done = siftlog("verify", path, cwd=tmp_path, env=bundled.environment, check=False)
+    assert done.returncode == 6
+    assert done.stderr == (
+        "siftlog: x.zip: scores/1/scorecard.json: is not what scoring 1 recorded\n"
+    )
+    assert done.stdout == ""
+
+
+def test_a_job_that_is_not_installed_is_the_reason_that_is_told(
+    bundled: Bundled, tmp_path: Path
+) -> None:
+    done = siftlog("verify", bundled.path, cwd=tmp_path, check=False)
+    assert done.returncode == 6
+    assert "cannot be made again: There is no job 'counting'" in done.stderr

@@ -196,6 +196,8 @@ class _Check:
         if self.faults:
             return  # what cannot be read cannot be folded
         with closing(sqlite3.connect("", isolation_level=None)) as fresh:
+            # SQLite's own 2 MiB take almost twice as long for a million events
+            fresh.execute(SQL["writer_cache"])
             fresh.execute(SQL["begin"])
             for statement in script("schema"):
                 fresh.execute(statement)

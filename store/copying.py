@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from store.connect import open_reader
@@ -12,13 +13,21 @@ from store.statements import SQL
 #: What SQLite says where the copy, and not the log, is what it cannot write.
 _NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
+#: Of SQLite's machine, between two looks at how far it is: some 10 ms.
+STEPS = 100_000
 
-def copy_log(source: Path, target: Path) -> None:
+
+def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> None:
     """Write what a log holds now to *target*, where no file is yet.
 
     The copy holds all that was committed and nothing of what was freed, without a
     WAL: the same events give the same bytes, by the same SQLite. The source's writer
     is not held up; its WAL may grow until the copy is whole.
+
+    Args:
+        source: the log.
+        target: the new file.
+        progress: is told in a line how far this is.
 
     Raises:
         NoSuchRun: there is no log.
@@ -29,6 +38,7 @@ def copy_log(source: Path, target: Path) -> None:
     with open_reader(source) as reader:
         # that forbids writing any file; the log itself is open for reading only
         reader.execute(SQL["query_any"])
+        reader.set_progress_handler(lambda: _tell(target, progress), STEPS)
         try:
             reader.execute(SQL["copy_into"], (str(target.absolute()),))
         except sqlite3.OperationalError as error:
@@ -38,3 +48,8 @@ def copy_log(source: Path, target: Path) -> None:
                 f"{source} cannot be copied to {target.parent} ({error}): make room "
                 "there, or choose another folder"
             ) from error
+
+
+def _tell(target: Path, progress: Callable[[str], None]) -> None:
+    size = target.stat().st_size if target.exists() else 0
+    progress(f"{size / 1e6:,.0f} MB of the log copied")

@@ -175,8 +175,7 @@ class _Check:
                 message=f"is not what scoring {manifest.scoring} recorded",
             )
             return
-        self._progress(f"making {where} again")
-        rebuilt = rebuild(folder, manifest.scoring)
+        rebuilt = rebuild(folder, manifest.scoring, self._progress)
         for setting in rebuilt.changed:
             yield Fault(
                 what="input",

@@ -94,15 +94,14 @@ def bundle(
     try:
         with drafting(place) as drafts:
             log = drafts / LOG
-            progress("copying the log")
-            copy_log(folder.log, log)
+            copy_log(folder.log, log, progress)
             sources = {
                 **inputs,
                 LOG: log,
                 **({CONFIG: folder.config} if folder.config.is_file() else {}),
                 **_scored(folder.scores / str(recorded.number), recorded),
             }
-            manifest = _manifest(log, recorded, _measured(sources))
+            manifest = _manifest(log, recorded, _measured(sources, progress))
             draft = drafts / "draft"
             guarded = _Guarded(keys(environ, folder.config), progress)
             sha256 = _packed(draft, manifest, sources, guarded)
@@ -168,7 +167,9 @@ def _scored(scored: Path, recorded: ScoringRecorded) -> Mapping[str, Path]:
     }
 
 
-def _measured(sources: Mapping[str, Path]) -> tuple[Member, ...]:
+def _measured(
+    sources: Mapping[str, Path], progress: Callable[[str], None]
+) -> tuple[Member, ...]:
     """Size and hash of each file, by name.
 
     Raises:
@@ -181,11 +182,13 @@ def _measured(sources: Mapping[str, Path]) -> tuple[Member, ...]:
                 f"The file {name!r} of a bundle {wrong}: call it otherwise, and score "
                 "the run again."
             )
+        digest, size = hashlib.sha256(), 0
         with sources[name].open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-            members.append(
-                Member(name=name, size=file.tell(), sha256=digest.hexdigest())
-            )
+            for piece in archive.pieces(file):
+                digest.update(piece)
+                size += len(piece)
+                progress(f"{size / 1e6:,.0f} MB of {name} measured")
+        members.append(Member(name=name, size=size, sha256=digest.hexdigest()))
     return tuple(members)
 
 

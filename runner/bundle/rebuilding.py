@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,9 @@ from store.views import open_reader, run_started, scorings
 REBUILT: Final = "rebuilt.json"
 """The scorecard that was made again, beside the log."""
 
+BEAT_S: Final = 0.5
+"""Between two words to whoever waits."""
+
 _CODE = "from runner.bundle.rebuilding import main; main()"
 
 
@@ -40,21 +44,40 @@ class Rebuilt:
     error: str = ""  #: why there is no scorecard
 
 
-def rebuild(folder: Path, scoring: int) -> Rebuilt:
+def rebuild(folder: Path, scoring: int, progress: Callable[[str], None]) -> Rebuilt:
     """Score the bundle in *folder* as its scoring of that number was.
 
     A process of its own does it, which has given up sockets before it loads the job.
+    *progress* is told now and then that it is still at work.
     """
     # -P: a folder called runner where this was typed is not ours
     words = (sys.executable, "-P", "-c", _CODE, str(folder), str(scoring))
-    done = subprocess.run(  # noqa: S603 - this very Python, with a path of ours
-        words, stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else f"its process ended with {done.returncode}"
+    with subprocess.Popen(  # noqa: S603 - this very Python, with a path of ours
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        try:
+            answer, said = _awaited(child, progress)
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode:
+        lines = said.decode(errors="replace").strip().splitlines()
+        why = lines[-1] if lines else f"its process ended with {child.returncode}"
         return Rebuilt(error=why)
-    return msgspec.json.decode(done.stdout, type=Rebuilt)
+    return msgspec.json.decode(answer, type=Rebuilt)
+
+
+def _awaited(
+    child: subprocess.Popen[bytes], progress: Callable[[str], None]
+) -> tuple[bytes, bytes]:
+    """What a process says, once it is through."""
+    while True:
+        progress("the scorecard is being made again")
+        with suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=BEAT_S)
 
 
 def main() -> None:

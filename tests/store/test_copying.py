@@ -12,7 +12,7 @@ from store.errors import NotALog, StoreError
 from store.events import Entry
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
-from store.verify import verify
+from store.verify import silent, verify
 from store.views import events, head, open_reader
 from tests.store.samples import RUN_STARTED, answered, completed, plan_first, started
 
@@ -33,10 +33,10 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
             source, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
         ) as log:
             await log.append(*COURSE[:3])
-            copy_log(source, first)
+            copy_log(source, first, silent)
             await log.append(*COURSE[3:])
             await log.heartbeat()
-            copy_log(source, second)
+            copy_log(source, second, silent)
 
     asyncio.run(write())
     for path, count in ((first, 3), (second, 5)):
@@ -46,7 +46,7 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
             assert of_copy == events(whole, limit=100)[:count]
     with open_reader(second) as copy, open_reader(source) as whole:
         assert head(copy) == head(whole)
-    copy_log(source, tmp_path / "3.db")
+    copy_log(source, tmp_path / "3.db", silent)
     assert (tmp_path / "3.db").read_bytes() == second.read_bytes()
     assert not list(tmp_path.glob("?.db-*"))
 
@@ -54,7 +54,7 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
 def test_what_is_no_log_is_not_copied(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"something else" * 1000)
     with pytest.raises(NotALog):
-        copy_log(tmp_path / "x.db", tmp_path / "y.db")
+        copy_log(tmp_path / "x.db", tmp_path / "y.db", silent)
     assert not (tmp_path / "y.db").exists()
 
 
@@ -62,7 +62,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     source = tmp_path / "log.db"
     asyncio.run(_empty(source))
     with pytest.raises(StoreError, match=r"cannot be copied to .*nowhere"):
-        copy_log(source, tmp_path / "nowhere" / "x.db")
+        copy_log(source, tmp_path / "nowhere" / "x.db", silent)
 
 
 async def _empty(path: Path) -> None:

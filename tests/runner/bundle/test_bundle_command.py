@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+from runner.bundle.checking import check
+from store.verify import silent
 from tests.processes import siftlog
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents, forged
@@ -55,8 +57,8 @@ def test_a_bundle_with_a_fault_ends_with_6_and_the_place(
 
 
 def test_a_job_that_is_not_installed_is_the_reason_that_is_told(
-    bundled: Bundled, tmp_path: Path
+    bundled: Bundled,
 ) -> None:
-    done = siftlog("verify", bundled.path, cwd=tmp_path, check=False)
-    assert done.returncode == 6
-    assert "cannot be made again: There is no job 'counting'" in done.stderr
+    (fault,) = check(bundled.path, silent).faults
+    assert fault.where == "scores/1/scorecard.json"
+    assert fault.message.startswith("cannot be made again: There is no job 'counting'")

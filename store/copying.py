@@ -35,13 +35,16 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
         CorruptLog: it cannot be read.
         StoreError: the copy cannot be written.
     """
+    watch = _Watch(target, progress)
     with open_reader(source) as reader:
         # that forbids writing any file; the log itself is open for reading only
         reader.execute(SQL["query_any"])
-        reader.set_progress_handler(lambda: _tell(target, progress), STEPS)
+        reader.set_progress_handler(watch.look, STEPS)
         try:
             reader.execute(SQL["copy_into"], (str(target.absolute()),))
         except sqlite3.OperationalError as error:
+            if watch.stopped is not None:
+                raise watch.stopped from None
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
                 raise
             raise StoreError(
@@ -50,6 +53,23 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
             ) from error
 
 
-def _tell(target: Path, progress: Callable[[str], None]) -> None:
-    size = target.stat().st_size if target.exists() else 0
-    progress(f"{size / 1e6:,.0f} MB of the log copied")
+class _Watch:
+    """Looks at a copy while SQLite makes it; the only moments for a Ctrl-C, too."""
+
+    def __init__(self, target: Path, progress: Callable[[str], None]) -> None:
+        self._target = target
+        self._progress = progress
+        self.stopped: BaseException | None = None
+
+    def look(self) -> int:
+        """Tell how far it is; anything but 0 ends the statement.
+
+        SQLite would make a mere "interrupted" of an exception, so it is kept for later.
+        """
+        try:
+            size = self._target.stat().st_size if self._target.exists() else 0
+            self._progress(f"{size / 1e6:,.0f} MB of the log copied")
+        except BaseException as stop:  # noqa: BLE001 - raised again by `copy_log`
+            self.stopped = stop
+            return 1
+        return 0

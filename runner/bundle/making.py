@@ -33,7 +33,7 @@ from runner.bundle.manifest import (
 from runner.bundle.places import files
 from runner.bundle.rebuilding import changed_inputs
 from runner.clients.secret import Secret
-from runner.errors import DatasetError, RunnerError
+from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
 from runner.records.choosing import chosen
 from runner.records.folders import drafting
@@ -80,7 +80,7 @@ def bundle(
         progress: is told in a line how far this is.
 
     Raises:
-        UsageError: there is no such scoring.
+        UsageError: there is no such scoring, or *out* is no plain file.
         DatasetError: an input is gone, or is not what was scored.
         RunnerError: a file holds a key, or the scorecard cannot be made again.
         StoreError: the log cannot be read or copied.
@@ -91,6 +91,8 @@ def bundle(
     inputs = _inputs(first.job, recorded)
     _draw(folder, recorded, report=report)
     place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
+    if place.exists() and not place.is_file():
+        raise UsageError(f"{place} is no plain file: name another --out.")
     try:
         with drafting(place) as drafts:
             log = drafts / LOG

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store import copying
 from store.copying import copy_log
 from store.errors import NotALog, StoreError
 from store.events import Entry
@@ -63,6 +64,19 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     asyncio.run(_empty(source))
     with pytest.raises(StoreError, match=r"cannot be copied to .*nowhere"):
         copy_log(source, tmp_path / "nowhere" / "x.db", silent)
+
+
+def test_a_copy_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "STEPS", 1)
+    source = tmp_path / "log.db"
+    asyncio.run(_empty(source))
+
+    def stop(line: str) -> None:
+        assert line.endswith("MB of the log copied")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy_log(source, tmp_path / "x.db", stop)
 
 
 async def _empty(path: Path) -> None:

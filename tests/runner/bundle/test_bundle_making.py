@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import shutil
 from collections.abc import Iterator
@@ -176,6 +177,15 @@ def test_a_full_disk_leaves_what_was_there_and_no_half_of_a_bundle(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert out.read_bytes() == b"of before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.zip", "r"]
+
+
+def test_what_is_no_plain_file_is_not_replaced(
+    bundled: Bundled, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is no plain file"):
+        made(RunFolder(bundled.cwd / "runs/r"), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_place_that_is_none_is_told(bundled: Bundled) -> None:

@@ -210,7 +210,10 @@ def _unlike(differs: tuple[str, ...]) -> str:
     """What to say of a scorecard that came out otherwise."""
     said = "came out otherwise"
     if not differs:
-        return f"{said}, with the same versions of all packages: the job has changed"
+        return (
+            f"{said}, though all versions are the same: the job's code has changed, or "
+            "the run has gone on since"
+        )
     more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""  # noqa: PLR2004 - a sentence holds three
     return f"{said}, where versions differ: {'; '.join(differs[:3])}{more}"
 

@@ -52,11 +52,12 @@ def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
 
     from runner.cli.pace import paced
     from store.clock import SystemClock
-    from store.runs import resolve
+    from store.runs import RunFolder, resolve
     from store.verify import verify as check
     from store.views import open_reader
 
-    if (file := Path(run_name)).is_file():
+    file = Path(run_name)
+    if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
         from runner.cli.bundling import verify_bundle
 
         return verify_bundle(file, as_json=as_json)

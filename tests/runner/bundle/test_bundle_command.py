@@ -6,7 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from runner.bundle.checking import check
+from runner.cli.main import exit_code
 from store.verify import silent
 from tests.processes import siftlog
 from tests.runner.bundle.conftest import Bundled
@@ -54,6 +57,20 @@ def test_a_bundle_with_a_fault_ends_with_6_and_the_place(
         "siftlog: x.zip: scores/1/scorecard.json: is not what scoring 1 recorded\n"
     )
     assert done.stdout == ""
+
+
+def test_a_run_goes_before_a_file_of_the_same_name(
+    bundled: Bundled,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "r").write_text("of no matter")
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(["verify", "r", "--runs-dir", str(bundled.cwd / "runs")]) == 0
+    assert capsys.readouterr().out.startswith("r is sound")
+    assert exit_code(["verify", "r"]) == 6
+    assert capsys.readouterr().err.startswith("siftlog: r: its end: is not that of")
 
 
 def test_a_job_that_is_not_installed_is_the_reason_that_is_told(

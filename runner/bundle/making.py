@@ -86,7 +86,13 @@ def bundle(
         StoreError: the log cannot be read or copied.
     """
     with open_reader(folder.log) as reader:
-        recorded = chosen(folder.run_id, scorings(reader), number)
+        scored = scorings(reader)
+        if not scored and folder.is_alive():
+            raise UsageError(
+                f"Run {folder.run_id} goes on and has no scoring yet: bundle it once "
+                "it has ended."
+            )
+        recorded = chosen(folder.run_id, scored, number)
         first = run_started(reader)
     inputs = _inputs(first.job, recorded)
     _draw(folder, recorded, report=report)

@@ -6,6 +6,7 @@ imported by this one, so that a program which only looks loads only what it look
 
 __all__ = [
     "asked",
+    "bodies",
     "cache",
     "cache_thread",
     "clock",

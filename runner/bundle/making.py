@@ -8,14 +8,13 @@ could be verified here.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
-from runner.bundle import archive, naming
+from runner.bundle import archive, sources
 from runner.bundle.checking import check
 from runner.bundle.environment import environment, required
 from runner.bundle.keys import keys, without_keys
@@ -24,23 +23,16 @@ from runner.bundle.manifest import (
     FORMAT,
     LOG,
     NAME,
-    SCORECARD,
-    SCORES,
     Manifest,
     Member,
     encoded,
 )
-from runner.bundle.places import files
-from runner.bundle.rebuilding import changed_inputs
 from runner.clients.secret import Secret
-from runner.errors import DatasetError, RunnerError, UsageError
-from runner.fingerprint import input_hashes
+from runner.errors import RunnerError, UsageError
 from runner.records.choosing import chosen
 from runner.records.folders import drafting
-from runner.records.redrawing import redraw
-from runner.records.reporting import REPORT
-from runner.registry import GROUP, load_job
-from runner.settings import fitting
+from runner.registry import GROUP
+from store.bodies import bodies
 from store.copying import copy_log
 from store.events import ScoringRecorded
 from store.runs import RunFolder
@@ -94,8 +86,12 @@ def bundle(
             )
         recorded = chosen(folder.run_id, scored, number)
         first = run_started(reader)
-    inputs = _inputs(first.job, recorded)
-    _draw(folder, recorded, report=report)
+    given = {
+        **sources.inputs(first.job, recorded),
+        **sources.scored(folder, recorded, report=report),
+    }
+    if folder.config.is_file():
+        given[CONFIG] = folder.config
     place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
     if place.exists() and not place.is_file():
         raise UsageError(f"{place} is no plain file: name another --out.")
@@ -103,16 +99,12 @@ def bundle(
         with drafting(place) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
-            sources = {
-                **inputs,
-                LOG: log,
-                **({CONFIG: folder.config} if folder.config.is_file() else {}),
-                **_scored(folder.scores / str(recorded.number), recorded),
-            }
-            manifest = _manifest(log, recorded, _measured(sources, progress))
+            members = {**given, LOG: log}
+            manifest = _manifest(log, recorded, sources.measured(members, progress))
+            known = keys(environ, folder.config)
+            _without_keys(log, known, progress)
             draft = drafts / "draft"
-            guarded = _Guarded(keys(environ, folder.config), progress)
-            sha256 = _packed(draft, manifest, sources, guarded)
+            sha256 = _packed(draft, manifest, members, _Guarded(known, progress))
             log.unlink()  # the check takes its place on the disk
             _prove(draft, folder.run_id, progress)
             draft.replace(place)
@@ -124,80 +116,6 @@ def bundle(
     return Bundle(
         path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
     )
-
-
-def _inputs(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
-    """The files that the scoring read, by member, unchanged since.
-
-    Raises:
-        DatasetError: one is gone, or is another one.
-    """
-    job = load_job(job_name)
-    for each in recorded.inputs:
-        if not Path(each.path).exists():
-            raise DatasetError(
-                f"{each.path} ({each.setting}), which scoring {recorded.number} has "
-                "read, is gone: put it back, or score the run with what there is."
-            )
-    settings = fitting(job, json.loads(recorded.settings))
-    named = job.inputs(settings)
-    found = files(settings, named)
-    if changed := changed_inputs(recorded.inputs, input_hashes(named)):
-        paths = {each.setting: each.path for each in recorded.inputs}
-        raise DatasetError(
-            f"{paths.get(changed[0], changed[0])} ({changed[0]}) is not what scoring "
-            f"{recorded.number} has read: put that one back, or make a new scoring "
-            "with siftlog score and bundle it."
-        )
-    return found
-
-
-def _draw(folder: RunFolder, recorded: ScoringRecorded, *, report: bool) -> None:
-    """Make the scoring's files again where they are gone, and its report if wanted."""
-    scored = folder.scores / str(recorded.number)
-    if not scored.exists() or (report and not (scored / REPORT).exists()):
-        redraw(folder, recorded)
-
-
-def _scored(scored: Path, recorded: ScoringRecorded) -> Mapping[str, Path]:
-    """The files of a scoring, by member."""
-    card = scored / SCORECARD
-    content = card.read_bytes() if card.is_file() else b""
-    if hashlib.sha256(content).hexdigest() != recorded.digest:
-        raise RunnerError(
-            f"{card} is not what scoring {recorded.number} has written: remove its "
-            "folder, and it is made again."
-        )
-    return {
-        f"{SCORES}/{recorded.number}/{file.relative_to(scored).as_posix()}": file
-        for file in scored.rglob("*")
-        if file.is_file() and not file.is_symlink()
-    }
-
-
-def _measured(
-    sources: Mapping[str, Path], progress: Callable[[str], None]
-) -> tuple[Member, ...]:
-    """Size and hash of each file, by name.
-
-    Raises:
-        RunnerError: a file's name is one that no bundle takes.
-    """
-    members = []
-    for name in sorted(sources):
-        if wrong := naming.problem(name):
-            raise RunnerError(
-                f"The file {name!r} of a bundle {wrong}: call it otherwise, and score "
-                "the run again."
-            )
-        digest, size = hashlib.sha256(), 0
-        with sources[name].open("rb") as file:
-            for piece in archive.pieces(file):
-                digest.update(piece)
-                size += len(piece)
-                progress(f"{size / 1e6:,.0f} MB of {name} measured")
-        members.append(Member(name=name, size=size, sha256=digest.hexdigest()))
-    return tuple(members)
 
 
 def _manifest(
@@ -217,6 +135,23 @@ def _manifest(
             environment=environment(required(*_packages(first.job))),
             members=tuple(members),
         )
+
+
+def _without_keys(
+    log: Path, known: Mapping[str, Secret], progress: Callable[[str], None]
+) -> None:
+    """Look for keys in what the log keeps packed, which the archive's bytes hide.
+
+    Raises:
+        RunnerError: there is one.
+    """
+    if not known:
+        return
+    with open_reader(log) as reader:
+        for where, body in bodies(reader):
+            progress(f"{where} is looked at for keys")
+            for _ in without_keys(f"{LOG}, {where},", (body,), known):
+                pass
 
 
 def _packages(job: str) -> list[str]:
@@ -258,7 +193,7 @@ class _Guarded:
 
 
 def _packed(
-    draft: Path, manifest: Manifest, sources: Mapping[str, Path], guarded: _Guarded
+    draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
 ) -> str:
     """Write the archive; its SHA-256."""
     head = encoded(manifest)
@@ -267,7 +202,7 @@ def _packed(
     def members() -> Iterator[tuple[str, int, Iterator[bytes]]]:
         yield NAME, len(head), iter((head,))
         for member in manifest.members:
-            source = sources[member.name]
+            source = files[member.name]
             yield member.name, member.size, guarded.pieces(member, source, whole)
 
     sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)

@@ -44,7 +44,7 @@ def made(
     return bundle(folder, number, out, report=False, environ=keys, progress=silent)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Bundled:
     cwd = tmp_path_factory.mktemp("bundled")
     environment = plugged(cwd / "plugins", counting="tests.runner.bundle.counting:job")

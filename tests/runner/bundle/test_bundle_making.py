@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import resource
 import shutil
@@ -16,12 +17,14 @@ import pytest
 from runner.bundle import archive
 from runner.errors import DatasetError, RunnerError, UsageError
 from store.errors import StoreError
-from store.events import TasksReopened
+from store.events import AttemptStarted, Blob, Entry, TasksReopened
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from store.views import families, open_reader, status
 from tests.runner.bundle.conftest import Bundled, made
+
+KEY = "sk-canary-7f3a9c51e8"
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -128,6 +131,27 @@ def test_a_key_of_this_machine_is_not_given_away(
     with pytest.raises(RunnerError, match=r"count\.txt holds the key that MY_API_KEY"):
         made(folder, MY_API_KEY="three-little-words")
     assert not list(folder.exports.iterdir())
+
+
+def test_a_key_in_a_prompt_that_the_log_has_packed_is_found_too(
+    bundled: Bundled, tmp_path: Path
+) -> None:
+    folder = bundled.copied(tmp_path)
+    # its halves are known to zstd already, and do not stand side by side
+    text = b"sk-canary- 7f3a9c51e8 " * 100 + KEY.encode()
+    part = Blob(sha256=hashlib.sha256(text).digest(), data=text)
+
+    async def write() -> None:
+        log = await SqliteLog.open(folder.log, clock=FakeClock(), owner="tester")
+        async with log:
+            await log.append(TasksReopened(tasks=[1], by="tester"))
+            sent = AttemptStarted(task=1, attempt=9, request_sha256="0" * 64)
+            await log.append(Entry(event=sent, payload=b"{}", blobs=(part,)))
+
+    asyncio.run(write())
+    assert KEY.encode() not in folder.log.read_bytes()
+    with pytest.raises(RunnerError, match=r"log\.db, message part \d+, holds the key"):
+        made(folder, MY_API_KEY=KEY)
 
 
 def test_a_scoring_that_there_is_not_is_told(bundled: Bundled) -> None:

@@ -13,8 +13,9 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from runner.bundle import naming
@@ -28,6 +29,9 @@ LARGEST_MANIFEST: Final = 256 << 20
 """Bytes; a million members take some 200 MB."""
 
 _ENCRYPTED = 0x1
+
+_LENGTHS = struct.Struct("<26x2H")
+"""Of the name and what zip calls extra, at the end of a member's header."""
 
 _DAMAGE = (
     BadZipFile,
@@ -69,8 +73,9 @@ def opened(path: Path) -> Iterator[ZipFile]:
         archive = ZipFile(path)
     except _DAMAGE as error:
         raise Refused("its directory", f"cannot be read ({error})") from error
-    with archive:
+    with archive, path.open("rb") as file:
         _refuse(archive.infolist(), path.stat().st_size)
+        _refuse_gaps(file, archive)
         yield archive
 
 
@@ -96,6 +101,21 @@ def _refuse(infos: Sequence[ZipInfo], packed: int) -> None:
             "its directory",
             f"{packed:,} bytes would become {unpacked:,}, which no bundle does",
         )
+
+
+def _refuse_gaps(file: BinaryIO, archive: ZipFile) -> None:
+    """Refuse bytes that belong to no member: programs that go by them see others."""
+    end = 0
+    for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
+        if info.header_offset != end:
+            raise Refused(
+                repr(info.filename), "does not begin where the member before it ends"
+            )
+        file.seek(end)
+        lengths = _LENGTHS.unpack(file.read(_LENGTHS.size).ljust(_LENGTHS.size))
+        end += _LENGTHS.size + sum(lengths) + info.compress_size
+    if archive.start_dir != end:
+        raise Refused("its directory", "does not begin where the last member ends")
 
 
 def _oddity(info: ZipInfo) -> str | None:

@@ -56,7 +56,7 @@ def test_neither_time_nor_owner_nor_umask_changes_a_byte(tmp_path: Path) -> None
             assert info.external_attr >> 16 == archive.MODE
 
 
-@settings(max_examples=2000 if "SIFTLOG_PROVE" in os.environ else 40)
+@settings(max_examples=2000 if "SIFTLOG_PROVE" in os.environ else 25)
 @given(data=st.data())
 def test_a_flipped_bit_or_a_missing_end_is_found_wherever_it_is(
     bundled: Bundled, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

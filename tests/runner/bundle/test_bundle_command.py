@@ -44,19 +44,19 @@ def test_what_bundle_says_of_its_file_is_so(bundled: Bundled) -> None:
 
 
 def test_a_bundle_with_a_fault_ends_with_6_and_the_place(
-    bundled: Bundled, tmp_path: Path
+    bundled: Bundled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = forged(
         bundled.path,
         tmp_path / "x.zip",
         lambda members: members.update({"scores/1/scorecard.json": b"{}"}),
     )
-    done = siftlog("verify", path, cwd=tmp_path, env=bundled.environment, check=False)
-    assert done.returncode == 6
-    assert done.stderr == (
+    assert exit_code(["verify", str(path)]) == 6
+    said = capsys.readouterr()
+    assert said.err == (
         "siftlog: x.zip: scores/1/scorecard.json: is not what scoring 1 recorded\n"
     )
-    assert done.stdout == ""
+    assert said.out == ""
 
 
 def test_a_run_goes_before_a_file_of_the_same_name(

@@ -79,6 +79,28 @@ def _encrypted(path: Path) -> None:
     path.write_bytes(data)
 
 
+def _hiding(*, first: bool) -> Make:
+    """A member that stands in no directory, for programs that need none."""
+
+    def make(path: Path) -> None:
+        _member("inputs/hidden")(path)
+        hidden = path.read_bytes()
+        hidden = hidden[: hidden.index(b"PK\x01\x02")]
+        with path.open("wb") as file:
+            if first:
+                file.write(hidden)
+            with ZipFile(file, "w") as made:
+                info = ZipInfo("inputs/x")
+                info.external_attr = archive.MODE << 16
+                made.writestr(info, b"x")
+                if not first:
+                    assert made.fp is not None
+                    made.fp.write(hidden)
+                    made.start_dir = made.fp.tell()
+
+    return make
+
+
 def _sealed(path: Path, make: Make) -> None:
     """Give what *make* makes a bundle's end."""
     make(path)
@@ -104,6 +126,8 @@ HOSTILE: dict[str, tuple[Make, str]] = {
         _member("inputs/x", compress_type=ZIP_BZIP2),
         "is packed in a way that bundles are not",
     ),
+    "hidden before": (_hiding(first=True), "does not begin where the member before"),
+    "hidden behind": (_hiding(first=False), "does not begin where the last member"),
     "no manifest": (_member("inputs/x"), "is missing: this is no bundle"),
 }
 

@@ -3,8 +3,8 @@
 Named by a person as an event's number or as a time, and found by halving, since times
 ascend with numbers: some twenty looks at a log of any length.
 
-Heartbeats are kept by no event. What a process gave as a sign of life is known from what
-it did later: whoever recorded another event was there in between.
+No event keeps a heartbeat. Whether a process was there is known from what it did
+later: whoever recorded another event was there in between.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     Raises:
         NoSuchMoment: the run had not begun.
     """
-    seq = bisect_right(
-        range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn)
-    )
+    seq = bisect_right(range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn))
     if not seq:
         began = _told(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
@@ -97,13 +95,11 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     return _moment(conn, seq, at_us, is_held=is_held)
 
 
-def _moment(
-    conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool
-) -> Moment:
+def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) -> Moment:
     _, recorded_us, epoch = conn.execute(SQL["moment"], (seq,)).fetchone()
     following = conn.execute(SQL["moment"], (seq + 1,)).fetchone()
     signs_us = [recorded_us]
-    if following is None and is_held or following and following[2] == epoch:
+    if is_held if following is None else following[2] == epoch:
         signs_us.append(at_us)
     beat = conn.execute(SQL["last_sign"]).fetchone()
     if beat is not None and beat[1] == epoch:

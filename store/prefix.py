@@ -11,19 +11,17 @@ from __future__ import annotations
 import shutil
 import socket
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from store.clock import Clock
 from store.connect import Reader, connect, open_reader, read_only
 from store.errors import StoreError
-from store.moment import Moment, moment_named
+from store.moment import Moment
 from store.rebuild import fold_between
-from store.runs import RunFolder
 from store.statements import SQL, script
 
 #: No disk is waited for: what is lost with the machine is folded again.
@@ -140,27 +138,3 @@ class Prefix:
         self._conn.close()
         self._events.close()
         self._folder.cleanup()
-
-
-@contextmanager
-def looking_back(
-    folder: RunFolder, name: str, clock: Clock
-) -> Iterator[tuple[Moment, Reader]]:
-    """A run's log as it was at a moment, and that moment.
-
-    Args:
-        folder: the run's.
-        name: the moment, as `moment_named` takes it.
-        clock: tells the present.
-
-    Raises:
-        NoSuchMoment: there is no such moment.
-        StoreError: the log cannot be read.
-    """
-    is_held = folder.is_alive()
-    with open_reader(folder.log) as whole:
-        moment = moment_named(whole, name, clock.now_us(), is_held=is_held)
-    with Prefix(folder.log) as prefix:
-        prefix.move_to(moment)
-        with prefix.open_reader() as reader:
-            yield moment, reader

@@ -125,16 +125,16 @@ def worked_until_us(conn: sqlite3.Connection) -> int:
 
 def _time_named(conn: sqlite3.Connection, name: str) -> int:
     back = _BACK.fullmatch(name)
-    if back is not None:
-        parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
-        return worked_until_us(conn) - timedelta(**parts) // _US
     try:
+        if back is not None:
+            parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
+            return worked_until_us(conn) - timedelta(**parts) // _US
         moment = datetime.fromisoformat(name)
-        if moment.tzinfo is None:
-            raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
-        return (moment - _EPOCH) // _US
     except (ValueError, OverflowError) as error:
         raise NoSuchMoment(f"{name!r} is no moment: {_FORMS}") from error
+    if moment.tzinfo is None:
+        raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
+    return (moment - _EPOCH) // _US
 
 
 def _told(at_us: int) -> str:

@@ -113,8 +113,28 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     )
 
 
+def _epoch(conn: sqlite3.Connection, seq: int) -> int:
+    return int(conn.execute(SQL["moment"], (seq,)).fetchone()[2])
+
+
 def _time(conn: sqlite3.Connection, seq: int) -> int:
     return int(conn.execute(SQL["moment"], (seq,)).fetchone()[1])
+
+
+def absences(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
+    """When nobody was at work between two events, in microseconds since 1970 UTC.
+
+    From the last event of whoever had the log open to the first of whoever came next:
+    openings ascend with events, so that each is found by halving.
+    """
+    seqs = range(1, last_seq(conn) + 1)
+    found = []
+    end = bisect_right(seqs, _epoch(conn, 1), key=partial(_epoch, conn)) if seqs else 0
+    while end < len(seqs):
+        found.append((_time(conn, end), _time(conn, end + 1)))
+        opening = _epoch(conn, end + 1)
+        end = bisect_right(seqs, opening, lo=end, key=partial(_epoch, conn))
+    return tuple(found)
 
 
 def worked_until_us(conn: sqlite3.Connection) -> int:

@@ -12,7 +12,7 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -81,7 +81,11 @@ class Prefix:
         self.close()
 
     def move_to(
-        self, moment: Moment, *, is_wanted: Callable[[int], bool] = lambda _: True
+        self,
+        moment: Moment,
+        *,
+        is_wanted: Callable[[int], bool] = lambda _: True,
+        commit_in: AbstractContextManager[object] | None = None,
     ) -> bool:
         """Bring the projections to a later moment, in one commit.
 
@@ -89,25 +93,30 @@ class Prefix:
             moment: not before the one they are of.
             is_wanted: asked now and then with the event that was reached; once it says
                 no, everything stays as it was.
+            commit_in: entered for the commit alone, before which readers see the
+                earlier moment and after which they see the later one.
 
         Returns:
             Whether they are of that moment now.
 
         Raises:
-            CorruptLog: an event is damaged, or does not fit those before it.
+            CorruptLog: an event is damaged.
+            IllegalMove: an event does not fit those before it.
         """
-        self._conn.execute(SQL["begin"])
-        is_done = False
+        conn = self._conn
+        conn.execute(SQL["begin"])
         try:
-            steps = fold_between(self._events, self._conn, self.seq, moment.seq)
-            is_done = all(map(is_wanted, steps))
-            sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
-            self._conn.execute(SQL["set_heartbeat"], sign)
+            steps = fold_between(self._events, conn, self.seq, moment.seq)
+            if all(map(is_wanted, steps)):
+                sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
+                conn.execute(SQL["set_heartbeat"], sign)
+                with commit_in or nullcontext():
+                    conn.execute(SQL["commit"])
+                self.seq = moment.seq
         finally:
-            self._conn.execute(SQL["commit" if is_done else "rollback"])
-        if is_done:
-            self.seq = moment.seq
-        return is_done
+            if conn.in_transaction:
+                conn.execute(SQL["rollback"])
+        return self.seq == moment.seq
 
     def save(self, file: Path) -> None:
         """Keep the projections as they are in another file."""

@@ -9,55 +9,23 @@ from pathlib import Path
 import pytest
 
 from store.errors import NoSuchMoment
-from store.events import Event, RunFinished, RunResumed, ScoringRecorded
-from store.moment import moment_at, moment_named, moment_of
+from store.moment import absences, moment_at, moment_named, moment_of
 from store.sqlite import SqliteLog
 from store.testing import START_US, FakeClock
 from store.views import Reader, open_reader, scorings
-from tests.store.samples import ASIDE, RUN_STARTED, plan_first, started
+from tests.store.logs import taken_up_again, written
+from tests.store.samples import RUN_STARTED
 
 S = 1_000_000
 END_US = START_US + 170 * S
 """Of the work; a scoring comes later."""
 MUCH_LATER_US = START_US + 10_000 * S
-RESUMED, FINISHED, SCORED = (
-    next(event for event in ASIDE if isinstance(event, kind))
-    for kind in (RunResumed, RunFinished, ScoringRecorded)
-)
-
-
-def write(path: Path) -> None:
-    """A run of 30 s that was killed, taken up 100 s later for 60 s, and scored."""
-    clock = FakeClock()
-    own = {"clock": clock, "owner": "tester"}
-
-    async def stretch(log: SqliteLog, *steps: tuple[float, Event]) -> None:
-        async with log:
-            for seconds, event in steps:
-                clock.advance(seconds)
-                await log.append(event)
-
-    async def live() -> None:
-        log = await SqliteLog.create(path, run_id="r1", config_sha256=b"", **own)  # type: ignore[arg-type]
-        async with log:
-            await log.append(RUN_STARTED)
-            clock.advance(10)
-            await log.append(plan_first(2))
-            clock.advance(20)
-            await log.append(started(1))
-        clock.advance(80)
-        log = await SqliteLog.open(path, **own)  # type: ignore[arg-type]
-        await stretch(log, (0, RESUMED), (60, FINISHED))
-        log = await SqliteLog.open(path, **own)  # type: ignore[arg-type]
-        await stretch(log, (3600, SCORED))
-
-    asyncio.run(live())
 
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
     path = tmp_path / "log.db"
-    write(path)
+    taken_up_again(path)
     with open_reader(path) as reader:
         yield reader
 
@@ -159,3 +127,19 @@ def test_a_process_that_is_there_now_was_there_since(tmp_path: Path) -> None:
     assert (beaten.is_alive, after.is_alive, held.is_alive) == (True, False, True)
     assert after.beat_us == START_US + 20 * S
     assert held.beat_us == held.at_us
+
+
+def test_nobody_was_there_between_two_processes(reader: Reader) -> None:
+    assert absences(reader) == (
+        (START_US + 30 * S, START_US + 110 * S),
+        (END_US, END_US + 3600 * S),
+    )
+
+
+def test_a_log_of_one_process_has_no_absences(tmp_path: Path) -> None:
+    with open_reader(written(tmp_path / "log.db", [RUN_STARTED])) as reader:
+        assert absences(reader) == ()
+    with open_reader(written(tmp_path / "empty.db")) as reader:
+        assert absences(reader) == ()
+        with pytest.raises(NoSuchMoment, match="never"):
+            moment_at(reader, START_US)

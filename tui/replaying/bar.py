@@ -47,8 +47,8 @@ def replay_line(replay: Replay) -> str:
     whole_us = span.end_us - span.begin_us
     share = (at_us - span.begin_us) / whole_us if whole_us else 1.0
     return (
-        f"REPLAY {_going(replay)} · {utc(at_us)} · event {count(replay.moment.seq)} of "
-        f"{count(replay.last)} · {percent(share)}"
+        f"REPLAY {_going(replay)} · {utc(at_us)} · {percent(share)} · "
+        f"event {count(replay.moment.seq)} of {count(replay.last)}"
     )
 
 

@@ -26,6 +26,7 @@ from tui.watched import Sources
 
 _ELSEWHERE = {COMPARE.name, ASKED.name}
 """Places about other runs, or about what is asked of this one now."""
+SOON_S = 0.05
 MINUTE_S = 60
 SPAN_S = 600
 
@@ -44,27 +45,29 @@ class ReplayMonitor(Monitor):
             "right_square_bracket",
             f"skip({MINUTE_S})",
             "A minute on",
-            id="replay.minute-on",
+            show=False,
+            id="replay.on",
         ),
         Binding(
             "left_square_bracket",
             f"skip(-{MINUTE_S})",
             "A minute back",
-            id="replay.minute-back",
+            show=False,
+            id="replay.earlier",
         ),
         Binding(
             "right_curly_bracket",
             f"skip({SPAN_S})",
             "Ten minutes on",
             show=False,
-            id="replay.on",
+            id="replay.far-on",
         ),
         Binding(
             "left_curly_bracket",
             f"skip(-{SPAN_S})",
             "Ten minutes back",
             show=False,
-            id="replay.back-far",
+            id="replay.far-earlier",
         ),
         Binding(
             "less_than_sign", "first", "To the beginning", show=False, id="replay.first"
@@ -107,7 +110,9 @@ class ReplayMonitor(Monitor):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing leads to other runs or to the present; space is a field's own."""
-        if action == "runs" or (action == "go" and parameters[0] in _ELSEWHERE):
+        if action in {"ask", "runs"}:
+            return False
+        if action == "go" and parameters[0] in _ELSEWHERE:
             return False
         if action == "pause" and isinstance(self.focused, Input):
             return False
@@ -132,7 +137,8 @@ class ReplayMonitor(Monitor):
         if self._generation != self._past.generation:
             self._generation = self._past.generation
             self._begin_anew()
-        super()._look()
+        with self._past.still:
+            super()._look()
         self._tell()
 
     def _begin_anew(self) -> None:
@@ -159,12 +165,19 @@ class ReplayMonitor(Monitor):
         if bars:
             bars.first().tell()
         else:
+            screen.add_class("-replay")
             screen.mount(ReplayBar(self._past, self._glyphs))
 
     def _then(self, wish: Callable[[], None]) -> None:
         """Do what is wished, and show at once that it is being done."""
         wish()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Look until a place that was sought is reached: nobody waits for a tick."""
         self._look()
+        if self._past.is_seeking:
+            self.set_timer(SOON_S, self._follow)
 
     def action_pause(self) -> None:
         """Let the time of the log stand still, or go on."""

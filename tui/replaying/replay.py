@@ -11,13 +11,14 @@ seen is not the past any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from store.clock import Clock
@@ -47,8 +48,8 @@ TURNS = (
 )
 """Kinds of events that one may want to see a run at."""
 MOST_TURNS = 100
-SPARSE = 100_000
-"""Events between two of them at least: less than a second to fold."""
+SPARSE = 20_000
+"""Events between two of them at least: a tenth of a second or two to fold."""
 
 
 class Replay:
@@ -87,6 +88,7 @@ class Replay:
         self._work: Future[Moment | None] | None = None
         self._sought: Callable[[Reader], Moment] | None = None
         self._turn = self._turn_of_work = 0  # one more with each wish: others stop
+        self.still = Lock()  #: while it is held, log and clock stay as they are
         self.generation = 0  #: one more whenever time has gone back
         self.failure = ""  #: why it cannot go on
         self.playhead = Playhead(
@@ -195,9 +197,13 @@ class Replay:
     def settle(self) -> None:
         """Wait until what was wished last has come true."""
         while self.is_seeking and not self.failure:
-            if self._work is not None:
-                self._work.exception()
+            self.wait()
             self.drive()
+
+    def wait(self) -> None:
+        """Wait until what is being read has been."""
+        if self._work is not None:
+            self._work.exception()
 
     def close(self) -> None:
         """Let go of the log, and remove the copies."""
@@ -222,9 +228,10 @@ class Replay:
         while True:
             is_far = goal.seq - self._prefix.seq > STEP
             step = moment_of(self._log, self._prefix.seq + STEP) if is_far else goal
-            if not self._prefix.move_to(step, is_wanted=self._wants(turn)):
+            if not self._prefix.move_to(
+                step, is_wanted=self._wants(turn), commit_in=self._published(step)
+            ):
                 return False
-            self.moment = step
             if step.seq - max(self._saved, default=0) >= self._spacing:
                 file = self._saved[step.seq] = Path(self._room.name, f"{step.seq}.db")
                 self._prefix.save(file)
@@ -242,9 +249,17 @@ class Replay:
         if self._old is not None:
             self._old.close()
         # screens may look at the one before until they begin anew
-        self._old, self._prefix, self.moment = self._prefix, prefix, goal
-        self.generation += 1
+        with self._published(goal):
+            self._old, self._prefix = self._prefix, prefix
+            self.generation += 1
         return True
+
+    @contextmanager
+    def _published(self, moment: Moment) -> Iterator[None]:
+        """What is done inside and the moment are seen together, or neither is."""
+        with self.still:
+            yield
+            self.moment = moment
 
     def _wants(self, turn: int) -> Callable[[int], bool]:
         return lambda _: turn == self._turn

@@ -73,7 +73,7 @@ def known_bindings() -> list[Bound]:
     for package in (screens, steering, widgets):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for name in ("tui.app", "tui.inline"):
+    for name in ("tui.app", "tui.inline", "tui.replaying.monitor"):
         importlib.import_module(name)
     found = {
         (kind, bound.id): bound for kind in kinds(DOMNode) for bound in _bound(kind)

@@ -22,10 +22,9 @@ END_US = START_US + 170 * S
 MUCH_LATER_US = START_US + 10_000 * S
 
 
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    path = tmp_path / "log.db"
-    taken_up_again(path)
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    path = taken_up_again(tmp_path_factory.mktemp("run") / "log.db")
     with open_reader(path) as reader:
         yield reader
 

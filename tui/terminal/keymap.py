@@ -33,6 +33,7 @@ _NAMED = frozenset(
     {key.value for key in Keys}
     # as textual names the signs of a keyboard: "/" is "slash"
     | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
+    | {"comma"}  # which separates keys, and is one by its name alone
 )
 _MOST = 100_000
 """Characters of a file that is still taken for a keymap."""

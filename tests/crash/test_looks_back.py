@@ -20,9 +20,9 @@ from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start
 from tests.store.looks import Seen, seen
 
-ITEMS = 30
+ITEMS = 20
 ENGINE = ("--concurrency=8", "--no-score")
-CALLS = ("--latency-ms", 30, "--jitter-ms", 40, "--rate-5xx", 0.05)
+CALLS = ("--latency-ms", 15, "--jitter-ms", 20, "--rate-5xx", 0.05)
 
 
 def test_each_look_at_a_killed_and_resumed_run_is_its_prefix(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def _watch(
         _look(folder, looks)
         if process.poll() is not None or (until and max(looks, default=0) > until):
             return
-        time.sleep(0.02)
+        time.sleep(0.04)
     raise AssertionError("the run does not get there")
 
 

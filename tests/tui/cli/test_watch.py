@@ -19,6 +19,8 @@ from tui.drawing.palette import DARK, MONOCHROME
         (("--plain", "--inline"), "two ways to watch"),
         (("--rate", "3"), "'3' is not one of"),
         (("--keymap", "nothing.toml"), "does not exist"),
+        (("--replay", "10x"), "--replay needs a whole screen"),
+        (("--at", "5"), "add --replay 10x"),
         (("--plain", "nobody"), "no run in runs is called 'nobody'"),
     ],
 )

@@ -43,6 +43,35 @@ class Moment:
     is_alive: bool  #: whether a process was at work
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A moment in words; one of these says which."""
+
+    seq: int | None = None  #: an event's number
+    at_us: int | None = None  #: microseconds since 1970 UTC
+    back_us: int | None = None  #: microseconds before the end of the work
+
+
+def parse_moment(name: str) -> Named:
+    """What the words for a moment say, of whatever run.
+
+    Raises:
+        NoSuchMoment: they cannot be read.
+    """
+    if name.isascii() and name.isdecimal():
+        return Named(seq=int(name))
+    try:
+        if back := _BACK.fullmatch(name):
+            parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
+            return Named(back_us=timedelta(**parts) // _US)
+        time = datetime.fromisoformat(name)
+    except (ValueError, OverflowError) as error:
+        raise NoSuchMoment(f"{name!r} is no moment: {_FORMS}") from error
+    if time.tzinfo is None:
+        raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
+    return Named(at_us=(time - _EPOCH) // _US)
+
+
 def moment_named(
     conn: sqlite3.Connection, name: str, now_us: int, *, is_held: bool = False
 ) -> Moment:
@@ -58,9 +87,12 @@ def moment_named(
     Raises:
         NoSuchMoment: it cannot be read, or lies outside of the run.
     """
-    if name.isascii() and name.isdecimal():
-        return moment_of(conn, int(name), is_held=is_held)
-    at_us = _time_named(conn, name)
+    named = parse_moment(name)
+    if named.seq is not None:
+        return moment_of(conn, named.seq, is_held=is_held)
+    at_us = named.at_us
+    if at_us is None:
+        at_us = worked_until_us(conn) - (named.back_us or 0)
     if at_us > now_us:
         raise NoSuchMoment(f"{name} lies in the future: name a moment that has been")
     return moment_at(conn, at_us, is_held=is_held)
@@ -141,20 +173,6 @@ def worked_until_us(conn: sqlite3.Connection) -> int:
     """When the last event was recorded that is no scoring; 0 in an empty log."""
     row = conn.execute(SQL["worked_until"]).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def _time_named(conn: sqlite3.Connection, name: str) -> int:
-    back = _BACK.fullmatch(name)
-    try:
-        if back is not None:
-            parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
-            return worked_until_us(conn) - timedelta(**parts) // _US
-        moment = datetime.fromisoformat(name)
-    except (ValueError, OverflowError) as error:
-        raise NoSuchMoment(f"{name!r} is no moment: {_FORMS}") from error
-    if moment.tzinfo is None:
-        raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
-    return (moment - _EPOCH) // _US
 
 
 def _told(at_us: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -128,6 +129,13 @@ class Monitor(Steered):
         terminal = (name for name in self.available_themes if name.startswith("ansi"))
         names = (*ours, *sorted(terminal))
         yield from offers.themes(self.available_themes, names, self._use_theme)
+
+    def named(self, typed: str) -> Iterable[SystemCommand]:
+        """What words in the palette name: a task by its number."""
+        number = offers.task_number(typed)
+        if number is not None:
+            do = partial(self.run_action, f"app.open_task({number})")
+            yield SystemCommand(f"Task T-{number}", "Open this task", do)
 
     def runs_offered(self) -> list[RunFolder]:
         """The runs that the command palette leads to."""

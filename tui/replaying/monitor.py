@@ -13,6 +13,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
+from store.errors import NoSuchMoment
+from store.moment import parse_moment
+from store.printable import printable
 from store.runs import RunFolder
 from tui.app import Monitor
 from tui.drawing.glyphs import Glyphs
@@ -128,6 +131,17 @@ class ReplayMonitor(Monitor):
                 partial(self._then, partial(self._past.seek_event, seq)),
             )
 
+    def named(self, typed: str) -> Iterable[SystemCommand]:
+        """What words in the palette name: a moment, too."""
+        yield from super().named(typed)
+        try:
+            wanted = parse_moment(typed)
+        except NoSuchMoment:
+            return
+        what = f"event {typed}" if wanted.seq is not None else typed
+        do = partial(self._then, partial(self._past.seek_named, typed))
+        yield SystemCommand(f"To {what}", "Go to this moment of the run", do)
+
     def runs_offered(self) -> list[RunFolder]:
         """No other run: its time would be another one."""
         return []
@@ -140,6 +154,9 @@ class ReplayMonitor(Monitor):
         with self._past.still:
             super()._look()
         self._tell()
+        refusal = self._past.taken_refusal()
+        if refusal:
+            self.notify(printable(f"{refusal}."), severity="error", markup=False)
 
     def _begin_anew(self) -> None:
         """Time went back: no screen may remember what has not been yet."""

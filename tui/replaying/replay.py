@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from store.clock import Clock
 from store.connect import Reader
-from store.errors import NotALog, StoreError
+from store.errors import NoSuchMoment, NotALog, StoreError
 from store.events import Unknown, kind_of
 from store.moment import Moment, absences, moment_at, moment_named, moment_of
 from store.prefix import Prefix
@@ -90,6 +90,7 @@ class Replay:
         self._turn = self._turn_of_work = 0  # one more with each wish: others stop
         self.still = Lock()  #: while it is held, log and clock stay as they are
         self.generation = 0  #: one more whenever time has gone back
+        self._refusal = ""
         self.failure = ""  #: why it cannot go on
         self.playhead = Playhead(
             span=opened.span,
@@ -152,6 +153,16 @@ class Replay:
         """To an event, or the end that is nearest to it."""
         self.seek(partial(moment_of, seq=max(1, min(seq, self.last))))
 
+    def seek_named(self, name: str) -> None:
+        """To a moment as `moment_named` takes it; what is none is refused."""
+        now_us = self._clock.now_us()
+        self.seek(partial(moment_named, name=name, now_us=now_us))
+
+    def taken_refusal(self) -> str:
+        """Why a moment could not be gone to, said once; empty: nothing was refused."""
+        said, self._refusal = self._refusal, ""
+        return said
+
     def seek(self, wanted: Callable[[Reader], Moment]) -> None:
         """To the moment that *wanted* finds in the whole log."""
         self._turn += 1
@@ -187,6 +198,9 @@ class Replay:
         self._work = None
         try:
             found = work.result()
+        except NoSuchMoment as error:
+            self._refusal, self._sought = str(error), None
+            return
         except StoreError as error:
             self.failure = str(error)
             return

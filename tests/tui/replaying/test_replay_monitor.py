@@ -133,6 +133,19 @@ def test_space_pauses_and_other_keys_move_through_time(tmp_path: Path) -> None:
         }
         for key, said in expected.items():
             assert said in await chair.press(key), key
+        places = {"4": "event 4 of", "-140s": "event 3 of", "9": "event 3 of"}
+        for typed, said in places.items():
+            (to,) = [
+                command
+                for command in chair.app.named(typed)
+                if command.title.startswith("To ")
+            ]
+            to.callback()
+            assert said in await chair.tick()
+        assert [each.message for each in chair.app._notifications] == [
+            "there is no event 9: those of the log go from 1 to 6."
+        ]
+        await chair.press("less_than_sign")
         assert (await chair.press("space")).startswith(" REPLAY 10x")
         assert "00:00:10Z" in await chair.tick(1.0)
 

@@ -159,6 +159,7 @@ ROWS = {
     "Help": "help, sorting",
     "InlineMonitor": "`--inline`",
     "Page": "Config, About",
+    "ReplayMonitor": "`--replay`",
     "SortMenu": "help, sorting",
     "Task": "one task",
     "TaskPane": "one task",

@@ -48,7 +48,7 @@ def replay_line(replay: Replay) -> str:
     share = (at_us - span.begin_us) / whole_us if whole_us else 1.0
     return (
         f"REPLAY {_going(replay)} · {utc(at_us)} · {percent(share)} · "
-        f"event {count(replay.moment.seq)} of {count(replay.last)}"
+        f"event {count(replay.moment.seq)} of {count(replay.reel.last)}"
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
@@ -109,22 +110,20 @@ class ReplayMonitor(Monitor):
             has_mouse=has_mouse,
         )
         self._past = past
-        self._generation = past.generation
+        self._generation = past.reel.generation
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing leads to other runs or to the present; space is a field's own."""
+        """Nothing leads to other runs, or to the present."""
         if action in {"ask", "runs"}:
             return False
         if action == "go" and parameters[0] in _ELSEWHERE:
-            return False
-        if action == "pause" and isinstance(self.focused, Input):
             return False
         return super().check_action(action, parameters)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers: the turns that the run took, too."""
         yield from super().get_system_commands(screen)
-        for seq, at_us, kind in self._past.turns:
+        for seq, at_us, kind in self._past.reel.turns:
             yield SystemCommand(
                 f"To {kind.replace('_', ' ')}, event {seq}",
                 f"At {utc(at_us)}",
@@ -148,10 +147,10 @@ class ReplayMonitor(Monitor):
 
     def _look(self) -> None:
         self._past.drive()
-        if self._generation != self._past.generation:
-            self._generation = self._past.generation
+        if self._generation != self._past.reel.generation:
+            self._generation = self._past.reel.generation
             self._begin_anew()
-        with self._past.still:
+        with self._past.reel.still:
             super()._look()
         self._tell()
         refusal = self._past.taken_refusal()
@@ -197,7 +196,9 @@ class ReplayMonitor(Monitor):
             self.set_timer(SOON_S, self._follow)
 
     def action_pause(self) -> None:
-        """Let the time of the log stand still, or go on."""
+        """Let the time of the log stand still, or go on; in a field it is a space."""
+        if isinstance(self.focused, Input):
+            raise SkipAction
         self._then(self._past.pause)
 
     def action_speed(self, by: int) -> None:
@@ -218,7 +219,7 @@ class ReplayMonitor(Monitor):
 
     def action_last(self) -> None:
         """To the last event."""
-        self._then(partial(self._past.seek_event, self._past.last))
+        self._then(partial(self._past.seek_event, self._past.reel.last))
 
     def action_detach(self) -> None:
         """Leave; the run ended long ago, or goes on elsewhere."""

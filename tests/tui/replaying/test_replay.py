@@ -16,7 +16,7 @@ from store.testing import START_US, FakeClock
 from store.views import last_seq, open_reader
 from tests.store.logs import COURSE, edit, taken_up_again, written
 from tests.store.looks import Seen, seen
-from tui.replaying import replay as module
+from tui.replaying import reel as module
 from tui.replaying.replay import Replay
 from tui.sources.run import RunSource
 from tui.sources.sight import Snapshot
@@ -128,10 +128,10 @@ def test_time_that_goes_back_is_told(begin: Begin) -> None:
     past = begin(taken_up_again)
     past.seek_event(4)
     past.settle()
-    assert past.generation == 0
+    assert past.reel.generation == 0
     past.seek_event(2)
     past.settle()
-    assert (past.generation, past.moment.seq) == (1, 2)
+    assert (past.reel.generation, past.moment.seq) == (1, 2)
     assert now(past) == as_it_was(past, 2)
 
 
@@ -164,8 +164,8 @@ def test_what_was_wished_last_comes_true(begin: Begin) -> None:
 
 def test_as_fast_as_it_goes_it_comes_to_the_end(begin: Begin) -> None:
     past = begin(lambda path: written(path, *COURSE), speed=math.inf)
-    assert moved(past) == past.last
-    assert now(past) == as_it_was(past, past.last)
+    assert moved(past) == past.reel.last
+    assert now(past) == as_it_was(past, past.reel.last)
 
 
 def test_it_may_begin_anywhere(begin: Begin) -> None:
@@ -192,7 +192,7 @@ def test_prefixes_are_kept_on_the_way_and_gone_back_to(
     monkeypatch.setattr(module, "SPARSE", 5)
     past = begin(lambda path: written(path, *COURSE), speed=math.inf)
     end = moved(past)
-    assert len(past._saved) > 1
+    assert len(past.reel._saved) > 1
     past.pause()
     for seq in (end - 1, 7, 6, 2):
         past.seek_event(seq)
@@ -202,7 +202,7 @@ def test_prefixes_are_kept_on_the_way_and_gone_back_to(
 
 def test_its_turns_can_be_gone_to(begin: Begin) -> None:
     past = begin(taken_up_again)
-    assert [(seq, kind) for seq, _, kind in past.turns] == [
+    assert [(seq, kind) for seq, _, kind in past.reel.turns] == [
         (4, "run_resumed"),
         (5, "run_finished"),
         (6, "scoring_recorded"),

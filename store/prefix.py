@@ -12,7 +12,7 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -45,29 +45,21 @@ class Prefix:
             StoreError: the log cannot be opened, or no temporary file be made.
         """
         self._log = log
-        self._events = open_reader(log)
-        try:
-            self._folder = TemporaryDirectory(prefix="siftlog-")
-            self._file = Path(self._folder.name, "prefix.db")
-            if saved is not None:
-                shutil.copyfile(saved, self._file)
-            self._conn = connect(self._file)
-            for pragma in _PRAGMAS:
-                self._conn.execute(SQL[pragma]).fetchone()
-            if saved is None:
-                self._conn.execute(SQL["begin"])
-                for name in ("schema", "projections", "indexes"):
-                    for statement in script(name):
-                        self._conn.execute(statement)
-                self._conn.execute(SQL["commit"])
-        except (OSError, sqlite3.Error) as error:
-            self._events.close()
-            raise StoreError(
-                f"there is no room for looking back ({error}): make some for "
-                "temporary files, or set TMPDIR to a folder that has it"
-            ) from error
-        folded = self._conn.execute(SQL["projection"]).fetchone()
-        self.seq: int = 0 if folded is None else folded[1]  #: the last event in it
+        with ExitStack() as opened:
+            self._events = opened.enter_context(open_reader(log))
+            try:
+                room = opened.enter_context(TemporaryDirectory(prefix="siftlog-"))
+                self._file = Path(room, "prefix.db")
+                if saved is not None:
+                    shutil.copyfile(saved, self._file)
+                self._conn = opened.enter_context(closing(connect(self._file)))
+                self.seq = _prepared(self._conn)  #: the last event in it
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(
+                    f"there is no room for looking back ({error}): make some for "
+                    "temporary files, or set TMPDIR to a folder that has it"
+                ) from error
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +135,20 @@ class Prefix:
         return reader
 
     def close(self) -> None:
-        """Let go of the log, and remove the file."""
-        self._conn.close()
-        self._events.close()
-        self._folder.cleanup()
+        """Let go of the log, and remove the file; harmless when repeated."""
+        self._opened.close()
+
+
+def _prepared(conn: sqlite3.Connection) -> int:
+    """Set a connection up; the last event in its projections, which are made if new."""
+    for pragma in _PRAGMAS:
+        conn.execute(SQL[pragma]).fetchone()
+    (tables,) = conn.execute(SQL["tables"]).fetchone()
+    if not tables:
+        conn.execute(SQL["begin"])
+        for name in ("schema", "projections", "indexes"):
+            for statement in script(name):
+                conn.execute(statement)
+        conn.execute(SQL["commit"])
+    folded = conn.execute(SQL["projection"]).fetchone()
+    return 0 if folded is None else int(folded[1])

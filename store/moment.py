@@ -136,12 +136,14 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     beat = conn.execute(SQL["last_sign"]).fetchone()
     if beat is not None and beat[1] == epoch:
         signs_us.append(beat[0])
+    # whoever had opened the log may have recorded nothing yet
+    (opened,) = conn.execute(SQL["opened_since"], (epoch, at_us)).fetchone()
     return Moment(
         seq=seq,
         at_us=at_us,
         epoch=epoch,
         beat_us=min(at_us, max(signs_us)),
-        is_alive=max(signs_us) >= at_us,
+        is_alive=max(signs_us) >= at_us or opened > 0,
     )
 
 

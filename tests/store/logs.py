@@ -62,10 +62,10 @@ def taken_up_again(path: Path) -> Path:
     Six events: at 0, 10 and 30 s, at 110 and 170 s, and an hour after that.
     """
     clock = FakeClock()
-    lives: tuple[tuple[tuple[float, Entry | Event], ...], ...] = (
-        ((0, RUN_STARTED), (10, plan([task(1), task(2)])), (20, started(1))),
-        ((80, RESUMED), (60, FINISHED)),
-        ((3600, SCORED),),
+    lives: tuple[tuple[float, tuple[tuple[Entry | Event, float], ...]], ...] = (
+        (0, ((RUN_STARTED, 10), (plan([task(1), task(2)]), 20), (started(1), 0))),
+        (80, ((RESUMED, 60), (FINISHED, 0))),
+        (3600, ((SCORED, 0),)),
     )
 
     async def live() -> None:
@@ -73,11 +73,12 @@ def taken_up_again(path: Path) -> Path:
             path, run_id="r1", config_sha256=b"", clock=clock, owner="tester"
         )
         await log.close()
-        for steps in lives:
+        for absence_s, steps in lives:
+            clock.advance(absence_s)
             async with await SqliteLog.open(path, clock=clock, owner="tester") as log:
-                for seconds, event in steps:
-                    clock.advance(seconds)
+                for event, then_s in steps:
                     await log.append(event)
+                    clock.advance(then_s)
 
     asyncio.run(live())
     return path

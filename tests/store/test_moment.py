@@ -13,7 +13,7 @@ from store.moment import absences, moment_at, moment_named, moment_of
 from store.sqlite import SqliteLog
 from store.testing import START_US, FakeClock
 from store.views import Reader, open_reader, scorings
-from tests.store.logs import taken_up_again, written
+from tests.store.logs import SCORED, taken_up_again, written
 from tests.store.samples import RUN_STARTED
 
 S = 1_000_000
@@ -104,6 +104,24 @@ def test_who_recorded_more_later_was_at_work(
 ) -> None:
     moment = moment_at(reader, START_US + seconds * S)
     assert (moment.is_alive, moment.beat_us) == (is_alive, START_US + beat_s * S)
+
+
+def test_who_opened_the_log_was_there_before_recording_anything(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.db", [RUN_STARTED])
+    clock = FakeClock(START_US + 100 * S)
+
+    async def go_on() -> None:
+        async with await SqliteLog.open(path, clock=clock, owner="tester") as log:
+            clock.advance(5)
+            await log.append(SCORED)
+
+    asyncio.run(go_on())
+    with open_reader(path) as reader:
+        alive = [
+            moment_at(reader, START_US + seconds * S).is_alive
+            for seconds in (99, 100, 104, 105)
+        ]
+    assert alive == [False, True, True, True]
 
 
 def test_a_process_that_is_there_now_was_there_since(tmp_path: Path) -> None:

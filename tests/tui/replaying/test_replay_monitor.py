@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from textual.events import Key
+from textual.keys import key_to_character
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -57,7 +59,9 @@ class Chair:
 
     async def press(self, *keys: str) -> str:
         """Press keys, and see what they come to."""
-        await self._pilot.press(*keys)
+        for key in keys:  # pilot's own way waits after each
+            self.app.post_message(Key(key, key_to_character(key)))
+            await self._pilot.pause()
         return await self.tick()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.content import Content
 
+from store.printable import printable
 from tui.drawing.format import count, percent
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.words import utc
@@ -38,7 +39,7 @@ class ReplayBar(Said):
 
     def tell(self) -> None:
         """Where it stands now."""
-        self.say(Content(replay_line(self._replay)))
+        self.say(Content(printable(replay_line(self._replay))))
 
 
 def replay_line(replay: Replay) -> str:

@@ -25,8 +25,10 @@ from tui.places import ASKED, COMPARE, PLACES
 from tui.replaying.bar import ReplayBar
 from tui.replaying.headline import PastHeadline
 from tui.replaying.replay import Replay
+from tui.screens.looking import Filtering
 from tui.terminal.pace import Pace
 from tui.watched import Sources
+from tui.widgets.filter_field import FilterField
 
 _ELSEWHERE = {COMPARE.name, ASKED.name}
 """Places about other runs, or about what is asked of this one now."""
@@ -168,9 +170,15 @@ class ReplayMonitor(Monitor):
             ),
             None,
         )
+        if here is None:
+            self._show(self._past.run)
+            return
+        fields = self.get_screen(here.name).query(FilterField)
+        typed = [field.value for field in fields]
         self._show(self._past.run)
-        if here is not None:
-            self._go(here)
+        screen: object = self._go(here)
+        if isinstance(screen, Filtering) and typed:
+            screen.filter_by(typed[0])
 
     def _tell(self) -> None:
         """Say on the screen in front where in its time the run is."""

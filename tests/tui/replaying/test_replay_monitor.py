@@ -171,6 +171,12 @@ def test_time_that_goes_back_takes_every_screen_along(tmp_path: Path) -> None:
         snapshot = chair.app.screen.snapshot
         assert snapshot is not None
         assert snapshot.status.last_seq == 1
+        await chair.press("t")
+        chair.app.screen.query_one(Input).value = "state:failed"
+        await chair.press("full_stop", "comma")
+        await chair.tick()
+        assert isinstance(chair.app.screen, TasksScreen)
+        assert chair.app.screen.query_one(Input).value == "state:failed"
 
     replayed(tmp_path, act, log=lambda path: written(path, *COURSE))
 

@@ -201,6 +201,8 @@ ATTACH ? AS log;
 SELECT seq, ts_us, epoch FROM event WHERE seq = ?;
 -- name: last_sign
 SELECT at_us, epoch FROM heartbeat;
+-- name: opened_since
+SELECT count(*) FROM writer WHERE epoch > ? AND opened_us <= ?;
 -- name: worked_until
 -- Scorings come whenever somebody asks for one: the run has ended before.
 SELECT ts_us FROM event

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from jobs.property_extraction.artifacts.alias_diff import alias_tables
 from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
     draft_maps,
@@ -15,6 +17,7 @@ from jobs.property_extraction.artifacts.report_text import report
 from jobs.property_extraction.artifacts.rows import LongFiles
 from jobs.property_extraction.artifacts.tables import short_tables
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.differing import bookable
 from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.gathering.gathering import sheet_of
 from jobs.property_extraction.inputs.load import inputs
@@ -62,6 +65,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             for table in (
                 *short_tables(results, folders),
                 *candidate_tables(results, folders),
+                *alias_tables(results, folders),
                 lint_table(results),
                 *files.tables(),
             )
@@ -80,6 +84,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.columns.items()},
+        bookable={
+            model: partial(bookable, own.first.fates)
+            for model, own in results.columns.items()
+        },
         units={
             model: {"TP": own.first.counts.by_paper().totals()[0]}
             for model, own in results.columns.items()

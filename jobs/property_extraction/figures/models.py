@@ -69,7 +69,7 @@ def aliases(shown: Shown) -> Figure | None:
                 marks=tuple(
                     Bars(
                         values=(
-                            model.column.unrenamed().fates.count(Fate.TP),
+                            model.column.unrenamed.fates.count(Fate.TP),
                             model.column.first.fates.fates.count(Fate.TP),
                         ),
                         label=model.name,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from jobs.metrics import Resamples
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -56,8 +55,7 @@ class Column:
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
-    unrenamed: Callable[[], Fates]
-    """Pairs its rows again, as if no alias acted: for whoever shows what aliases did."""
+    unrenamed: Fates  #: of it, as if no alias acted
     metrics: tuple[Metric, ...]
 
     @property
@@ -236,10 +234,12 @@ class _Scoring:
             encompassment=encompassment,
             mismatches=found,
             metrics=tuple(metrics()),
-            unrenamed=partial(self._unrenamed, first),
+            unrenamed=self._unrenamed(first),
         )
 
     def _unrenamed(self, own: Replicate) -> Fates:
+        if not own.aliases.accepted:
+            return own.fates
         least = self.dataset.settings.min_grounding
         return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 

@@ -83,21 +83,19 @@ def _model(results: Results, column: Column) -> Iterator[str]:
 
 
 def _aliases(column: Column) -> Iterator[str]:
-    """What the aliases that act did."""
+    """What the aliases that act have changed."""
     own = column.first
     if not own.aliases.accepted:
         return
-    renamed = [
-        (row.entries, fate)
-        for row, fate in zip(own.fates.renamed, own.fates.fates, strict=True)
-        if row.entries
-    ]
-    matched = sum(fate is Fate.TP for _, fate in renamed)
-    acting = {entry.key for entries, _ in renamed for entry in entries}
+    before, after = (
+        fates.fates.count(Fate.TP) for fates in (column.unrenamed, own.fates)
+    )
+    renamed = [row.entries for row in own.fates.renamed if row.entries]
+    acting = {entry.key for entries in renamed for entry in entries}
     idle = len(own.aliases.accepted) - len(acting)
     yield (
-        f"  aliases  {counted(len(renamed), 'row')} renamed, {matched:,} of them TP"
-        f"; {counted(idle, 'alias', 'aliases')} renamed none"
+        f"  aliases  {counted(len(renamed), 'row')} renamed, TP {before:,} without, "
+        f"{after:,} with ({after - before:+,}); {idle:,} renamed none"
     )
 
 

@@ -32,7 +32,7 @@ def test_the_counts_rates_and_statuses_of_a_model_stand_in_it() -> None:
 def test_what_aliases_gain_stands_in_it() -> None:
     told = lines(scored(STATED, aliases=ALIAS))
     assert told[1] == f"aliases: {ALIAS.id} (1 human, 1 rejected)"
-    gained = "  aliases  1 row renamed, 1 of them TP; 0 aliases renamed none"
+    gained = "  aliases  1 row renamed, TP 1 without, 2 with (+1); 0 renamed none"
     assert gained in told
 
 

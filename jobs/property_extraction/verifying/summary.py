@@ -27,9 +27,7 @@ def _lines(verification: Verification) -> Iterator[str]:
         (
             TableColumn(
                 title="model",
-                cells=[
-                    shortened(one_line(each.model), NAME_CELLS) for each in columns
-                ],
+                cells=[shortened(one_line(each.model), NAME_CELLS) for each in columns],
                 has_words=True,
             ),
             *(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jobs.columns import Column, hanging, number, one_line, shortened, table
 from jobs.property_extraction.grounding.quote import Level
-from jobs.property_extraction.measuring.limits import findings
+from jobs.property_extraction.measuring.limits import findings, told
 from jobs.property_extraction.measuring.rates import WORDS, rates_of
 from jobs.property_extraction.measuring.results import Column as Model
 from jobs.property_extraction.measuring.results import Results
@@ -88,7 +88,7 @@ class _Report:
             *findings(self.results),
         ]
         for own in found:
-            yield from hanging("  - ", one_line(own.line))
+            yield from hanging("  - ", one_line(told(own)))
         if not found:
             yield "  nothing was noticed"
 

@@ -176,7 +176,11 @@ def test_files_that_cannot_be_read_can_be_left_out(folder: Path) -> None:
     write_csv(preds / "b.csv", ("nothing",), [("x",)])
     told(imported(folder, "--preds", preds, "--model", "m"), "b.csv: column")
     done = imported(folder, "--preds", preds, "--model", "m", "--skip-bad")
-    assert done.code == 0, done.err
+    # the run says that something failed, and what
+    assert (done.code, "1 tasks had failed" in done.err) == (3, True)
+    tasks = command("tasks", folder / "runs/r", "--filter", "state:failed", "--json")
+    (failed,) = map(json.loads, tasks.out.splitlines())
+    assert (failed["key"], failed["error"]) == ("b.csv", "unreadable_file")
     (paper,) = rows(folder / "runs/r/scores/1/papers.csv")
     assert (paper["refno"], paper["tp"]) == ("P1", "1")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from jobs.metrics import mean
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -27,6 +28,9 @@ from jobs.property_extraction.mismatch.similarity import count_contained
 from jobs.property_extraction.row import Prediction, TruthRow
 from jobs.property_extraction.values.comparer import Comparer
 from runner.scorecard import Metric
+
+_Wrong: TypeAlias = tuple[str, Prediction]
+"""A prediction without a partner, under the name that it is booked on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,23 +125,23 @@ def mismatches(
     )
 
 
-def _wrong(fates: Fates) -> Iterator[Prediction]:
-    """The false positives, under the names that they are booked on.
+def _wrong(fates: Fates) -> Iterator[_Wrong]:
+    """The false positives, and the names that they are booked on.
 
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
     for place, fate in enumerate(fates.fates):
         if fate is Fate.FP:
-            yield replace(fates.predictions[place], name=fates.name(place))
+            yield fates.names[place], fates.predictions[place]
 
 
 def _papers(
-    fates: Fates, false_positives: Iterable[Prediction], comparer: Comparer
+    fates: Fates, false_positives: Iterable[_Wrong], comparer: Comparer
 ) -> Iterator[Mismatch]:
-    wrong: dict[str, list[Prediction]] = {}
-    for row in false_positives:
-        wrong.setdefault(row.refno, []).append(row)
+    wrong: dict[str, list[_Wrong]] = {}
+    for name, row in false_positives:
+        wrong.setdefault(row.refno, []).append((name, row))
     missed: dict[str, list[TruthRow]] = {}
     for truth, fate in zip(fates.truth, fates.truth_fates, strict=True):
         if fate is Fate.FN:
@@ -145,30 +149,29 @@ def _papers(
     for refno in sorted(wrong.keys() & missed.keys()):
         yield Mismatch(
             refno=refno,
-            predicted=frozenset(row.name for row in wrong[refno]),
+            predicted=frozenset(name for name, _ in wrong[refno]),
             missed=frozenset(row.name for row in missed[refno]),
             value_hits=_value_hits(wrong[refno], missed[refno], comparer),
         )
 
 
 def _value_hits(
-    wrong: Sequence[Prediction], missed: Sequence[TruthRow], comparer: Comparer
+    wrong: Sequence[_Wrong], missed: Sequence[TruthRow], comparer: Comparer
 ) -> Mapping[Names, int]:
     """Predicted rows whose number is a missing one under another name, by both."""
     met = {
         (edge.prediction, missed[edge.truth].name)
-        for edge in comparer.value_hits(wrong, missed)
+        for edge in comparer.value_hits([row for _, row in wrong], missed)
     }
-    return Counter(
-        (wrong[place].name, name) for place, name in met if wrong[place].name != name
-    )
+    pairs = ((wrong[place][0], name) for place, name in met)
+    return Counter((stated, name) for stated, name in pairs if stated != name)
 
 
-def _examples(wrong: Iterable[Prediction]) -> Mapping[str, list[Example]]:
+def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[Example]]:
     """The first predictions of each wrong name."""
     found: dict[str, list[Example]] = {}
-    for row in wrong:
-        own = found.setdefault(row.name, [])
+    for name, row in wrong:
+        own = found.setdefault(name, [])
         if len(own) < EXAMPLES:
             own.append(
                 Example(

@@ -17,7 +17,7 @@ from jobs.property_extraction.values.abstention import is_abstention
 from tests.jobs.property_extraction.made_rows import Fields, column, values
 
 PAPERS = ("P1", "P2", "P3", "P4")
-NAMES = ("Tc", "Hc", "type", "formula", "free")
+NAMES = ("Tc", "field", "structure", "formula", "free")
 VALUES = ("1", "1.0005", "2", "A15", "a15 like", "NOT_FOUND", "> 2")
 UNITS = ("", "K", "mK", "T")
 
@@ -48,7 +48,7 @@ def statuses(own: Column) -> Counter[tuple[str, str, str]]:
     found: Counter[tuple[str, str, str]] = Counter()
     for place, fate in enumerate(fates.fates):
         if fate in {Fate.TP, Fate.FP}:
-            found[fates.predictions[place].refno, fates.name(place), str(fate)] += 1
+            found[fates.predictions[place].refno, fates.names[place], str(fate)] += 1
     for row, fate in zip(fates.truth, fates.truth_fates, strict=True):
         if fate is Fate.FN:
             found[row.refno, row.name, "FN"] += 1

@@ -7,8 +7,9 @@ import statistics
 import numpy as np
 import pytest
 
+from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
 from jobs.property_extraction.scoring.comparable import comparable
-from tests.jobs.property_extraction.made_rows import Fields, column, scored, values
+from tests.jobs.property_extraction.made_rows import Fields, column, values
 
 WORDS = ("precision", "recall", "f1")
 
@@ -16,19 +17,19 @@ TRUTH: list[Fields] = [
     ("P1", "Tc", "5", "K"),
     ("P1", "Tc", "5", "K"),
     ("P2", "Tc", "6", "K"),
-    ("P3", "type", "A15"),
+    ("P3", "structure", "A15"),
     ("P4", "Tc", "1", "K"),
-    ("P5", "Hc", "2", "T"),
-    ("P6", "Hc", "3", "T"),
+    ("P5", "field", "2", "T"),
+    ("P6", "field", "3", "T"),
 ]
 STATED: list[Fields] = [
     ("P1", "Tc", "5", "K"),
     ("P2", "Tc", "7", "K"),
-    ("P3", "type", "a15"),
-    ("P3", "type", "B1"),
-    ("P5", "Hc", "2", "T"),
-    ("P6", "Hc", "30", "kOe"),
-    ("P6", "Hc", "4", "T"),
+    ("P3", "structure", "a15"),
+    ("P3", "structure", "B1"),
+    ("P5", "field", "2", "T"),
+    ("P6", "field", "30", "kOe"),
+    ("P6", "field", "4", "T"),
 ]
 
 
@@ -68,9 +69,9 @@ def test_one_paper_has_no_interval() -> None:
 
 
 def test_equal_truth_rows_are_rows_of_their_own_where_models_are_paired() -> None:
-    found = scored(TRUTH, {"one": [STATED], "both": [[*STATED, STATED[0]]]})
     one, both = (
-        comparable(found.columns[model])["matched"]() for model in ("one", "both")
+        comparable(column(TRUTH, rows))["matched"]()
+        for rows in (STATED, [*STATED, STATED[0]])
     )
     assert one.items == both.items
     assert len(set(one.items)) == len(TRUTH)
@@ -80,7 +81,7 @@ def test_equal_truth_rows_are_rows_of_their_own_where_models_are_paired() -> Non
 
 def test_replicates_are_scored_one_by_one() -> None:
     replicates = [STATED, STATED[:3], [*STATED, *STATED]]
-    own = scored(TRUTH, {"m": replicates}).columns["m"]
+    own = column(TRUTH, *replicates)
     for word in (*WORDS, "macro.recall", "tp"):
         each = [values(column(TRUTH, rows), word)[0] for rows in replicates]
         metric = own.metric(word)
@@ -91,14 +92,14 @@ def test_replicates_are_scored_one_by_one() -> None:
 def test_a_consensus_holds_the_rows_of_enough_replicates() -> None:
     replicates = [STATED, STATED[:3], STATED[1:]]
     for least, rows in ((1, STATED), (2, STATED), (3, STATED[1:3])):
-        own = scored(TRUTH, {"m": replicates}, consensus=least).columns["m"]
+        own = column(TRUTH, *replicates, consensus=least)
         assert values(own, "tp", "fp", "fn") == values(
             column(TRUTH, rows), "tp", "fp", "fn"
         )
 
 
 def test_a_paper_that_failed_is_beside_the_headline_and_not_in_it() -> None:
-    own = scored(TRUTH, {"m": [STATED[:3]]}, failed=["P4", "P5"]).columns["m"]
+    own = column(TRUTH, STATED[:3], failed=["P4", "P5"])
     # P6 was not asked about: an import knows no better than that nothing was found
     assert values(own, "tp", "fp", "fn") == (2, 1, 3)
     metric = own.metric("recall~failed_as_empty")
@@ -163,7 +164,10 @@ def test_names_that_differ_in_a_blank_are_two() -> None:
 def test_an_alias_takes_no_value_from_the_right_name() -> None:
     truth: list[Fields] = [("P1", "Tc", "5", "K")]
     stated: list[Fields] = [("P1", "onset Tc", "5", "K"), ("P1", "Tc", "5", "K")]
-    own = column(truth, stated, aliases={"onset Tc": "Tc"})
+    alias = AliasEntry(
+        pred_name="onset Tc", gt_name="Tc", status="accepted", source="human"
+    )
+    own = column(truth, stated, aliases=AliasSet(entries=(alias,)))
     assert values(own, "tp", "fp", "fn") == (1, 1, 0)
     assert list(own.first.fates.partners) == [-1, 0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
@@ -87,14 +87,15 @@ class PredictionsImporter:
             )
 
 
-def _rows(path: Path, settings: Settings) -> list[Predicted]:
-    """The rows of a file, all of them or none."""
+def _rows(path: Path, settings: Settings) -> Iterable[Predicted]:
+    """The rows of a file; all of them or none, where a file may be left out."""
+    rows = read_predictions(path, NA[settings.na])
+    if not settings.skip_bad:
+        return rows  # one by one: a million of them need not be there at once
     try:
-        return list(read_predictions(path, NA[settings.na]))
+        return list(rows)
     except DatasetError:
-        if settings.skip_bad:
-            return []
-        raise
+        return []
 
 
 def _told(row: Predicted) -> Told:

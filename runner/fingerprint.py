@@ -62,10 +62,20 @@ def input_hashes(files: Iterable[InputFile]) -> list[Input]:
     ]
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder that count, in the order in which they do."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def listed(hashes: Iterable[tuple[str, str]]) -> bytes:
+    """What a folder's hash is over: the names of its files, each with its hash."""
+    return "".join(f"{name}\0{sha256}\n" for name, sha256 in hashes).encode()
+
+
 def _path_hash(path: Path) -> str:
     try:
         if path.is_dir():
-            return _tree_hash(path, sorted(p for p in path.rglob("*") if p.is_file()))
+            return _tree_hash(path, files_of(path))
         return _file_hash(path)
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
@@ -80,8 +90,5 @@ def _file_hash(path: Path) -> str:
 
 
 def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        name = file.relative_to(folder).as_posix()
-        digest.update(f"{name}\0{_file_hash(file)}\n".encode())
-    return digest.hexdigest()
+    named = ((file.relative_to(folder).as_posix(), _file_hash(file)) for file in files)
+    return hashlib.sha256(listed(named)).hexdigest()

@@ -93,6 +93,8 @@ class Job(Protocol):
     `replicates(settings)`, how often each item is asked where nobody says it;
     `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
     is a run with the setting of its name, the file to read;
+    `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,
+    in two scorings that differ by the settings *names* alone, says of `siftlog diff`;
     `explain_inputs(settings, items)`, a `Prepared` about items of what `prepare` goes
     by, before there is a data set to load.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from runner.figure import Figure
 from store.milestone import Milestone, Parts
@@ -189,6 +189,15 @@ They are called after the scoring, when its answers can no longer be read.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Booking:
+    """A change of a metric booked on things that the job knows, such as aliases."""
+
+    metric: str  #: path
+    change: int  #: what the table's rows come to
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """What a job wants remembered of a scoring, for `siftlog history`.
 
@@ -227,6 +236,11 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    """By model: makers of what the job's `causes` books a difference by, if it has any.
+
+    They too are called after the scoring.
+    """
     units: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By model: how many there are of what its cost is told by, such as `record`.
 

@@ -151,7 +151,7 @@ def open_reader(path: Path) -> Reader:
     """
     if not path.exists():
         raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
-    conn = _look_at(path)
+    conn = read_only(path)
     try:
         if _needs_copy(conn):
             conn.close()
@@ -177,7 +177,12 @@ def _stand_in(conn: Reader, path: Path) -> None:
         raise unreadable(path, error) from error
 
 
-def _look_at(path: Path) -> Reader:
+def read_only(path: Path) -> Reader:
+    """A connection that cannot write to *path*; what is in it is not looked at yet.
+
+    Raises:
+        StoreError: it may not be opened.
+    """
     try:
         reader = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
@@ -225,7 +230,7 @@ def _look_at_copy(path: Path) -> Reader:
             f"{path} lies in a folder where nothing may be written, and cannot be "
             f"copied for a look ({error.strerror}): make room for temporary files"
         ) from error
-    conn = _look_at(Path(folder.name, path.name))
+    conn = read_only(Path(folder.name, path.name))
     conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
     return conn
 

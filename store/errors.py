@@ -13,6 +13,7 @@
       AmbiguousRun   several runs begin like that: type more of the name
       CacheUnusable  the response cache cannot be used: a run goes on without it
       NoSuchName     a run has no stage or model of that name: use one of its own
+      NoSuchMoment   a run has no such moment to be looked back on: name another
       QueryError     a filter could not be read; carries the position
       IllegalMove    a bug: an event that the task's state does not allow
 
@@ -68,6 +69,10 @@ class AmbiguousRun(StoreError):
 
 class NoSuchName(StoreError):
     """The run has no stage or model of that name."""
+
+
+class NoSuchMoment(StoreError):
+    """It could not be read as a moment, or lies outside of the run."""
 
 
 class IllegalMove(StoreError):

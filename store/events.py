@@ -13,9 +13,10 @@ new version and an upcaster (`store/upcast.py`); adding a field with a default d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from store.expected import Expected
 from store.milestone import Milestone
 
 
@@ -26,22 +27,9 @@ class Input:
     setting: str  #: the job setting that named it, such as "bench"
     path: str
     sha256: str  #: hex; of a folder: over the sorted names and hashes of its files
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What a run was expected to take before its first call, for each item planned.
-
-    The figures are low, expected and high, for one first-stage spec with all that
-    follows from it, over all models and replicates.
-    """
-
-    tried: int  #: items that were answered offline
-    first: list[str]  #: stages that the plan begins with
-    calls: tuple[float, float, float]
-    tokens_in: tuple[float, float, float]
-    tokens_out: tuple[float, float, float]
-    cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
+    kept: str = ""
+    """How the log holds it under that hash: as a "file", as a "folder", whose part of
+    that hash lists names and hashes of files that are parts too; empty: not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +284,11 @@ class CommandApplied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRecorded:
-    """The run's answers were scored; `scores/<number>/` can be rebuilt from here."""
+    """The run's answers were scored; `scores/<number>/` can be rebuilt from here.
+
+    The scorecard itself, and the inputs that are `kept`, are the entry's blobs. Those
+    recorded before there were such have neither, nor what is said of the headline.
+    """
 
     VERSION: ClassVar[int] = 1
 
@@ -308,6 +300,10 @@ class ScoringRecorded:
     seq: int  #: the log's last event that was read
     digest: str  #: SHA-256 of scorecard.json
     milestone: Milestone | None = None  #: None: the job has no history
+    definitions: str = ""  #: SHA-256 over the definitions of all metrics
+    headline: str = ""  #: path of the metric that it is judged by
+    reached: dict[str, float | None] = field(default_factory=dict)
+    """The headline's value, by model; None: undefined."""
 
 
 Event: TypeAlias = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from store.events import Expected
+from store.expected import Expected
 from store.task import TaskState
 
 

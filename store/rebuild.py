@@ -1,19 +1,21 @@
 """Projections made again from the events alone.
 
 Needed when the fold has changed (`CODE_VERSION`), and as the proof of `verify` that
-what is stored is what the events say. A repair, never a part of resuming.
+what is stored is what the events say. A repair, never a part of resuming. A stretch of
+the events is folded in the same way by whoever looks back (`store.prefix`).
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from store import projections
 from store.codec import unpack
 from store.events import Event, PlannedTask, TasksPlanned, Unknown
 from store.manifest import planned_tasks
-from store.reading import damaged, event_in
+from store.reading import damaged, event_in, last_seq
 from store.statements import SQL, script
 
 #: Events folded at a time: enough to coalesce, little to hold.
@@ -35,17 +37,25 @@ def rebuild(conn: sqlite3.Connection) -> None:
     """Make the projections of a log anew, in one transaction."""
     conn.execute(SQL["begin"])
     try:
-        refold(conn, conn)
+        refold(conn, conn, _unwatched)
         conn.execute(SQL["commit"])
     except BaseException:
         conn.execute(SQL["rollback"])
         raise
 
 
-def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+def _unwatched(seq: int) -> None:
+    del seq
+
+
+def refold(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    folded: Callable[[int], None],
+) -> None:
     """Fold all events of *source* into fresh projection tables of *target*.
 
-    Events of unknown kinds and versions are passed over: what they mean is not known.
+    *folded* is told the last event of each batch.
 
     Raises:
         CorruptLog: an event is damaged.
@@ -53,8 +63,35 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """
     for statement in script("projections"):
         target.execute(statement)
-    after = 0
-    while rows := source.execute(SQL["events_for_fold"], (after, BATCH)).fetchall():
+    for after in fold_between(source, target, 0, last_seq(source)):
+        folded(after)
+    for statement in script("indexes"):
+        target.execute(statement)
+
+
+def fold_between(
+    source: sqlite3.Connection, target: sqlite3.Connection, after: int, upto: int
+) -> Iterator[int]:
+    """Fold a stretch of *source*'s events into the projections of *target*.
+
+    Events of unknown kinds and versions are passed over: what they mean is not known.
+
+    Args:
+        source: a log.
+        target: holds the projections of its events up to *after*.
+        after: the last event that is folded already; 0: none is.
+        upto: the last event to be folded.
+
+    Yields:
+        The event that the projections have come to, after every `BATCH` of them.
+
+    Raises:
+        CorruptLog: an event is damaged.
+        IllegalMove: an event does not fit those before it.
+    """
+    while rows := source.execute(
+        SQL["events_for_fold"], (after, upto, BATCH)
+    ).fetchall():
         batch: list[tuple[_Row, Event]] = []
         for row in map(_Row._make, rows):
             event = event_in(row.seq, row.kind, row.ver, row.facts)
@@ -68,8 +105,7 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
                 fold.apply(row.seq, row.ts_us, event)
         after = rows[-1][0]
         projections.write(target, fold, after)
-    for statement in script("indexes"):
-        target.execute(statement)
+        yield after
 
 
 def _manifest(row: _Row) -> list[PlannedTask]:

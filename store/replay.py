@@ -38,6 +38,21 @@ def families(
         conn: a reader.
         upto_seq: the last event to be seen; None: the last one there is.
     """
+    for rows in _pages(conn, upto_seq):
+        for start in range(0, len(rows), REPLIES):
+            yield from _with_replies(conn, rows[start : start + REPLIES])
+
+
+def task_families(
+    conn: sqlite3.Connection, upto_seq: int | None = None
+) -> Iterator[TaskRow]:
+    """The tasks of `families` in the same order, without reading a reply."""
+    for rows in _pages(conn, upto_seq):
+        yield from rows
+
+
+def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[TaskRow]]:
+    """Some whole families at a time."""
     upto = last_seq(conn) if upto_seq is None else upto_seq
     last_task = planned_upto(conn, upto)
     after = 0
@@ -50,13 +65,11 @@ def families(
                 attrgetter("root"),
             )
         }
-        rows = [
+        yield [
             row if row.updated_seq <= upto else _as_open(row)
             for root in roots
             for row in (root, *descendants.get(root.task, ()))
         ]
-        for start in range(0, len(rows), REPLIES):
-            yield from _with_replies(conn, rows[start : start + REPLIES])
 
 
 def _as_open(row: TaskRow) -> TaskRow:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
@@ -66,16 +66,28 @@ def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
         sqlite3.Error: the file is not there, or is no database of verdicts.
     """
     with closing(_reader(path)) as db:
-        return [
-            StoredVerdict(
-                task=row[0],
-                value=row[1],
-                expected=row[2],
-                correct=None if row[3] is None else bool(row[3]),
-                rule=row[4],
-            )
-            for row in db.execute(_SQL["of_task"], (task,)).fetchall()
-        ]
+        return [_verdict(row) for row in db.execute(_SQL["of_task"], (task,))]
+
+
+def all_verdicts(path: Path) -> Iterator[StoredVerdict]:
+    """Every verdict by its task's number, those of a task in the order given.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    with closing(_reader(path)) as db:
+        yield from map(_verdict, db.execute(_SQL["all"]))
+
+
+def _verdict(row: tuple[int, str, str, int | None, str]) -> StoredVerdict:
+    task, value, expected, correct, rule = row
+    return StoredVerdict(
+        task=task,
+        value=value,
+        expected=expected,
+        correct=None if correct is None else bool(correct),
+        rule=rule,
+    )
 
 
 def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:

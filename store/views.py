@@ -41,6 +41,7 @@ from store.present import Present, present
 from store.query import Query
 from store.reading import (
     created_us,
+    head,
     last_seq,
     payload,
     phase,
@@ -51,7 +52,7 @@ from store.reading import (
     task_rows,
     tasks_numbered,
 )
-from store.replay import families
+from store.replay import families, task_families
 from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
@@ -82,7 +83,13 @@ from store.traffic import (
     oldest_in_flight,
     one_moment,
 )
-from store.verdicts import Score, StoredVerdict, read_scores, read_verdicts
+from store.verdicts import (
+    Score,
+    StoredVerdict,
+    all_verdicts,
+    read_scores,
+    read_verdicts,
+)
 
 __all__ = [
     "NEW",
@@ -118,6 +125,7 @@ __all__ = [
     "Tail",
     "TaskCounts",
     "UsageCount",
+    "all_verdicts",
     "attempts",
     "changed_tasks",
     "completed_by_minute",
@@ -131,6 +139,7 @@ __all__ = [
     "failures",
     "families",
     "find_events",
+    "head",
     "heartbeat_us",
     "last_seq",
     "latencies",
@@ -160,6 +169,7 @@ __all__ = [
     "spending",
     "status",
     "task_events",
+    "task_families",
     "tasks",
     "tasks_numbered",
     "usage_counts",

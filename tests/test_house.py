@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("store", "runner", "jobs", "tui")
 HEAVY = (
-    *("textual", "rich", "litellm", "matplotlib"),
+    *("textual", "rich", "litellm", "matplotlib", "opentelemetry"),
     *("scipy", "pandas", "sklearn", "pyarrow"),
 )
 SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))

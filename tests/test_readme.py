@@ -73,21 +73,36 @@ def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
     printed = _follow((ROOT / "docs/reports.md").read_text(), tmp_path)
     assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
     assert "ndcg@10" in printed
+    assert "tau 0.5 -> 0.7" in printed
+    assert (tmp_path / "changes.html").exists()
 
 
-def test_the_notebook_example_prints_what_stands_below_it(tmp_path: Path) -> None:
-    page = (ROOT / "docs/reports.md").read_text()
-    (code,) = _blocks("python", page)
-    (shown,) = _blocks("text", page)
+@pytest.mark.parametrize("name", ["reports", "notebooks"])
+def test_the_notebook_examples_print_what_stands_below_them(
+    name: str, tmp_path: Path
+) -> None:
+    page = (ROOT / f"docs/{name}.md").read_text()
+    if name == "notebooks":
+        _follow(page, tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-W", "error", "-c", "".join(_blocks("python", page))],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == shown
+    assert done.stdout == "".join(_blocks("text", page))
+
+
+@pytest.mark.timeout(180)
+def test_exports_go_as_they_are_written(tmp_path: Path) -> None:
+    printed = _follow((ROOT / "docs/exporting.md").read_text(), tmp_path)
+    assert '"file": "runs/first/exports/scores/1/verdicts.csv"' in printed
+    folder = tmp_path / "runs/first/exports"
+    assert {path.name for path in folder.iterdir()} == {
+        *("tasks.parquet", "answers.parquet", "scores")
+    }
 
 
 def test_every_page_that_is_pointed_to_is_there() -> None:
@@ -159,6 +174,7 @@ ROWS = {
     "Help": "help, sorting",
     "InlineMonitor": "`--inline`",
     "Page": "Config, About",
+    "ReplayMonitor": "`--replay`",
     "SortMenu": "help, sorting",
     "Task": "one task",
     "TaskPane": "one task",

@@ -46,6 +46,7 @@ from jobs.metrics.calibration import (
     mce,
     reliability,
 )
+from jobs.metrics.change import Term, shares_of_change
 from jobs.metrics.checks import check_metrics
 from jobs.metrics.classification import (
     ClassRates,
@@ -166,6 +167,7 @@ __all__ = [
     "RunFile",
     "Selected",
     "Share",
+    "Term",
     "aggregate",
     "agreement",
     "agreement_of",
@@ -246,6 +248,7 @@ __all__ = [
     "screening_ndcg",
     "select",
     "set_recall",
+    "shares_of_change",
     "sign_flip",
     "std",
     "string_ratio",

@@ -7,6 +7,7 @@ that `siftlog jobs` and a run's first call must not wait for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from jobs.property_extraction import reading
 from jobs.property_extraction.asking import plan
@@ -18,8 +19,11 @@ from jobs.property_extraction.settings import Settings as JobSettings
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
-from runner.scorecard import Scorecard
+from runner.scorecard import Booking, Scorecard
 from runner.task import Answer, Task, TaskSpec
+
+if TYPE_CHECKING:
+    from jobs.property_extraction.differing import Bookable
 
 
 class PropertyExtraction(Job):
@@ -79,6 +83,22 @@ class PropertyExtraction(Job):
         """The second request for quotes that are not in the paper."""
         return plan.follow_up(dataset, group)
 
+    def explain(
+        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+    ) -> str:
+        """Why rows count as they do, and names stand for others; or who said so."""
+        if dataset.settings.mode == "verify":
+            from jobs.property_extraction import (  # noqa: PLC0415 - see above
+                verifying,
+            )
+
+            return verifying.explained(dataset, answers, items)
+        from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
+            explain,
+        )
+
+        return explain(dataset, answers, items)
+
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
         return answer.baseline(request)
@@ -94,6 +114,17 @@ class PropertyExtraction(Job):
         from jobs.property_extraction.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
+
+    def causes(
+        self, names: frozenset[str], before: Bookable, after: Bookable
+    ) -> Booking | None:
+        """Rows that a change of aliases gained or lost, booked on one alias each."""
+        from jobs.property_extraction.differing import (  # noqa: PLC0415 - see above
+            booked,
+            is_of_aliases,
+        )
+
+        return booked(before, after) if is_of_aliases(names) else None
 
     @property
     def importer(self) -> Importer:

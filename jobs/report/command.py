@@ -5,16 +5,11 @@ It is imported for the help of all verbs too, and so imports almost nothing itse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import choices
-
-if TYPE_CHECKING:
-    from store.events import ScoringRecorded
 
 
 @click.command()
@@ -45,26 +40,27 @@ def report(
     import shutil
 
     from runner.cli.speech import DONE, record, text
+    from runner.records.choosing import chosen
     from runner.records.reporting import REPORT
     from store.runs import resolve
     from store.views import open_reader, scorings
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
-        chosen = _chosen(folder.run_id, scorings(reader), scoring)
-    path = folder.scores / str(chosen.number) / REPORT
+        recorded = chosen(folder.run_id, scorings(reader), scoring)
+    path = folder.scores / str(recorded.number) / REPORT
     is_drawn = rebuild or not path.exists()
     if is_drawn:
         from runner.records.redrawing import redraw
 
-        redraw(folder, chosen)
+        redraw(folder, recorded)
     if out is not None:
         shutil.copyfile(path, out)
     if as_json:
         record(
             {
                 "run": folder.run_id,
-                "scoring": chosen.number,
+                "scoring": recorded.number,
                 "report": str(path),
                 "drawn": is_drawn,
             }
@@ -72,22 +68,3 @@ def report(
     else:
         text(str(path))
     return DONE
-
-
-def _chosen(
-    run_id: str, made: Sequence[ScoringRecorded], number: int | None
-) -> ScoringRecorded:
-    from runner.errors import UsageError
-
-    if not made:
-        raise UsageError(
-            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
-        )
-    by_number = {each.number: each for each in made}
-    if number is None:
-        return made[-1]
-    if number not in by_number:
-        raise UsageError(
-            f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
-        )
-    return by_number[number]

@@ -1,23 +1,20 @@
 """A scoring as one HTML file: no script, no network, nothing outside of it.
 
-The page forbids itself everything but its own style sheet, by hash, and pictures that
-stand inside it. Neither clock nor path is in it.
+Neither clock nor path is in it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import logging
-from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
 from jobs.report import sections, tables
 from jobs.report.costs import costs
-from jobs.report.markup import Child, Element, element
+from jobs.report.document import document, facts_list
+from jobs.report.markup import Element, element
 from runner.figure import Figure
 from runner.records.reporting import OPERATIONS, REPORT, Reported
 
@@ -57,48 +54,14 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     }
     filled = {title: inside for title, each in parts.items() if (inside := tuple(each))}
     title = f"{reported.job}: report of run {reported.run_id}"
-    body = element(
-        "body",
-        element(
-            "header",
-            element("h1", title),
-            _facts(reported),
-            (
-                element("p", text, class_="notice")
-                for text in sections.notices(reported, course)
-            ),
-            element(
-                "nav",
-                element("ul", (element("li", _link(title)) for title in filled)),
-                aria_label="Sections",
-            ),
+    header = (
+        _facts(reported),
+        (
+            element("p", text, class_="notice")
+            for text in sections.notices(reported, course)
         ),
-        element(
-            "main", chain.from_iterable(_section(*part) for part in filled.items())
-        ),
-        _footer(reported),
     )
-    root = element("html", _head(title), body, lang="en")
-    return f"<!DOCTYPE html>\n{root}\n"
-
-
-def _head(title: str) -> Element:
-    style = files("jobs.report").joinpath("page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", title),
-        # the style sheet is the project's own, and its hash is of these very bytes
-        element("style", Element(style)),
-    )
+    return document(title, header, filled, _footer(reported))
 
 
 def _facts(reported: Reported) -> Element:
@@ -112,28 +75,7 @@ def _facts(reported: Reported) -> Element:
         else "made by siftlog",
         "scoring": f"scorecard.json, SHA-256 {reported.digest[:16]}…",
     }
-    pairs: Iterable[Child] = (
-        (element("dt", name), element("dd", value)) for name, value in facts.items()
-    )
-    return element("dl", pairs, class_="facts")
-
-
-def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-")
-
-
-def _link(title: str) -> Element:
-    return element("a", title, href=f"#{_anchor(title)}")
-
-
-def _section(title: str, inside: Child) -> Iterable[Element]:
-    anchor = _anchor(title)
-    yield element(
-        "section",
-        element("h2", title, id=anchor),
-        inside,
-        aria_labelledby=anchor,
-    )
+    return facts_list(facts)
 
 
 def _footer(reported: Reported) -> Element:

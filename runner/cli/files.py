@@ -1,4 +1,4 @@
-"""Verbs about files: export, verify."""
+"""Verbs about files: verify."""
 
 from __future__ import annotations
 
@@ -11,48 +11,31 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 
 @click.command()
-@choices.run_argument
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["jsonl", "csv", "parquet"]),
-    default="jsonl",
-    show_default=True,
-    help="Form of the file.",
-)
-@choices.runs_dir
-@choices.as_json
-def export(run_name: str, form: str, runs_dir: Path, as_json: bool) -> int:
-    """Write RUN's tasks with their replies into its exports folder."""
-    from runner.records import export as writing
-    from store.runs import resolve
-    from store.views import families, open_reader
-
-    folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
-        path = writing.export(folder.exports, form, families(reader))
-    if as_json:
-        record({"run": folder.run_id, "file": str(path)})
-    else:
-        text(str(path))
-    return DONE
-
-
-@click.command()
-@choices.run_argument
+@click.argument("run_name", metavar="RUN|BUNDLE")
 @choices.runs_dir
 @choices.as_json
 def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
-    """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong."""
+    """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
+
+    Of a BUNDLE, a file that siftlog bundle has made, every member is checked, and its
+    scorecard is made again without a network. Nothing is written but temporary files.
+    """
     from dataclasses import asdict
 
-    from store.runs import resolve
+    from runner.cli.pace import paced
+    from store.clock import SystemClock
+    from store.runs import RunFolder, resolve
     from store.verify import verify as check
     from store.views import open_reader
 
+    file = Path(run_name)
+    if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
+        from runner.cli.bundling import verify_bundle
+
+        return verify_bundle(file, as_json=as_json)
     folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
-        report = check(reader)
+    with open_reader(folder.log) as reader, paced(SystemClock()) as progress:
+        report = check(reader, progress)
     if as_json:
         record({"run": folder.run_id, "sound": report.is_sound, **asdict(report)})
     for fault in report.faults:

@@ -18,12 +18,18 @@ import click
 
 from runner.cli.speech import DONE, ERROR, INTERRUPTED, USAGE, tell
 from runner.errors import RunnerError, UsageError
-from store.errors import AmbiguousRun, NoSuchRun, QueryError, StoreError
+from store.errors import (
+    AmbiguousRun,
+    NoSuchMoment,
+    NoSuchRun,
+    QueryError,
+    StoreError,
+)
 
 GROUP = "siftlog.commands"
 
 
-USAGE_ERRORS = (UsageError, QueryError, NoSuchRun, AmbiguousRun)
+USAGE_ERRORS = (UsageError, QueryError, NoSuchMoment, NoSuchRun, AmbiguousRun)
 
 
 class Verb(NamedTuple):
@@ -49,6 +55,7 @@ VERBS = {
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
     ),
     "score": Verb("runner.cli.answers", "score", "Score a run's stored answers."),
+    "scores": Verb("runner.cli.scorings", "scores", "List a run's scorings."),
     "explain": Verb("runner.cli.answers", "explain", "Show how one item was judged."),
     "runs": Verb("runner.cli.looking", "runs", "List the runs."),
     "status": Verb("runner.cli.looking", "status", "Say how a run stands."),
@@ -64,9 +71,14 @@ VERBS = {
     "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
     "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
     "export": Verb(
-        "runner.cli.files", "export", "Write answers as JSONL, CSV, Parquet."
+        "runner.cli.exporting", "export", "Write tables, or OpenTelemetry traces."
     ),
-    "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "bundle": Verb(
+        "runner.cli.bundling", "bundle", "Pack a scoring and all behind it in one file."
+    ),
+    "verify": Verb(
+        "runner.cli.files", "verify", "Check a run's log, or a bundle, from end to end."
+    ),
     "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
     "models": Verb(
         "runner.cli.models", "models", "List models, their prices and clients."

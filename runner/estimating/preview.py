@@ -19,7 +19,7 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
-from store.events import Expected
+from store.expected import Expected
 
 ITEMS: Final = 64
 """Items that are tried: two standard errors are then a quarter of their spread."""

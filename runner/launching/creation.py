@@ -14,7 +14,8 @@ from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
-from store.events import Expected, RunStarted
+from store.events import RunStarted
+from store.expected import Expected
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from runner.errors import RunnerError
-from runner.fingerprint import input_hashes
 from runner.records.render import operations_json
+from runner.records.repeating import repeater
 from runner.records.reporting import OPERATIONS, write_reports
-from runner.records.scoring import names, replayed, reported, write_files
-from runner.registry import load_job
+from runner.records.scoring import names, reported, write_files
 from runner.settings import validated
 from store.events import ScoringRecorded
 from store.runs import RunFolder
-from store.views import open_reader, run_started, status, usage_counts
+from store.views import status, usage_counts
 
 
 def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
@@ -33,22 +32,19 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
         The scoring's folder.
 
     Raises:
-        DatasetError: an input file is missing or wrong.
+        DatasetError: an input is not what it was, and the log does not keep it.
         RunnerError: the replay gives other numbers than the scoring had, which its
             folder must not be mixed with.
     """
     target = folder.scores / str(recorded.number)
-    with open_reader(folder.log) as reader:
-        first = run_started(reader)
-        job = load_job(first.job)
-        settings = validated(job, json.loads(recorded.settings))
-        inputs = input_hashes(job.inputs(settings))
-        made = replayed(job, reader, settings, inputs, upto=recorded.seq)
+    with repeater(folder) as run:
+        reader = run.reader
+        made = run.repeated(recorded)
         if made.digest != recorded.digest:
             raise RunnerError(
                 f"Scoring {recorded.number} of {folder.run_id} cannot be drawn again: "
-                "the code or the inputs have changed since, and a replay gives other "
-                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+                "the code has changed since, and a replay gives other numbers; "
+                f"siftlog score {folder.run_id} makes a new scoring."
             )
         # the run may have gone on since: how it stood then, the folder knows
         course = target / OPERATIONS
@@ -62,7 +58,9 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
             draft = Path(drafts) / "draft"
             write_files(draft, made.scorecard, made.content, operations)
             before = set(names(draft))
-            write_reports(draft, reported(job, first, settings, made, inputs))
+            settings = validated(run.job, json.loads(recorded.settings))
+            told = reported(run.job, run.started, settings, made, recorded.inputs)
+            write_reports(draft, told)
             if not target.exists():
                 draft.replace(target)
                 return target

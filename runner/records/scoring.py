@@ -23,13 +23,21 @@ from pydantic import BaseModel
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
+from runner.records.keeping import keep
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
 from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
 from runner.scorecard import Kept, Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
-from store.events import Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.events import (
+    Blob,
+    Entry,
+    Input,
+    RunResumed,
+    RunStarted,
+    ScoringRecorded,
+)
 from store.milestone import Milestone, parts_payload
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
@@ -71,13 +79,20 @@ class Scoring:
 def effective_settings(
     job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
 ) -> BaseModel:
-    """The settings that the run last went on with, under those that were typed.
+    """The settings that the run last went on with, under those that were typed."""
+    with open_reader(folder.log) as reader:
+        return settings_in(job, reader, typed)
+
+
+def settings_in(
+    job: Job, reader: sqlite3.Connection, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The settings that a log last went on with, under those that were typed.
 
     A changed profile brings its whole bundle: what the run had recorded for settings
     that nobody typed does not stand in its way.
     """
-    with open_reader(folder.log) as reader:
-        before = json.loads(_last_settings(reader))
+    before = json.loads(_last_settings(reader))
     if "profile" in typed:
         defaults = validated(job, {"profile": before.get("profile", "siftlog")})
         plain = defaults.model_dump(mode="json")
@@ -154,19 +169,26 @@ async def score(
                 target = folder.scores / str(number)
                 shutil.rmtree(target, ignore_errors=True)
                 draft.replace(target)
-                kept = result.scorecard.kept
+                card, kept = result.scorecard, result.scorecard.kept
+                noted, blobs = keep(inputs)
                 recorded = ScoringRecorded(
                     number=number,
                     job_version=job.version,
                     code_sha256=code_hash(job),
                     settings=as_json(settings),
-                    inputs=inputs,
+                    inputs=noted,
                     seq=upto,
                     digest=result.digest,
                     milestone=_milestone(kept, result, state) if kept else None,
+                    definitions=definitions(card),
+                    headline=card.headline,
+                    reached=reached(card),
                 )
                 payload = parts_payload(kept.parts) if kept else None
-                await log.append(Entry(event=recorded, payload=payload))
+                whole = Blob(sha256=bytes.fromhex(result.digest), data=result.content)
+                await log.append(
+                    Entry(event=recorded, payload=payload, blobs=(whole, *blobs))
+                )
     return replace(result, number=number, artifacts=names(target), folder=target)
 
 
@@ -198,6 +220,26 @@ def replayed(
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,
     )
+
+
+def definitions(card: Scorecard) -> str:
+    """SHA-256 over what the metrics of a scorecard mean, model by model."""
+    lines = (
+        f"{model}\0{metric.path}\0{metric.definition}\n"
+        for model, metrics in card.models.items()
+        for metric in metrics
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def reached(card: Scorecard) -> dict[str, float | None]:
+    """The value of the headline metric, by model; none where there is no headline."""
+    return {
+        model: metric.value
+        for model, metrics in card.models.items()
+        for metric in metrics
+        if metric.path == card.headline
+    }
 
 
 def _milestone(kept: Kept, made: Scoring, state: Status) -> Milestone:

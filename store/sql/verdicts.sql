@@ -15,6 +15,9 @@ INSERT INTO verdict(task, value, expected, correct, rule) VALUES (?, ?, ?, ?, ?)
 -- name: of_task
 SELECT task, value, expected, correct, rule FROM verdict WHERE task = ? ORDER BY rowid;
 
+-- name: all
+SELECT task, value, expected, correct, rule FROM verdict ORDER BY task, rowid;
+
 -- name: scores
 SELECT task, count(*), count(correct), coalesce(sum(correct), 0) FROM verdict
 WHERE task IN (SELECT value FROM json_each(?)) GROUP BY task;

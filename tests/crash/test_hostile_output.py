@@ -142,7 +142,7 @@ RUN = ("runs", "r")
 
 
 def test_no_cell_of_a_csv_is_a_formula(ran: Ran) -> None:
-    ran.says("export", "r", "--format=csv")
+    ran.says("export", "r", "tasks", "answers", "scores", "--format=csv")
     csv.field_size_limit(10**8)
     folder = ran.cwd.joinpath(*RUN)
     files = [*folder.rglob("*.csv")]
@@ -162,12 +162,12 @@ def test_an_export_holds_every_text_as_it_came(ran: Ran) -> None:
     folder = ran.cwd.joinpath(*RUN, "exports")
     ran.says("export", "r")
     ran.says("export", "r", "--format=parquet")
-    with (folder / "tasks.jsonl").open(encoding="utf-8", newline="\n") as file:
+    with (folder / "answers.jsonl").open(encoding="utf-8", newline="\n") as file:
         rows = [json.loads(line) for line in file]
     assert {row["key"] for row in rows} >= set(KEYS)
     replies = {row["reply"] for row in rows}
     assert replies == {reply.replace("\ud83d", "?") for reply in REPLIES}
-    table = pq.read_table(folder / "tasks.parquet").to_pylist()
+    table = pq.read_table(folder / "answers.parquet").to_pylist()
     assert [row["reply"] for row in table] == [row["reply"] for row in rows]
 
 

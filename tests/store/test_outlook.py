@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.events import Expected
+from store.expected import Expected
 from store.outlook import SoFar, outlook
 from store.task import TaskState
 

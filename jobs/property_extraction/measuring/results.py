@@ -55,6 +55,7 @@ class Column:
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
+    unrenamed: Fates  #: of it, as if no alias acted
     metrics: tuple[Metric, ...]
 
     @property
@@ -188,6 +189,7 @@ class _Scoring:
         draws: Resamples,
     ) -> Column:
         first = replicates[0]
+        found = first.found or self._mismatches(first.fates)
         encompassment = Encompassment.of(first.counts)
         rules = _rules(self.dataset.settings, first.aliases)
         basis = Basis(
@@ -203,9 +205,10 @@ class _Scoring:
             yield from rates.by_paper(basis)
             yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
             yield from encompassing.names(first.fates)
-            yield from encompassment.metrics()
+            yield from encompassment.metrics(first.aliases)
             yield from statuses.metrics(first.fates, self.comparer, first.compared)
             yield from grounded.metrics(first.fates, first.standing)
+            yield from found.metrics(self.dataset.settings.k)
             if len(self.dataset.papers):
                 counts = [
                     Counts.of(
@@ -229,9 +232,16 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
-            mismatches=first.found or self._mismatches(first.fates),
+            mismatches=found,
             metrics=tuple(metrics()),
+            unrenamed=self._unrenamed(first),
         )
+
+    def _unrenamed(self, own: Replicate) -> Fates:
+        if not own.aliases.accepted:
+            return own.fates
+        least = self.dataset.settings.min_grounding
+        return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 
 
 def _rules(own: Settings, aliases: AliasSet) -> str:

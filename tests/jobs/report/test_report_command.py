@@ -99,22 +99,37 @@ def test_a_scoring_names_its_figures_among_its_files(ran: tuple[Path, str]) -> N
     assert (cwd / "copied" / "figures" / "averages.svg").exists()
 
 
-def test_a_replay_with_other_numbers_does_not_touch_the_old_report(
-    tmp_path: Path,
-) -> None:
-    bench = tmp_path / "bench.jsonl"
-    bench.write_text('{"pmcid": "PMC1", "variants": ["rs1"]}\n')
-    papers = tmp_path / "papers"
-    papers.mkdir()
-    (papers / "PMC1.md").write_text("We studied rs1 and rs2.\n")
-    words = (f"--bench={bench}", f"--papers={papers}", "--mode=extract", "--run-id=r")
-    siftlog("run", "paper-investigation", *words, cwd=tmp_path, env=DRAWN)
+def test_a_gold_file_that_changed_since_changes_no_old_report(tmp_path: Path) -> None:
+    bench = _run_of_one_paper(tmp_path)
+    before = _files(_scoring(tmp_path))
+    bench.write_text('{"pmcid": "PMC1", "variants": ["rs1", "rs3"]}\n')
+    siftlog("report", "r", "--rebuild", cwd=tmp_path)
+    assert _files(_scoring(tmp_path)) == before
+
+
+def test_an_input_that_is_nowhere_any_more_is_named(tmp_path: Path) -> None:
+    bench = _run_of_one_paper(tmp_path, " " * (8 << 20))  # more than a log keeps
     before = _files(_scoring(tmp_path))
     bench.write_text('{"pmcid": "PMC1", "variants": ["rs1", "rs3"]}\n')
     done = siftlog("report", "r", "--rebuild", cwd=tmp_path, check=False)
     assert done.returncode == 1
-    assert "a replay gives other numbers; siftlog score r makes a new" in done.stderr
+    assert done.stderr == (
+        f"siftlog: {bench} (bench) is not the file that the scoring read, and the log "
+        "does not keep it: put the old one back.\n"
+    )
     assert _files(_scoring(tmp_path)) == before
+
+
+def _run_of_one_paper(cwd: Path, after: str = "") -> Path:
+    """A run called r, and its gold file, which ends with *after*."""
+    bench = cwd / "bench.jsonl"
+    bench.write_text(f'{{"pmcid": "PMC1", "variants": ["rs1"]}}{after}\n')
+    papers = cwd / "papers"
+    papers.mkdir()
+    (papers / "PMC1.md").write_text("We studied rs1 and rs2.\n")
+    words = (f"--bench={bench}", f"--papers={papers}", "--mode=extract", "--run-id=r")
+    siftlog("run", "paper-investigation", *words, cwd=cwd, env=DRAWN)
+    return bench
 
 
 def test_a_run_without_a_scoring_is_told_how_to_make_one(tmp_path: Path) -> None:

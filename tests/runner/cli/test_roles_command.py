@@ -89,8 +89,8 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
     scored = siftlog("score", "r1", "--json", cwd=panel).stdout
     again = siftlog("score", "r1", "--json", cwd=panel).stdout
     assert json.loads(scored)["digest"] == json.loads(again)["digest"]
-    siftlog("export", "r1", "--format", "jsonl", cwd=panel)
-    rows = (panel / "runs/r1/exports/tasks.jsonl").read_text().splitlines()
+    siftlog("export", "r1", "answers", cwd=panel)
+    rows = (panel / "runs/r1/exports/answers.jsonl").read_text().splitlines()
     vectors = next(row for row in map(json.loads, rows) if row["stage"] == "embed")
     assert len(json.loads(vectors["reply"])) == 4
 

@@ -121,10 +121,12 @@ def test_exports_hold_every_task_in_all_forms(scored: Path) -> None:
     for form in ("jsonl", "csv", "parquet"):
         siftlog("export", "r", "--format", form, cwd=scored)
     folder = scored / "runs/r/exports"
-    rows = [json.loads(x) for x in (folder / "tasks.jsonl").read_text().splitlines()]
-    assert len(rows) == 50
-    assert pq.read_table(folder / "tasks.parquet").to_pylist() == rows
-    assert len((folder / "tasks.csv").read_text().splitlines()) >= 51
+    for name in ("tasks", "answers"):
+        lines = (folder / f"{name}.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        assert len(rows) == 50
+        assert pq.read_table(folder / f"{name}.parquet").to_pylist() == rows
+        assert len((folder / f"{name}.csv").read_text().splitlines()) >= 51
 
 
 def test_runs_can_be_named_by_beginning_folder_and_last(scored: Path) -> None:

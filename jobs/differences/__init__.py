@@ -1,0 +1,1 @@
+"""What changed between two scorings of a run, and by which cause: `siftlog diff`."""

@@ -1,0 +1,79 @@
+"""The verb diff: two scorings of a run, and what lies between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli import choices, collector
+
+
+@click.command()
+@choices.run_argument
+@click.argument("before", metavar="[N]", type=int, required=False)
+@click.argument("after", metavar="[M]", type=int, required=False)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="PATH",
+    help="Metric to show with its items, * for any characters; repeatable.  "
+    "[default: all, with the headline's items]",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many items and verdicts of each part.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it as a page there too.",
+)
+@choices.runs_dir
+@choices.as_json
+def diff(
+    run_name: str,
+    before: int | None,
+    after: int | None,
+    html: Path | None,
+    **given: Any,
+) -> int:
+    """Say by which causes scoring M of RUN differs from scoring N, down to items.
+
+    M is the newest where it is left out, and N the one before.
+
+    RUN is scored again with one cause changed at a time: what was answered, inputs,
+    settings, and the code, whose own part is told from what was recorded. No model is
+    called and nothing is recorded.
+    """
+    from jobs.differences.finding import difference
+    from jobs.differences.record import as_json
+    from jobs.differences.rendering import text as rendered
+    from runner.cli.speech import DONE, record, tell, text
+    from runner.records.repeating import repeater
+    from store.runs import resolve
+
+    folder = resolve(given["runs_dir"], run_name)
+    collector.calm()
+    with repeater(folder) as run:
+        last = run.recorded(after)
+        made = difference(
+            run,
+            run.recorded(last.number - 1 if before is None else before),
+            last,
+            progress=lambda cause: tell(f"scoring again: {cause}"),
+        )
+    if html is not None:
+        from jobs.differences.page import page
+
+        html.write_text(page(made, given["metrics"]), encoding="utf-8", newline="")
+    if given["as_json"]:
+        record(as_json(made, given["metrics"]))
+    else:
+        text(rendered(made, given["metrics"], given["top"]))
+    return DONE

@@ -1,0 +1,231 @@
+"""The verb for other programs: export, as tables or as telemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from runner.cli import choices
+from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from runner.exporting.sheet import Record, Sheet
+    from runner.telemetry.sending import Sent
+    from runner.telemetry.tracing import Tracing
+    from store.events import ScoringRecorded
+    from store.runs import RunFolder
+
+DEFAULT: Final = ("tasks", "answers")
+"""What a log holds; scores are made from it, which takes as long as scoring does."""
+
+TOLD: Final = 1_000
+"""Rows between two words about them: the clock is not asked for each."""
+
+
+@click.command()
+@choices.run_argument
+@click.argument(
+    "subjects",
+    nargs=-1,
+    type=click.Choice(["tasks", "answers", "scores"]),
+    metavar="[tasks|answers|scores]...",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "parquet"]),
+    help="Form of the files.  [default: jsonl]",
+)
+@click.option(
+    "--scoring",
+    type=int,
+    help="Scoring to take the scores of.  [default: the newest]",
+)
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send traces and metrics to a collector instead, such as "
+    "http://127.0.0.1:4318.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
+@choices.runs_dir
+@choices.as_json
+def export(
+    run_name: str,
+    subjects: tuple[str, ...],
+    form: str | None,
+    scoring: int | None,
+    otlp: str | None,
+    dry_run: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Write RUN's tasks, answers and scores as tables into its exports folder.
+
+    Without further words: tasks and answers. Scores are the metrics of a scoring, its
+    verdicts by task and the tables of the job, from a fresh replay that must give the
+    same numbers. A run may be exported at any time, and again: files are replaced, and
+    what is sent to a collector has the same ids each time.
+    """
+    from runner.errors import UsageError
+    from store.runs import resolve
+
+    if otlp is not None and (subjects or form or scoring is not None):
+        raise UsageError(
+            "--otlp sends traces and metrics, and writes no file: export tables by "
+            "another command, without it."
+        )
+    if scoring is not None and "scores" not in subjects:
+        raise UsageError("--scoring is about scores: say export RUN scores.")
+    folder = resolve(runs_dir, run_name)
+    if otlp is not None:
+        return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
+    wanted = tuple(dict.fromkeys(subjects or DEFAULT))
+    return _write(
+        folder, wanted, form or "jsonl", scoring, dry_run=dry_run, as_json=as_json
+    )
+
+
+def _write(
+    folder: RunFolder,
+    wanted: tuple[str, ...],
+    form: str,
+    scoring: int | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    from runner.cli.pace import paced
+    from runner.exporting import writing
+    from runner.records.choosing import chosen
+    from store.clock import SystemClock
+    from store.views import last_seq, open_reader, scorings
+
+    with ExitStack() as stack:
+        reader = stack.enter_context(open_reader(folder.log))
+        upto = last_seq(reader)
+        recorded = None
+        if "scores" in wanted:
+            recorded = chosen(folder.run_id, scorings(reader), scoring)
+        progress = stack.enter_context(paced(SystemClock()))
+        sheets = (
+            replace(sheet, rows=_told(sheet, progress))
+            for sheet in _sheets(folder, wanted, reader, upto, recorded, stack)
+        )
+        put = writing.foretell if dry_run else writing.write
+        files = put(folder.exports, form, sheets)
+    if as_json:
+        record(
+            {
+                "run": folder.run_id,
+                "dry_run": dry_run,
+                "seq": upto,
+                "scoring": None if recorded is None else recorded.number,
+                "files": [
+                    {"file": str(each.path), "rows": each.rows, "bytes": each.size}
+                    for each in files
+                ],
+            }
+        )
+        return DONE
+    for each in files:
+        text(str(each.path))
+        if dry_run:
+            tell(f"dry run: {each.path.name} would have {each.rows:,} rows.")
+    return DONE
+
+
+def _sheets(
+    folder: RunFolder,
+    wanted: tuple[str, ...],
+    reader: sqlite3.Connection,
+    upto: int,
+    recorded: ScoringRecorded | None,
+    stack: ExitStack,
+) -> Iterator[Sheet]:
+    """The sheets in the order asked for; what scores take is held by the stack."""
+    from runner.exporting import logged
+
+    for subject in wanted:
+        if subject == "tasks":
+            yield logged.tasks(reader, upto)
+        elif subject == "answers":
+            yield logged.answers(reader, upto)
+        elif recorded is not None:
+            from runner.exporting.scored import scores
+
+            yield from stack.enter_context(scores(folder, recorded))
+
+
+def _told(sheet: Sheet, progress: Callable[[str], None]) -> Iterator[Record]:
+    """The rows of a sheet, told from time to time how many there were."""
+    for number, row in enumerate(sheet.rows, 1):
+        yield row
+        if number % TOLD == 0:
+            progress(f"{sheet.name}: {number:,} rows")
+
+
+def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
+    from runner.cli.pace import paced
+    from runner.telemetry.address import base_of
+    from runner.telemetry.conventions import VERSION
+    from runner.telemetry.tracing import Tracing
+    from store.clock import SystemClock
+    from store.views import open_reader
+
+    base = base_of(typed)
+    with open_reader(folder.log) as reader, paced(SystemClock()) as progress:
+        tracing = Tracing(reader, progress)
+        sent = None if dry_run else _sent(tracing, base)
+        if sent is None:
+            for _ in tracing:
+                pass  # counted, and sent nowhere
+    spans = tracing.measured.spans
+    if as_json:
+        record(
+            {
+                "run": folder.run_id,
+                "dry_run": dry_run,
+                "seq": tracing.upto,
+                "collector": base,
+                "conventions": VERSION,
+                "spans": spans,
+                "refused": sent.refused if sent else 0,
+                "untaken": [*sent.untaken] if sent else [],
+                "partial": not tracing.is_ended,
+            }
+        )
+    else:
+        done = "would be sent" if dry_run else "sent"
+        text(f"{spans:,} {'span' if spans == 1 else 'spans'} {done} to {base}")
+    if sent and sent.refused:
+        tell(f"note: the collector refused {sent.refused:,} spans; see its own log.")
+    for signal in sent.untaken if sent else ():
+        tell(f"note: the collector takes no {signal}; the rest was sent.")
+    if tracing.first.imported:
+        tell("note: the answers were made elsewhere: there are no calls to tell of.")
+    if not tracing.is_ended:
+        tell(
+            "partial: the run is unfinished; export it again once it has ended, and "
+            "nothing is doubled."
+        )
+    return DONE
+
+
+def _sent(tracing: Tracing, base: str) -> Sent:
+    from runner.errors import RunnerError
+
+    try:
+        from runner.telemetry.sending import send
+    except ModuleNotFoundError as error:
+        raise RunnerError(
+            "--otlp needs OpenTelemetry: install it with pip install 'siftlog[otel]'."
+        ) from error
+    return send(tracing, base)

@@ -1,0 +1,122 @@
+"""The sheets of what a log holds: its tasks, and the answers among them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from runner.exporting.kinds import Kind
+from runner.exporting.sheet import Record, Sheet, columns
+from runner.reading import reply_of
+from runner.reply import AnyReply, Ranking, Reply, Vectors
+from store.task import TaskRow, TaskState
+from store.views import families, task_families
+
+_ID: Final = {
+    "task": Kind.INTEGER,
+    "stage": Kind.TEXT,
+    "key": Kind.TEXT,
+    "model": Kind.TEXT,
+    "replicate": Kind.INTEGER,
+}
+"""Which task it is: the first columns of every sheet about tasks."""
+
+
+def _id(row: TaskRow) -> Record:
+    return row.task, row.stage, row.key, row.model, row.replicate
+
+
+def tasks(reader: sqlite3.Connection, upto: int) -> Sheet:
+    """A row a task: who it is, and what had become of it by event *upto*.
+
+    Costs are of all its attempts, the latency is of the last one that came to an end.
+    """
+    return Sheet(
+        name="tasks",
+        columns=columns(
+            **_ID,
+            root=Kind.INTEGER,
+            group=Kind.TEXT,
+            state=Kind.TEXT,
+            attempts=Kind.INTEGER,
+            abandoned=Kind.INTEGER,
+            error=Kind.TEXT,
+            reason=Kind.TEXT,
+            latency_ms=Kind.NUMBER,
+            cost_usd=Kind.NUMBER,
+        ),
+        rows=(
+            (
+                *_id(row),
+                row.root,
+                row.group,
+                row.state.name.lower(),
+                row.attempts,
+                row.abandoned,
+                row.error,
+                row.reason,
+                row.latency_ms,
+                row.cost_usd,
+            )
+            for row in task_families(reader, upto)
+        ),
+    )
+
+
+def answers(reader: sqlite3.Connection, upto: int) -> Sheet:
+    """A row a completed task: its reply, and what that reply took.
+
+    `unparsed` is the reason where the job's parser could not read the reply. Tokens and
+    costs are of the reply's own attempt; one that came from the response cache has
+    `cached`, and cost nothing.
+    """
+    return Sheet(
+        name="answers",
+        columns=columns(
+            **_ID,
+            finish_reason=Kind.TEXT,
+            unparsed=Kind.TEXT,
+            tokens_in=Kind.INTEGER,
+            tokens_out=Kind.INTEGER,
+            tokens_cached=Kind.INTEGER,
+            latency_ms=Kind.NUMBER,
+            cost_usd=Kind.NUMBER,
+            cached=Kind.BOOLEAN,
+            reply=Kind.TEXT,
+        ),
+        rows=_answers(reader, upto),
+    )
+
+
+def _answers(reader: sqlite3.Connection, upto: int) -> Iterator[Record]:
+    for row, stored in families(reader, upto):
+        if row.state is not TaskState.COMPLETED or stored is None:
+            continue
+        answered = stored.answered
+        yield (
+            *_id(row),
+            answered.finish_reason,
+            row.reason,
+            answered.tokens_in,
+            answered.tokens_out,
+            answered.tokens_cached,
+            answered.latency_ms,
+            answered.cost_usd,
+            answered.cached,
+            _shown(reply_of(stored)),
+        )
+
+
+def _shown(reply: AnyReply) -> str:
+    """A reply in one cell: its text, or its numbers as JSON."""
+    match reply:
+        case Reply():
+            return reply.text
+        case Vectors():
+            return json.dumps(reply.numbers())
+        case Ranking():
+            return json.dumps([[each.index, each.score] for each in reply.results])
+        case _:
+            assert_never(reply)

@@ -1,0 +1,1 @@
+"""A run's log as OpenTelemetry traces and metrics, by the GenAI conventions."""

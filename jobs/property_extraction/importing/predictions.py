@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,14 +87,15 @@ class _Read:
     unread: list[str] = field(default_factory=list)  #: files that were left out
 
     def add(self, path: Path) -> None:
-        """Read a file: all its rows, or none."""
-        try:
-            rows = list(read_predictions(path, NA[self.settings.na]))
-        except DatasetError:
-            if not self.settings.skip_bad:
-                raise
-            self.unread.append(path.name)
-            return
+        """Read a file; all its rows or none, where it may be left out."""
+        # one by one otherwise: a million rows need not be there at once
+        rows: Iterable[Predicted] = read_predictions(path, NA[self.settings.na])
+        if self.settings.skip_bad:
+            try:
+                rows = list(rows)
+            except DatasetError:
+                self.unread.append(path.name)
+                return
         for row in rows:
             name = row.model or self.model
             if not name:

@@ -28,6 +28,7 @@ from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
 from runner.errors import UsageError
+from runner.fingerprint import input_hashes
 from runner.job import InputFile
 
 SAMPLE = Path(__file__).parents[1] / "sample"

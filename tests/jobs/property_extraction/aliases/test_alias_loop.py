@@ -12,7 +12,7 @@ from jobs.property_extraction.aliases.file import read_aliases
 from jobs.property_extraction.aliases.preparing import prepared_aliases
 from jobs.property_extraction.settings import Settings
 from runner.errors import DatasetError, UsageError
-from tests.processes import siftlog
+from tests.jobs.screening.commanded import command
 
 TRUTH = """\
 refno,label,property_value,unit
@@ -30,9 +30,11 @@ P2,debye temperature,200,K
 """
 
 
-def command(cwd: Path, *words: object) -> dict[str, Any]:
-    done = siftlog(*words, "--json", cwd=cwd)
-    return json.loads(done.stdout.splitlines()[-1])
+def done(*words: object) -> str:
+    """What a command prints, which must go well."""
+    found = command(*words)
+    assert found.code == 0, found.err
+    return found.out
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +43,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cwd = tmp_path_factory.mktemp("loop")
     (cwd / "truth.csv").write_text(TRUTH, encoding="utf-8")
     (cwd / "preds.csv").write_text(PREDICTIONS, encoding="utf-8")
-    job = "property-extraction"
-    siftlog(
-        *("import", job, "--run-id", "free", "--model", "m", "--preds", "preds.csv"),
-        *("--truth", "truth.csv", "--set", "unknown_rubric=exact"),
-        cwd=cwd,
+    job, folder = "property-extraction", cwd / "runs"
+    done(
+        *("import", job, "--run-id", "free", "--runs-dir", folder, "--no-report"),
+        *("--model", "m", "--preds", cwd / "preds.csv", "--truth", cwd / "truth.csv"),
+        *("--set", "unknown_rubric=exact"),
     )
-    siftlog(
-        *("run", job, "--mode", "verify", "--run-id", "asked", "--no-score"),
-        *("--candidates", candidates(cwd)),
-        cwd=cwd,
+    done(
+        *("run", job, "--mode", "verify", "--run-id", "asked", "--runs-dir", folder),
+        *("--candidates", candidates(cwd), "--no-score"),
     )
     return cwd
 
@@ -60,13 +61,14 @@ def candidates(cwd: Path) -> Path:
 
 
 def test_the_loop_gains_what_was_verified_and_leaves_no_trace_in_other_scorings(
-    runs: Path,
+    runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = command(
-        runs,
+    monkeypatch.chdir(runs)
+    printed = done(
         *("prepare", "property-extraction", "aliases", "--verdicts", "asked"),
-        *("--candidates", candidates(runs), "--out", "set"),
+        *("--candidates", candidates(runs), "--out", "set", "--json"),
     )
+    built: dict[str, Any] = json.loads(printed.splitlines()[-1])
     assert built["created_from"] == {
         "run": "free",
         "scoring": 1,
@@ -86,8 +88,8 @@ def test_the_loop_gains_what_was_verified_and_leaves_no_trace_in_other_scorings(
         ),
         ("debye temperature", "Debye temperature", "exact", ()),
     }
-    siftlog("score", "free", "--aliases", path, cwd=runs)
-    siftlog("score", "free", cwd=runs)
+    done("score", "free", "--aliases", path, "--no-report")
+    done("score", "free", "--no-report")
     first, renamed, again = (
         runs / "runs" / "free" / "scores" / str(number) for number in (1, 2, 3)
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
-from tests.processes import siftlog
+from tests.jobs.property_extraction.real_predictions import (
+    FREE,
+    MODEL,
+    RealPredictions,
+)
+from tests.jobs.screening.commanded import command, write_csv
 
 pytestmark = pytest.mark.realdata
 
@@ -24,35 +28,26 @@ WITHOUT_EFFECT = {
 
 
 def test_fourteen_rows_are_gained_by_thirteen_aliases(
-    realdata: Path, tmp_path: Path
+    real: RealPredictions, tmp_path: Path
 ) -> None:
-    source = realdata / "sci_llm"
-    lines = (
-        (source / "gt.csv").read_text(encoding="utf-8-sig").splitlines(keepends=True)
-    )
-    own = [line for line in lines[1:] if line.startswith("Paper_1,")]
-    (tmp_path / "truth.csv").write_text("".join((lines[0], *own)))
-    with (tmp_path / "reviewed.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("pred_name", "gt_name", "status", "source"))
-        writer.writerows(
+    reviewed = write_csv(
+        tmp_path / "reviewed.csv",
+        ("pred_name", "gt_name", "status", "source"),
+        [
             (name, targets[0], "accepted", "human")
             for name, targets in REVIEWED.items()
-        )
-    words = (
-        f"--preds={source / 'preds_Ru7B3_free_names.csv'}",
-        "--model=free",
-        "--truth=truth.csv",
-        f"--rubric={source / 'scoring_assets' / 'rubric.csv'}",
-        "--pymatgen=leave_out",
-        "--run-id=r",
+        ],
     )
-    siftlog("import", "property-extraction", *words, cwd=tmp_path)
-    siftlog("score", "r", "--aliases=reviewed.csv", cwd=tmp_path)
-    made = json.loads(siftlog("diff", "r", 1, 2, "--json", cwd=tmp_path).stdout)
+    before, after = (
+        real.scoring(FREE, *words).folder.name
+        for words in ((), ("--aliases", reviewed))
+    )
+    done = command("diff", real.run(FREE), before, after, "--json")
+    assert done.code == 0, done.err
+    made = json.loads(done.out)
     (step,) = made["causes"]
     assert [cause["name"] for cause in step["causes"]] == ["aliases"]
-    booked = step["booked"]["free"]
+    booked = step["booked"][MODEL]
     assert (booked["metric"], booked["change"]) == ("tp", 14)
     rows = {row["pred_name"]: row for row in booked["rows"]}
     gained = {name: row["tp_gained"] for name, row in rows.items()}

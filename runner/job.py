@@ -228,7 +228,7 @@ class ImportedAnswer:
 class Importer(Protocol):
     """Optional on a job, as `importer`: reads work that was made elsewhere."""
 
-    formats: Mapping[str, str]  #: name -> how it is recognised, for the error message
+    formats: Mapping[str, str]  #: name -> how it is recognised, for error messages
 
     def read(
         self,
@@ -242,6 +242,7 @@ class Importer(Protocol):
         """The answers in the files; raise `DatasetError` where one is off.
 
         They are read to the end, once, before anything is written.
-        *files* are those typed without a flag; settings may name further ones.
+        *files* are those typed without a flag; settings may name further ones. *form*
+        is one of the formats, or None where none is named.
         """
         ...

@@ -229,6 +229,7 @@ def import_(
     importer = getattr(job, "importer", None)
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
+    importing.require_form(importer, form)
     plain, flags = choices.split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
     file = session.configuration(given)

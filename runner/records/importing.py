@@ -12,7 +12,8 @@ from itertools import islice
 
 from runner.clients.client import Received
 from runner.engine.answered import answered, completed
-from runner.job import ImportedAnswer, Job, Stage
+from runner.errors import UsageError
+from runner.job import ImportedAnswer, Importer, Job, Stage
 from runner.plan import BLOCK, stage_of
 from runner.reply import Reply
 from runner.task import Task
@@ -37,6 +38,17 @@ class Census:
     models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
     answers: int
+
+
+def require_form(importer: Importer, form: str | None) -> None:
+    """Refuse a format that the importer does not have.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    if form not in {None, *importer.formats}:
+        known = ", ".join(importer.formats)
+        raise UsageError(f"There is no format {form!r}; choose one of {known}.")
 
 
 def census(job: Job, answers: Iterable[ImportedAnswer]) -> Census:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.chat import chat
 from jobs.evidence_retrieval.asking import prompts, schemas
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
@@ -11,11 +12,9 @@ from jobs.evidence_retrieval.settings import Settings
 from runner.request import (
     ChatRequest,
     EmbedRequest,
-    Message,
     Part,
     Request,
     RerankRequest,
-    Schema,
 )
 from runner.task import Task
 
@@ -72,7 +71,7 @@ def assess(settings: Settings, sentences: Part, criterion: Criterion) -> ChatReq
     asked = prompts.messages(
         prompts.ASSESS_SYSTEM, sentences, prompts.assess_part(criterion)
     )
-    return _chat(settings, asked, schemas.ASSESS)
+    return chat(settings, asked, schemas.ASSESS)
 
 
 def assess_post(
@@ -82,7 +81,8 @@ def assess_post(
     asked = prompts.messages(
         prompts.ASSESS_SYSTEM, sentences, prompts.assess_post_part(criteria)
     )
-    return _chat(settings, asked, schemas.ASSESS_POST, queries=len(criteria))
+    most = settings.max_output_tokens * len(criteria)
+    return chat(settings, asked, schemas.ASSESS_POST, max_tokens=most)
 
 
 def rerank(settings: Settings, candidates: Part, criterion: Criterion) -> ChatRequest:
@@ -90,7 +90,7 @@ def rerank(settings: Settings, candidates: Part, criterion: Criterion) -> ChatRe
     asked = prompts.messages(
         prompts.RERANK_SYSTEM, candidates, prompts.rerank_part(criterion)
     )
-    return _chat(settings, asked, schemas.RERANK)
+    return chat(settings, asked, schemas.RERANK)
 
 
 def embed(dataset: Dataset, post: Post) -> EmbedRequest:
@@ -104,18 +104,3 @@ def embed(dataset: Dataset, post: Post) -> EmbedRequest:
 def rerank_api(post: Post, criterion: Criterion) -> RerankRequest:
     """The scores of the whole pool, whatever the first stage: one call serves all."""
     return RerankRequest(query=criterion.text, documents=texts(post))
-
-
-def _chat(
-    settings: Settings,
-    messages: tuple[Message, ...],
-    schema: Schema,
-    *,
-    queries: int = 1,
-) -> ChatRequest:
-    return ChatRequest(
-        messages=messages,
-        max_tokens=settings.max_output_tokens * queries,
-        temperature=settings.temperature,
-        schema=schema if settings.structured == "auto" else None,
-    )

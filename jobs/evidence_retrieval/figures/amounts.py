@@ -19,9 +19,9 @@ def k_by_state(shown: Shown) -> Figure | None:
         (model, own)
         for model in shown.models
         # a K that is the same for all queries has no distribution
-        if (chosen := model.results.block.chosen) is not None
+        if (chosen := model.column.block.chosen) is not None
         and chosen.rule == "K"
-        and (own := counted(model.results.block))
+        and (own := counted(model.column.block))
     ]
     if not found:
         return None
@@ -70,8 +70,8 @@ SWEPT: Mapping[str, str] = {
 
 def gamma_sweep(shown: Shown) -> Figure | None:
     """What a larger share of the scores' mass costs, and what it finds."""
-    swept = [model for model in shown.models if model.results.sweep]
-    gammas = sorted({gamma for model in swept for gamma, _ in model.results.sweep})
+    swept = [model for model in shown.models if model.column.sweep]
+    gammas = sorted({gamma for model in swept for gamma, _ in model.column.sweep})
     panels = tuple(
         panel for path in SWEPT if (panel := _swept(path, gammas, swept)) is not None
     )
@@ -93,7 +93,7 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
     most = 1.0  # shares have one scale, so that they compare
     for model in models:
         own: dict[float, Metric] = {
-            gamma: each for gamma, each in model.results.sweep if each.path == path
+            gamma: each for gamma, each in model.column.sweep if each.path == path
         }
         if any(each.value is not None for each in own.values()):
             ends = (end for each in own.values() for end in (each.value, each.hi))
@@ -122,7 +122,7 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
 
 def states(shown: Shown) -> Figure | None:
     """The shares of the three states in each fold."""
-    found = [(m, own) for m in shown.models if (own := states_by_fold(m.results.block))]
+    found = [(m, own) for m in shown.models if (own := states_by_fold(m.column.block))]
     if not found:
         return None
     return Figure(

@@ -12,7 +12,7 @@ from runner.figure import Axis, Figure, Line, Panel
 
 def reliability(shown: Shown) -> Figure | None:
     """Stated probabilities against what was observed, counts below."""
-    found = [(m, own) for m in shown.models if (own := bins(m.results.block))]
+    found = [(m, own) for m in shown.models if (own := bins(m.column.block))]
     if not found:
         return None
     level = 100 * shown.results.settings.level
@@ -40,7 +40,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
     found = [
         (model, own)
         for model in shown.models
-        if (own := risk(model.results.block)) is not None
+        if (own := risk(model.column.block)) is not None
     ]
     if not found:
         return None
@@ -48,7 +48,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
     for model, own in found:
         most = max(most, float(own.risk.max()))
         some = thinned(len(own.risk))
-        area = model.results.by_path()["aurc"].value
+        area = model.column.by_path()["aurc"].value
         lines.append(
             Line(
                 x=numbers(own.coverage[some]),

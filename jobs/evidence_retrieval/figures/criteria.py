@@ -40,7 +40,7 @@ def criteria(shown: Shown) -> Figure | None:
                 each.path.removeprefix(f"criterion.{criterion}."): each
                 for each in metrics
             }
-            for criterion, metrics in model.results.criteria.items()
+            for criterion, metrics in model.column.criteria.items()
         }
         for model in shown.models
     ]

@@ -17,7 +17,7 @@ def separations(shown: Shown) -> Iterator[Figure]:
     found = [
         (model, curves)
         for model in shown.models
-        if (curves := separation(model.results.block, shown.results.draws)) is not None
+        if (curves := separation(model.column.block, shown.results.draws)) is not None
     ]
     if found:
         yield _roc(found, shown)
@@ -105,7 +105,7 @@ def _square(x: str, y: str, marks: Sequence[Mark]) -> tuple[Panel]:
 
 
 def _label(model: Model, path: str, name: str) -> str:
-    area = model.results.by_path()[path].value
+    area = model.column.by_path()[path].value
     return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
 
 

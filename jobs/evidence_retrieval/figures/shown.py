@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
-from jobs.figures.models import MOST_MODELS, left_out
+from jobs.figures import models as figures
 from jobs.metrics.columns import Floats
 from runner.figure import Numbers, Points
 from runner.scorecard import Metric
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One of the models that are shown."""
-
-    name: str
-    series: int  #: its look, the same in every figure
-    results: ModelResults
+Model: TypeAlias = figures.Model[ModelResults]
+"""One of the models that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +28,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return left_out(len(self.models), len(self.results.models))
+        return figures.left_out(len(self.models), len(self.results.models))
 
     @property
     def drawn(self) -> str:
@@ -47,14 +42,7 @@ class Shown:
 
 def shown(results: Results) -> Shown:
     """The models that figures have room for."""
-    first = list(results.models.items())[:MOST_MODELS]
-    return Shown(
-        results=results,
-        models=tuple(
-            Model(name=name, series=series, results=own)
-            for series, (name, own) in enumerate(first)
-        ),
-    )
+    return Shown(results=results, models=figures.first_models(results.models))
 
 
 def numbers(column: Floats) -> Numbers:

@@ -195,10 +195,6 @@ def _by_settings(settings: Settings) -> Iterator[_Named]:
 
 def _by_place(files: tuple[Path, ...], form: str | None) -> Iterator[_Named]:
     """What is named without saying what it is."""
-    if form is not None and form not in FORMS:
-        raise UsageError(
-            f"There is no format {form!r}; choose one of {', '.join(FORMS)}."
-        )
     for path in files:
         yield _Named(form=form or _form(path), path=path)
 

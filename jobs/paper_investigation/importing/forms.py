@@ -109,10 +109,6 @@ importer = PaperInvestigationImporter()
 
 def _form(source: Source, name: str | None) -> Form:
     if name is not None:
-        if name not in FORMS:
-            raise UsageError(
-                f"There is no format {name!r}; choose one of {', '.join(FORMS)}."
-            )
         return FORMS[name]
     row = next(source.rows(), None)
     if row is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from jobs.chat import chat
 from jobs.property_extraction.answered import Found
 from jobs.property_extraction.asking import prompts, schemas
 from jobs.property_extraction.asking.keys import paper_of
@@ -13,7 +14,7 @@ from jobs.property_extraction.asking.pieces import Piece, pieces
 from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.rubric import Kind, Property
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.request import ChatRequest, Part
 from runner.task import Task
 
 _ROWS = msgspec.json.Decoder(tuple[Found, ...])
@@ -45,7 +46,7 @@ def extract(dataset: Dataset, text: str) -> ChatRequest:
             paper,
         )
     )
-    return _chat(dataset, asked, schemas.EXTRACT[names])
+    return chat(dataset.settings, asked, schemas.EXTRACT[names])
 
 
 def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
@@ -53,7 +54,7 @@ def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
     asked = prompts.messages(
         prompts.REQUOTE_SYSTEM, prompts.paper_part(text), prompts.rows_part(rows)
     )
-    return _chat(dataset, asked, schemas.REQUOTE)
+    return chat(dataset.settings, asked, schemas.REQUOTE)
 
 
 def verify(dataset: Dataset, question: Question) -> ChatRequest:
@@ -70,7 +71,7 @@ def verify(dataset: Dataset, question: Question) -> ChatRequest:
     else:
         system, offered = prompts.PAIR_SYSTEM, prompts.target_part(targets[0])
         schema = schemas.VERIFY
-    return _chat(dataset, prompts.messages(system, predicted, offered), schema)
+    return chat(dataset.settings, prompts.messages(system, predicted, offered), schema)
 
 
 def pieces_of(dataset: Dataset, refno: str) -> tuple[Piece, ...]:
@@ -111,15 +112,3 @@ def _target(dataset: Dataset, name: str) -> Property:
     """What is known of a name."""
     found = dataset.rubric.properties.get(name)
     return found or Property(name=name, kind=Kind.EXACT)
-
-
-def _chat(
-    dataset: Dataset, messages: tuple[Message, ...], schema: Schema
-) -> ChatRequest:
-    settings = dataset.settings
-    return ChatRequest(
-        messages=messages,
-        max_tokens=settings.max_output_tokens,
-        temperature=settings.temperature,
-        schema=schema if settings.structured == "auto" else None,
-    )

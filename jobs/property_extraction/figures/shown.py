@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from jobs.counted import counted
-from jobs.figures.models import MOST_MODELS, left_out
+from jobs.figures import models as figures
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.results import Column, Results
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One of the models that are shown."""
-
-    name: str
-    series: int  #: its look, the same in every figure
-    column: Column
+Model: TypeAlias = figures.Model[Column]
+"""One of the models that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +25,7 @@ class Shown:
     def rest(self) -> str:
         """The end of a caption: what is lacking, and which models are left out."""
         lacking = LeftOut.of(self.results).note
-        return lacking + left_out(len(self.models), len(self.results.columns))
+        return lacking + figures.left_out(len(self.models), len(self.results.columns))
 
     @property
     def drawn(self) -> str:
@@ -44,11 +39,4 @@ class Shown:
 
 def shown(results: Results) -> Shown:
     """The models that figures have room for."""
-    first = list(results.columns.items())[:MOST_MODELS]
-    return Shown(
-        results=results,
-        models=tuple(
-            Model(name=name, series=series, column=own)
-            for series, (name, own) in enumerate(first)
-        ),
-    )
+    return Shown(results=results, models=figures.first_models(results.columns))

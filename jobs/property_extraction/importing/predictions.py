@@ -57,10 +57,6 @@ class PredictionsImporter:
             DatasetError: a file or row is off; names file and row.
             UsageError: no file is named, or the truth is not.
         """
-        if form not in {None, *self.formats}:
-            raise UsageError(
-                f"There is no format {form!r}; there are {' and '.join(self.formats)}."
-            )
         if settings.mode == "verify" or form == VERDICTS:
             yield from verdict_answers(settings, model)
             return

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from jobs.chat import chat
 from jobs.review_benchmark.asking import keys, prompts, schemas
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
-from runner.request import ChatRequest, EmbedRequest, Message, Request, Schema
+from runner.request import ChatRequest, EmbedRequest, Request
 from runner.task import Task
 
 
@@ -60,7 +61,7 @@ def plan(dataset: Dataset, review: Review) -> ChatRequest:
         prompts.review_part(review, title=True),
         prompts.plan_part(settings.queries, years),
     )
-    return _chat(dataset, asked, schemas.PLAN)
+    return chat(dataset.settings, asked, schemas.PLAN)
 
 
 def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
@@ -71,7 +72,7 @@ def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
         prompts.review_part(review),
         prompts.paper_part(paper, seed=f"score/{keys.paper_key(review.id, paper.id)}"),
     )
-    return _chat(dataset, asked, schemas.SCORE[scale])
+    return chat(dataset.settings, asked, schemas.SCORE[scale])
 
 
 def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatRequest:
@@ -81,14 +82,14 @@ def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatR
         prompts.review_part(review, criteria=False),
         prompts.papers_part(papers),
     )
-    return _chat(dataset, asked, schemas.CONCLUDE)
+    return chat(dataset.settings, asked, schemas.CONCLUDE)
 
 
 def judge(dataset: Dataset, key: str, said: str, truth: str) -> ChatRequest:
     """How alike are two conclusions? Which one is called A hangs on the task's key."""
     pair = (said, truth) if keys.is_first(key) else (truth, said)
     asked = prompts.messages(prompts.JUDGE_SYSTEM, prompts.conclusions_part(*pair))
-    return _chat(dataset, asked, schemas.JUDGE)
+    return chat(dataset.settings, asked, schemas.JUDGE)
 
 
 def embed(text: str) -> EmbedRequest:
@@ -126,15 +127,3 @@ def paper(dataset: Dataset, number: int) -> Paper:
     if found is None:
         raise KeyError(number)
     return found
-
-
-def _chat(
-    dataset: Dataset, messages: tuple[Message, ...], schema: Schema
-) -> ChatRequest:
-    settings = dataset.settings
-    return ChatRequest(
-        messages=messages,
-        max_tokens=settings.max_output_tokens,
-        temperature=settings.temperature,
-        schema=schema if settings.structured == "auto" else None,
-    )

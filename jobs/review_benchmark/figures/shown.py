@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from jobs.figures.models import MOST_MODELS, left_out
+from jobs.figures import models as figures
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.results import Results
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One of the models that are shown; it has done at least one review."""
-
-    name: str
-    series: int  #: its look, the same in every figure
-    column: Column
+Model: TypeAlias = figures.Model[Column]
+"""One of the models that are shown; it has done at least one review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +24,10 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return left_out(len(self.models), self.of)
+        return figures.left_out(len(self.models), self.of)
 
 
 def shown(results: Results) -> Shown:
     """The models that figures have room for."""
-    there = [(name, own) for name, own in results.columns.items() if own.rebuilt]
-    return Shown(
-        results=results,
-        models=tuple(
-            Model(name=name, series=series, column=own)
-            for series, (name, own) in enumerate(there[:MOST_MODELS])
-        ),
-        of=len(there),
-    )
+    there = {name: own for name, own in results.columns.items() if own.rebuilt}
+    return Shown(results=results, models=figures.first_models(there), of=len(there))

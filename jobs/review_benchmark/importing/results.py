@@ -24,13 +24,11 @@ from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
 
-FORMAT = "results"
-
 
 class ResultsImporter:
     """The job's `runner.job.Importer`."""
 
-    formats: Mapping[str, str] = {FORMAT: "JSON objects with a cochrane_id"}
+    formats: Mapping[str, str] = {"results": "JSON objects with a cochrane_id"}
 
     def read(
         self,
@@ -38,7 +36,7 @@ class ResultsImporter:
         settings: Settings,
         *,
         model: str | None,
-        form: str | None,
+        form: str | None,  # noqa: ARG002 - there is but one
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
         """An answer for each file of a review that is asked for.
@@ -54,8 +52,6 @@ class ResultsImporter:
             DatasetError: a file is off, or its review has no ground truth.
             UsageError: no file is named, or the reviews are not.
         """
-        if form not in {None, FORMAT}:
-            raise UsageError(f"There is no format {form!r}; the only one is {FORMAT}.")
         if settings.truth is None:
             raise UsageError("Name the folder of published reviews: --truth DIR.")
         named = (*settings.results, *files)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jobs.chat import chat
 from jobs.screening.asking import prompts, schemas
 from jobs.screening.asking.told import from_abstract, told
 from jobs.screening.dataset import Dataset
 from jobs.screening.settings import StageName
 from jobs.screening.validation_set import Record
-from runner.request import ChatRequest, Message, Schema
+from runner.request import ChatRequest
 from runner.task import Task
 
 
@@ -28,7 +29,7 @@ def criteria(dataset: Dataset, review: str) -> ChatRequest:
     """What does the review ask for?"""
     part = prompts.review_part(from_abstract(dataset.review(review)).lines)
     asked = prompts.messages(prompts.CRITERIA_SYSTEM, part)
-    return _chat(dataset, asked, schemas.CRITERIA)
+    return chat(dataset.settings, asked, schemas.CRITERIA)
 
 
 def screen(
@@ -59,16 +60,4 @@ def screen(
             id_=record.paper if settings.show_ids else "",
         ),
     )
-    return _chat(dataset, asked, schemas.SCREEN)
-
-
-def _chat(
-    dataset: Dataset, messages: tuple[Message, ...], schema: Schema
-) -> ChatRequest:
-    settings = dataset.settings
-    return ChatRequest(
-        messages=messages,
-        max_tokens=settings.max_output_tokens,
-        temperature=settings.temperature,
-        schema=schema if settings.structured == "auto" else None,
-    )
+    return chat(dataset.settings, asked, schemas.SCREEN)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from jobs.counted import counted
-from jobs.figures.models import MOST_MODELS, left_out
+from jobs.figures import models as figures
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Metric
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One of the models that are shown."""
-
-    name: str
-    series: int  #: its look, the same in every figure
-    column: Column
+Model: TypeAlias = figures.Model[Column]
+"""One of the models that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +25,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return left_out(len(self.models), len(self.results.columns))
+        return figures.left_out(len(self.models), len(self.results.columns))
 
     @property
     def drawn(self) -> str:
@@ -45,14 +40,7 @@ class Shown:
 
 def shown(results: Results) -> Shown:
     """The models that figures have room for."""
-    first = list(results.columns.items())[:MOST_MODELS]
-    return Shown(
-        results=results,
-        models=tuple(
-            Model(name=name, series=series, column=own)
-            for series, (name, own) in enumerate(first)
-        ),
-    )
+    return Shown(results=results, models=figures.first_models(results.columns))
 
 
 def ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:

@@ -52,7 +52,6 @@ OPTIONAL = (
     "kind",
     "status",
 )
-FORMAT = "decisions"
 
 
 class _Said(msgspec.Struct):
@@ -189,7 +188,7 @@ class _Reading:
 class DecisionsImporter:
     """The job's `runner.job.Importer`."""
 
-    formats: Mapping[str, str] = {FORMAT: f"CSV {', '.join(NEEDED)}"}
+    formats: Mapping[str, str] = {"decisions": f"CSV {', '.join(NEEDED)}"}
 
     def read(
         self,
@@ -197,7 +196,7 @@ class DecisionsImporter:
         settings: Settings,
         *,
         model: str | None,
-        form: str | None,
+        form: str | None,  # noqa: ARG002 - there is but one
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
         """An answer for each row.
@@ -218,8 +217,6 @@ class DecisionsImporter:
                 "Number replicates in a column replicate of the file; --replicate is "
                 "not for decisions."
             )
-        if form not in {None, FORMAT}:
-            raise UsageError(f"There is no format {form!r}; the only one is {FORMAT}.")
         named = (settings.decisions, *files)
         paths = [path for path in named if path is not None]
         if not paths:

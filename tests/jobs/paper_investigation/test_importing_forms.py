@@ -14,7 +14,7 @@ from jobs.paper_investigation.load import load
 from jobs.paper_investigation.scoring import score
 from jobs.paper_investigation.settings import Settings
 from jobs.testing import MemoryAnswers, tabulated
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from tests.jobs.paper_investigation.imports import CHOICE, metrics, read, scored, write
 
 RECORD = {
@@ -331,11 +331,9 @@ def test_nothing_is_given_before_all_files_are_checked(tmp_path: Path) -> None:
         next(answers)
 
 
-def test_format_can_be_forced_and_must_exist(tmp_path: Path) -> None:
+def test_format_can_be_forced(tmp_path: Path) -> None:
     both = write(tmp_path / "x.jsonl", {**STUDY, "option_a": "no choice"})
     assert read(both, form="study_param")[0].spec.key == "PMC1/study_param:7"
-    with pytest.raises(UsageError, match="choose one of investigation, flat"):
-        read(both, form="xml")
 
 
 # flat replies

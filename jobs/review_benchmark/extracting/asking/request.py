@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.chat import chat
 from jobs.review_benchmark.extracting.asking import prompts, schemas
 from jobs.review_benchmark.extracting.asking.context import carried
 from jobs.review_benchmark.extracting.cutting.sections import (
@@ -92,10 +93,5 @@ def _chat(
     blocks: tuple[tuple[str, str], ...],
     schema: Schema,
 ) -> ChatRequest:
-    settings = extract.settings
-    return ChatRequest(
-        messages=prompts.messages(system, blocks),
-        max_tokens=settings.extract_tokens,
-        temperature=settings.temperature,
-        schema=schema if settings.structured == "auto" else None,
-    )
+    messages, settings = prompts.messages(system, blocks), extract.settings
+    return chat(settings, messages, schema, max_tokens=settings.extract_tokens)

@@ -33,10 +33,7 @@ def test_fourteen_rows_are_gained_by_thirteen_aliases(
     reviewed = write_csv(
         tmp_path / "reviewed.csv",
         ("pred_name", "gt_name", "status", "source"),
-        [
-            (name, targets[0], "accepted", "human")
-            for name, targets in REVIEWED.items()
-        ],
+        [(name, targets[0], "accepted", "human") for name, targets in REVIEWED.items()],
     )
     before, after = (
         real.scoring(FREE, *words).folder.name

@@ -170,6 +170,12 @@ def test_an_input_that_is_off_is_told_and_nothing_is_written(
     assert not (folder / "runs" / "r").exists()
 
 
+def test_a_format_that_no_file_has_is_refused(folder: Path) -> None:
+    path = write_csv(folder / "preds.csv", COLUMNS, [("P1", "Tc", "5", "K")])
+    done = imported(folder, "--preds", path, "--model", "m", "--format", "xml")
+    told(done, "no format 'xml'; choose one of predictions, verdicts")
+
+
 def test_files_that_cannot_be_read_can_be_left_out(folder: Path) -> None:
     preds = folder / "preds"
     write_csv(preds / "a.csv", COLUMNS, [("P1", "Tc", "5", "K")])

@@ -25,8 +25,6 @@ class Property:
     kind: Kind
     si: str = ""  #: unit that its values are told in; empty: none
     definition: str = ""
-    category: str = ""
-    data_type: str = ""
     source_row: int = 0  #: in its file; the header is row 1
 
 

@@ -27,6 +27,7 @@ SameName: TypeAlias = Literal["guard", "keep"]
 Names: TypeAlias = Literal["free", "listed"]
 NameMatch: TypeAlias = Literal["exact", "fold"]
 Grounding: TypeAlias = Literal["none", "near", "grounded"]
+Review: TypeAlias = Literal["top", "all"]
 Clash: TypeAlias = Literal["best", "skip", "set"]
 
 INPUTS = (
@@ -63,6 +64,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "abstentions": "value",
         "unparsed_composition": "no_match",
         "same_name": "keep",
+        "review_rows": "all",
     },
 }
 
@@ -209,7 +211,10 @@ class Settings(Profiled):
         default=False, description="score each paper with a draft from the others"
     )
     k: int = Field(3, ge=1, description="alias candidates a name, by similarity")
-    top: int = Field(200, ge=1, description="rows of the review file")
+    top: int = Field(200, ge=1, description="pairs that are reviewed and drafted from")
+    review_rows: Review = Field(
+        "top", description="review file: those pairs by count, or all by name"
+    )
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from jobs.property_extraction.artifacts.naming import Folders
+from jobs.property_extraction.measuring.mismatches import Mismatches
 from jobs.property_extraction.measuring.results import Results
-from jobs.property_extraction.mismatch.candidates import Candidate, Example
+from jobs.property_extraction.mismatch.candidates import Candidate, Example, review
+from jobs.property_extraction.settings import Settings
 from runner.scorecard import Artifact, Cell, Table
 
 REVIEW = ("pred_name", "gt_name", "count", "avg_sim")
@@ -42,10 +44,20 @@ def candidate_tables(results: Results, folders: Folders) -> Iterator[Table]:
             columns=REVIEW,
             rows=tuple(
                 (each.pred_name, each.gt_name, each.count, each.avg_sim)
-                for each in found.review
+                for each in _reviewed(found, results.dataset.settings)
             ),
-            caption="The first of them by spelling alone, for verification.",
+            caption="Of them those by spelling alone, for verification.",
         )
+
+
+def _reviewed(found: Mismatches, settings: Settings) -> Sequence[Candidate]:
+    """The first pairs by count; or all by name, and those of a name by count."""
+    if settings.review_rows == "top":
+        return found.review
+    return sorted(
+        review(found.near, settings.k, None),
+        key=lambda each: (each.pred_name, -each.count),
+    )
 
 
 def draft_maps(results: Results, folders: Folders) -> Iterator[Artifact]:

@@ -17,6 +17,9 @@ from runner.task import Answer
 
 STAGE = "verify"
 
+EQUAL = "Exact string match (auto-verified)"
+"""The reason of a match that nobody was asked about."""
+
 
 def verdicts_of(dataset: Dataset, answers: Answers) -> Iterator[Verdict]:
     """The verdicts of every model and replicate, by task.
@@ -41,7 +44,7 @@ def verdicts_in(
                 pred_name=question.pred_name,
                 gt_name=target,
                 is_match=True,
-                reason="Exact string match (auto-verified)",
+                reason=EQUAL,
                 model=HEURISTIC,
             )
     if answer.chat is None:

@@ -50,11 +50,6 @@ class Grounded:
     start: int | None = None  #: None where it is not in the text
     end: int | None = None  #: exclusive
 
-    @property
-    def is_grounded(self) -> bool:
-        """Whether the words are the paper's own."""
-        return self.level in GROUNDED
-
 
 class Paper:
     """A paper's text in the forms that quotes are looked up in, each made once.

@@ -10,7 +10,7 @@ from jobs.property_extraction.importing.told import STAGE, Told, text_of
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.predictions import (
-    Predicted,
+    PredictedRow,
     prediction_files,
     read_predictions,
 )
@@ -85,7 +85,7 @@ class _Read:
     def add(self, path: Path) -> None:
         """Read a file; all its rows or none, where it may be left out."""
         # one by one otherwise: a million rows need not be there at once
-        rows: Iterable[Predicted] = read_predictions(path, NA[self.settings.na])
+        rows: Iterable[PredictedRow] = read_predictions(path, NA[self.settings.na])
         if self.settings.skip_bad:
             try:
                 rows = list(rows)
@@ -124,7 +124,7 @@ class _Read:
             )
 
 
-def _told(row: Predicted) -> Told:
+def _told(row: PredictedRow) -> Told:
     return Told(
         row=row.row,
         name=row.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from jobs.property_extraction.inputs.columns import Cells, open_table
-from jobs.property_extraction.inputs.predictions import Predicted
+from jobs.property_extraction.inputs.predictions import PredictedRow
 from jobs.rows.cells import integer_of, number_of
 from runner.records.render import as_meant
 
@@ -76,7 +76,7 @@ def read_candidates(path: Path) -> tuple[Pair, ...]:
 
 
 def with_examples(
-    pairs: Iterable[Pair], predictions: Iterable[Predicted]
+    pairs: Iterable[Pair], predictions: Iterable[PredictedRow]
 ) -> tuple[Pair, ...]:
     """Pairs with the first predictions of their names, where they have no examples."""
     pairs = tuple(pairs)

@@ -25,7 +25,7 @@ ID = ("id",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
+class PredictedRow:
     """One row of a file."""
 
     row: int  #: in the file; the header is row 1
@@ -58,7 +58,9 @@ def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
         yield from found
 
 
-def read_predictions(path: Path, missing: Collection[str] = ()) -> Iterator[Predicted]:
+def read_predictions(
+    path: Path, missing: Collection[str] = ()
+) -> Iterator[PredictedRow]:
     """The rows of a file, in file order.
 
     Raises:
@@ -124,14 +126,14 @@ class _Places:
             ),
         )
 
-    def read(self, cells: Cells) -> Predicted:
+    def read(self, cells: Cells) -> PredictedRow:
         told = [
             f"{name}={cells.at(place)}"
             for name, place in self.conditions
             if cells.at(place)
         ]
         plain = as_meant(cells.at(self.condition))
-        return Predicted(
+        return PredictedRow(
             row=cells.number,
             refno=intern(cells.at(self.refno)),
             name=intern(as_meant(cells.at(self.name))),

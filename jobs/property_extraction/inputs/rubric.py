@@ -55,9 +55,8 @@ def read_rubric(
     table = open_table(path)
     header = table.header
     name, word = header.need(NAME), header.need(("rubric",))
-    si, category = header.first(("SI",)), header.first(("category",))
+    si, condition = header.first(("SI",)), header.first((CONDITION,))
     definition = header.first(("definition", "description"))
-    data_type, condition = header.first(("data_type",)), header.first((CONDITION,))
     found: dict[str, Property] = {}
     dropped = conditions = 0
     for cells in table.rows:
@@ -91,8 +90,6 @@ def read_rubric(
             kind=kind,
             si="" if unit in BROKEN else unit,
             definition=as_meant(cells.at(definition)),
-            category=cells.at(category),
-            data_type=cells.at(data_type),
             source_row=cells.number,
         )
     if not found:

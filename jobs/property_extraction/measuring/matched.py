@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.abstention import is_abstention
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import Edge
+from jobs.property_extraction.values.folding import folded
 
 RowRule: TypeAlias = Callable[[int], bool]
 """Whether a prediction, by its place, is well enough grounded."""
@@ -102,7 +102,7 @@ def material_key(settings: Settings) -> Callable[[str], str]:
     """What two materials must share to be compared: their folded text, or nothing."""
     if settings.group_by == "property":
         return lambda _: ""
-    return lambda text: "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return lambda text: folded(text).replace(" ", "")
 
 
 def _scored(dataset: Dataset, predicted: Predicted) -> frozenset[str]:

@@ -119,16 +119,16 @@ def by_paper(basis: Basis) -> Iterator[Metric]:
     cells = basis.counts[0].by_paper()
     for word in WORDS:
         found = aggregate(rates_of(cells, word))
-        for path, value in (
-            (f"by_paper.{word}", found.mean),
-            (f"by_paper.{word}.median", found.median),
+        for path, value, std in (
+            (f"by_paper.{word}", found.mean, found.std),
+            (f"by_paper.{word}.median", found.median, None),
         ):
             yield Metric(
                 path=path,
                 value=value,
                 n=found.n,
                 n_defined=found.n_defined,
-                std=found.std if value is found.mean else None,
+                std=std,
                 definition=f"{word}@1({FORMULAS[word]}; over papers, replicate 1, "
                 f"{basis.rules})",
             )

@@ -24,10 +24,20 @@ from jobs.property_extraction.measuring.grounded import Standing, standings
 from jobs.property_extraction.measuring.matched import fates_of
 from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
-from jobs.property_extraction.settings import Grounding, Settings
+from jobs.property_extraction.rubric import Kind
+from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import Compared
 from runner.scorecard import Metric
+
+RULES = ("units", "numbers", "categorical", "matching", "paper_set", "abstentions")
+"""Settings that the definition of every count names."""
+
+OTHERS = (
+    *("cluster_keys", "unparsed_composition", "group_by", "dedupe", "min_grounding"),
+    *("name_match", "clash", "crossfit", "consensus"),
+)
+"""Settings that change counts as well, and hardly ever do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +63,6 @@ class Column:
 
     model: str
     replicates: Sequence[Replicate]
-    encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
     unrenamed: Fates  #: of it, as if no alias acted
     metrics: tuple[Metric, ...]
@@ -190,8 +199,7 @@ class _Scoring:
     ) -> Column:
         first = replicates[0]
         found = first.found or self._mismatches(first.fates)
-        encompassment = Encompassment.of(first.counts)
-        rules = _rules(self.dataset.settings, first.aliases)
+        rules = self._rules(first.aliases)
         basis = Basis(
             counts=[own.counts for own in replicates],
             papers=papers,
@@ -205,7 +213,7 @@ class _Scoring:
             yield from rates.by_paper(basis)
             yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
             yield from encompassing.names(first.fates)
-            yield from encompassment.metrics(first.aliases)
+            yield from Encompassment.of(first.counts).metrics(first.aliases)
             yield from statuses.metrics(first.fates, self.comparer, first.compared)
             yield from grounded.metrics(first.fates, first.standing)
             yield from found.metrics(self.dataset.settings.k)
@@ -231,7 +239,6 @@ class _Scoring:
         return Column(
             model=model,
             replicates=replicates,
-            encompassment=encompassment,
             mismatches=found,
             metrics=tuple(metrics()),
             unrenamed=self._unrenamed(first),
@@ -243,11 +250,17 @@ class _Scoring:
         least = self.dataset.settings.min_grounding
         return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 
+    def _rules(self, aliases: AliasSet) -> str:
+        """The rules of scoring, as definitions name them.
 
-def _rules(own: Settings, aliases: AliasSet) -> str:
-    """The rules of scoring, as definitions name them."""
-    return (
-        f"units={own.units}, numbers={own.numbers}, categorical={own.categorical}, "
-        f"matching={own.matching}, paper_set={own.paper_set}, "
-        f"abstentions={own.abstentions}, aliases={aliases.id}"
-    )
+        Those that most scorings share are named only where they are others: numbers
+        are compared between runs only if their definitions are equal.
+        """
+        own = self.dataset.settings
+        shared = type(own).model_fields
+        named = [*RULES]
+        named += [name for name in OTHERS if getattr(own, name) != shared[name].default]
+        told = [f"{name}={getattr(own, name)}" for name in named]
+        if self.comparer.left_out(Kind.PYMATGEN):
+            told.append("compositions left out")
+        return ", ".join([*told, f"aliases={aliases.id}"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jobs.property_extraction.aliases.verdicts import HEURISTIC
 from jobs.property_extraction.artifacts.naming import model_slugs
+from jobs.property_extraction.gathering.verdicts import EQUAL
 from jobs.property_extraction.inputs.candidates import Pair
 from jobs.property_extraction.verifying.metrics import agreements
 from jobs.property_extraction.verifying.verification import Column, Verification
@@ -14,9 +15,6 @@ from runner.scorecard import Cell, Table
 COLUMNS = (
     *("pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"),
 )
-
-EQUAL = "Exact string match (auto-verified)"
-"""The reason of a match that nobody was asked about."""
 
 
 def tables(verification: Verification) -> Iterator[Table]:

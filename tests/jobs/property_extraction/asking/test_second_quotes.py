@@ -64,7 +64,8 @@ def test_quotes_of_all_pieces_are_looked_up_in_the_whole_paper_and_asked_for_onc
         "3": "absent",
         "1.020": "exact",
     }
-    flags = [row["flag"] for row in rows(tmp_path / "r/scores/1/grounding.csv")]
-    assert flags == ["", "withdrawn", ""]
+    quotes = rows(tmp_path / "r/scores/1/grounding.csv")
+    assert [row["flag"] for row in quotes] == ["", "withdrawn", ""]
+    assert [row["mentions"] for row in quotes] == ["1", "1", "1"]
     assert int(found["1.02"]["quote_start"]) == len(FIRST)
     assert int(found["1.020"]["quote_start"]) == len(FIRST) + len("Its ")

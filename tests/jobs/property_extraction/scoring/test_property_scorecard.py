@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.scoring import score
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.settings import PROFILES, Settings
 from runner.scorecard import Row, Scorecard
 from tests.jobs.property_extraction.scored_rows import (
     RUBRIC,
@@ -31,6 +33,26 @@ COLUMNS = {
     ),
 }
 """By table, as scripts of users expect them."""
+
+
+OTHER_RULES = {
+    "units": "ignore",
+    "numbers": "strict",
+    "categorical": "equal",
+    "cluster_keys": "exact",
+    "matching": "greedy",
+    "paper_set": "common",
+    "abstentions": "value",
+    "unparsed_composition": "no_match",
+    "group_by": "property,material",
+    "dedupe": "exact",
+    "min_grounding": "near",
+    "name_match": "fold",
+    "clash": "set",
+    "crossfit": True,
+    "consensus": 1,
+}
+"""A value that is not the default of each setting that changes what counts."""
 
 
 def card(**settings: object) -> Scorecard:
@@ -80,3 +102,20 @@ def test_the_rows_that_count_come_by_paper_name_and_status() -> None:
 
 def test_the_paper_to_look_at_first_is_the_one_that_misses_most() -> None:
     assert card().worth_explaining == "P2"
+
+
+@pytest.mark.parametrize("name", OTHER_RULES)
+def test_numbers_by_another_rule_have_another_definition(name: str) -> None:
+    """Runs are compared only where definitions are equal."""
+    usual, other = (
+        {metric.path: metric.definition for metric in own.models["m1"]}
+        for own in (card(), card(**{name: OTHER_RULES[name]}))
+    )
+    for path in ("tp", "precision", "macro.f1"):
+        assert f"{name}={OTHER_RULES[name]}" in other[path]
+        assert usual[path] != other[path]
+
+
+def test_every_rule_of_a_profile_is_in_definitions_or_about_aliases_to_come() -> None:
+    ruled = {name for profile in PROFILES.values() for name in profile}
+    assert ruled - OTHER_RULES.keys() == {"same_name", "review_rows"}

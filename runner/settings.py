@@ -58,8 +58,20 @@ def resolve(
 
 def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
     """Settings from plain values; raise `UsageError` naming the one that is off."""
+    settings = fitting(job, values)
+    return settings.model_copy(
+        update={name: _absolute(value) for name, value in settings}
+    )
+
+
+def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
+    """Settings with paths as they are written, of this machine or of another one.
+
+    Raises:
+        UsageError: a value does not fit, naming which.
+    """
     try:
-        settings = job.Settings.model_validate(dict(values))
+        return job.Settings.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -69,9 +81,6 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
             f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
             f"siftlog jobs {job.name} lists all settings."
         ) from error
-    return settings.model_copy(
-        update={name: _absolute(value) for name, value in settings}
-    )
 
 
 def switches(job: Job) -> frozenset[str]:

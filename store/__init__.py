@@ -6,11 +6,13 @@ imported by this one, so that a program which only looks loads only what it look
 
 __all__ = [
     "asked",
+    "bodies",
     "cache",
     "cache_thread",
     "clock",
     "commands",
     "connect",
+    "copying",
     "courses",
     "errors",
     "estimates",

@@ -3,8 +3,8 @@
 Named by a person as an event's number or as a time, and found by halving, since times
 ascend with numbers: some twenty looks at a log of any length.
 
-Heartbeats are kept by no event. What a process gave as a sign of life is known from what
-it did later: whoever recorded another event was there in between.
+No event keeps a heartbeat. Whether a process was there is known from what it did
+later: whoever recorded another event was there in between.
 """
 
 from __future__ import annotations
@@ -43,6 +43,35 @@ class Moment:
     is_alive: bool  #: whether a process was at work
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A moment in words; one of these says which."""
+
+    seq: int | None = None  #: an event's number
+    at_us: int | None = None  #: microseconds since 1970 UTC
+    back_us: int | None = None  #: microseconds before the end of the work
+
+
+def parse_moment(name: str) -> Named:
+    """What the words for a moment say, of whatever run.
+
+    Raises:
+        NoSuchMoment: they cannot be read.
+    """
+    if name.isascii() and name.isdecimal():
+        return Named(seq=int(name))
+    try:
+        if back := _BACK.fullmatch(name):
+            parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
+            return Named(back_us=timedelta(**parts) // _US)
+        time = datetime.fromisoformat(name)
+    except (ValueError, OverflowError) as error:
+        raise NoSuchMoment(f"{name!r} is no moment: {_FORMS}") from error
+    if time.tzinfo is None:
+        raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
+    return Named(at_us=(time - _EPOCH) // _US)
+
+
 def moment_named(
     conn: sqlite3.Connection, name: str, now_us: int, *, is_held: bool = False
 ) -> Moment:
@@ -58,9 +87,12 @@ def moment_named(
     Raises:
         NoSuchMoment: it cannot be read, or lies outside of the run.
     """
-    if name.isascii() and name.isdecimal():
-        return moment_of(conn, int(name), is_held=is_held)
-    at_us = _time_named(conn, name)
+    named = parse_moment(name)
+    if named.seq is not None:
+        return moment_of(conn, named.seq, is_held=is_held)
+    at_us = named.at_us
+    if at_us is None:
+        at_us = worked_until_us(conn) - (named.back_us or 0)
     if at_us > now_us:
         raise NoSuchMoment(f"{name} lies in the future: name a moment that has been")
     return moment_at(conn, at_us, is_held=is_held)
@@ -99,42 +131,50 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     _, recorded_us, epoch = conn.execute(SQL["moment"], (seq,)).fetchone()
     following = conn.execute(SQL["moment"], (seq + 1,)).fetchone()
     signs_us = [recorded_us]
-    if following is None and is_held or following and following[2] == epoch:
+    if is_held if following is None else following[2] == epoch:
         signs_us.append(at_us)
     beat = conn.execute(SQL["last_sign"]).fetchone()
     if beat is not None and beat[1] == epoch:
         signs_us.append(beat[0])
+    # whoever had opened the log may have recorded nothing yet
+    (opened,) = conn.execute(SQL["opened_since"], (epoch, at_us)).fetchone()
     return Moment(
         seq=seq,
         at_us=at_us,
         epoch=epoch,
         beat_us=min(at_us, max(signs_us)),
-        is_alive=max(signs_us) >= at_us,
+        is_alive=max(signs_us) >= at_us or opened > 0,
     )
+
+
+def _epoch(conn: sqlite3.Connection, seq: int) -> int:
+    return int(conn.execute(SQL["moment"], (seq,)).fetchone()[2])
 
 
 def _time(conn: sqlite3.Connection, seq: int) -> int:
     return int(conn.execute(SQL["moment"], (seq,)).fetchone()[1])
 
 
+def absences(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
+    """When nobody was at work between two events, in microseconds since 1970 UTC.
+
+    From the last event of whoever had the log open to the first of whoever came next:
+    openings ascend with events, so that each is found by halving.
+    """
+    seqs = range(1, last_seq(conn) + 1)
+    found = []
+    end = bisect_right(seqs, _epoch(conn, 1), key=partial(_epoch, conn)) if seqs else 0
+    while end < len(seqs):
+        found.append((_time(conn, end), _time(conn, end + 1)))
+        opening = _epoch(conn, end + 1)
+        end = bisect_right(seqs, opening, lo=end, key=partial(_epoch, conn))
+    return tuple(found)
+
+
 def worked_until_us(conn: sqlite3.Connection) -> int:
     """When the last event was recorded that is no scoring; 0 in an empty log."""
     row = conn.execute(SQL["worked_until"]).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def _time_named(conn: sqlite3.Connection, name: str) -> int:
-    back = _BACK.fullmatch(name)
-    if back is not None:
-        parts = {unit: float(n) for unit, n in back.groupdict("0").items()}
-        return worked_until_us(conn) - timedelta(**parts) // _US
-    try:
-        moment = datetime.fromisoformat(name)
-        if moment.tzinfo is None:
-            raise NoSuchMoment(f"{name} has no offset from UTC: {_FORMS}")
-        return (moment - _EPOCH) // _US
-    except (ValueError, OverflowError) as error:
-        raise NoSuchMoment(f"{name!r} is no moment: {_FORMS}") from error
 
 
 def _told(at_us: int) -> str:

@@ -11,19 +11,17 @@ from __future__ import annotations
 import shutil
 import socket
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from store.clock import Clock
 from store.connect import Reader, connect, open_reader, read_only
 from store.errors import StoreError
-from store.moment import Moment, moment_named
+from store.moment import Moment
 from store.rebuild import fold_between
-from store.runs import RunFolder
 from store.statements import SQL, script
 
 #: No disk is waited for: what is lost with the machine is folded again.
@@ -47,29 +45,21 @@ class Prefix:
             StoreError: the log cannot be opened, or no temporary file be made.
         """
         self._log = log
-        self._events = open_reader(log)
-        try:
-            self._folder = TemporaryDirectory(prefix="siftlog-")
-            self._file = Path(self._folder.name, "prefix.db")
-            if saved is not None:
-                shutil.copyfile(saved, self._file)
-            self._conn = connect(self._file)
-            for pragma in _PRAGMAS:
-                self._conn.execute(SQL[pragma]).fetchone()
-            if saved is None:
-                self._conn.execute(SQL["begin"])
-                for name in ("schema", "projections", "indexes"):
-                    for statement in script(name):
-                        self._conn.execute(statement)
-                self._conn.execute(SQL["commit"])
-        except (OSError, sqlite3.Error) as error:
-            self._events.close()
-            raise StoreError(
-                f"there is no room for looking back ({error}): make some for "
-                "temporary files, or set TMPDIR to a folder that has it"
-            ) from error
-        folded = self._conn.execute(SQL["projection"]).fetchone()
-        self.seq: int = 0 if folded is None else folded[1]  #: the last event in it
+        with ExitStack() as opened:
+            self._events = opened.enter_context(open_reader(log))
+            try:
+                room = opened.enter_context(TemporaryDirectory(prefix="siftlog-"))
+                self._file = Path(room, "prefix.db")
+                if saved is not None:
+                    shutil.copyfile(saved, self._file)
+                self._conn = opened.enter_context(closing(connect(self._file)))
+                self.seq = _prepared(self._conn)  #: the last event in it
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(
+                    f"there is no room for looking back ({error}): make some for "
+                    "temporary files, or set TMPDIR to a folder that has it"
+                ) from error
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +73,11 @@ class Prefix:
         self.close()
 
     def move_to(
-        self, moment: Moment, *, is_wanted: Callable[[int], bool] = lambda _: True
+        self,
+        moment: Moment,
+        *,
+        is_wanted: Callable[[int], bool] = lambda _: True,
+        commit_in: AbstractContextManager[object] | None = None,
     ) -> bool:
         """Bring the projections to a later moment, in one commit.
 
@@ -91,25 +85,30 @@ class Prefix:
             moment: not before the one they are of.
             is_wanted: asked now and then with the event that was reached; once it says
                 no, everything stays as it was.
+            commit_in: entered for the commit alone, before which readers see the
+                earlier moment and after which they see the later one.
 
         Returns:
             Whether they are of that moment now.
 
         Raises:
-            CorruptLog: an event is damaged, or does not fit those before it.
+            CorruptLog: an event is damaged.
+            IllegalMove: an event does not fit those before it.
         """
-        self._conn.execute(SQL["begin"])
-        is_done = False
+        conn = self._conn
+        conn.execute(SQL["begin"])
         try:
-            steps = fold_between(self._events, self._conn, self.seq, moment.seq)
-            is_done = all(map(is_wanted, steps))
-            sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
-            self._conn.execute(SQL["set_heartbeat"], sign)
+            steps = fold_between(self._events, conn, self.seq, moment.seq)
+            if all(map(is_wanted, steps)):
+                sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
+                conn.execute(SQL["set_heartbeat"], sign)
+                with commit_in or nullcontext():
+                    conn.execute(SQL["commit"])
+                self.seq = moment.seq
         finally:
-            self._conn.execute(SQL["commit" if is_done else "rollback"])
-        if is_done:
-            self.seq = moment.seq
-        return is_done
+            if conn.in_transaction:
+                conn.execute(SQL["rollback"])
+        return self.seq == moment.seq
 
     def save(self, file: Path) -> None:
         """Keep the projections as they are in another file."""
@@ -136,31 +135,20 @@ class Prefix:
         return reader
 
     def close(self) -> None:
-        """Let go of the log, and remove the file."""
-        self._conn.close()
-        self._events.close()
-        self._folder.cleanup()
+        """Let go of the log, and remove the file; harmless when repeated."""
+        self._opened.close()
 
 
-@contextmanager
-def looking_back(
-    folder: RunFolder, name: str, clock: Clock
-) -> Iterator[tuple[Moment, Reader]]:
-    """A run's log as it was at a moment, and that moment.
-
-    Args:
-        folder: the run's.
-        name: the moment, as `moment_named` takes it.
-        clock: tells the present.
-
-    Raises:
-        NoSuchMoment: there is no such moment.
-        StoreError: the log cannot be read.
-    """
-    is_held = folder.is_alive()
-    with open_reader(folder.log) as whole:
-        moment = moment_named(whole, name, clock.now_us(), is_held=is_held)
-    with Prefix(folder.log) as prefix:
-        prefix.move_to(moment)
-        with prefix.open_reader() as reader:
-            yield moment, reader
+def _prepared(conn: sqlite3.Connection) -> int:
+    """Set a connection up; the last event in its projections, which are made if new."""
+    for pragma in _PRAGMAS:
+        conn.execute(SQL[pragma]).fetchone()
+    (tables,) = conn.execute(SQL["tables"]).fetchone()
+    if not tables:
+        conn.execute(SQL["begin"])
+        for name in ("schema", "projections", "indexes"):
+            for statement in script(name):
+                conn.execute(statement)
+        conn.execute(SQL["commit"])
+    folded = conn.execute(SQL["projection"]).fetchone()
+    return 0 if folded is None else int(folded[1])

@@ -210,6 +210,12 @@ def last_seq(conn: sqlite3.Connection) -> int:
     return int(seq)
 
 
+def head(conn: sqlite3.Connection) -> str:
+    """Hex of the chain's last link; empty before the first commit."""
+    links = conn.execute(SQL["last_links"]).fetchall()
+    return bytes(links[0][1]).hex() if links else ""
+
+
 def created_us(conn: sqlite3.Connection) -> int:
     """When the log was made, microseconds since 1970 UTC."""
     (created,) = conn.execute(SQL["created_us"]).fetchone()

@@ -8,7 +8,7 @@ the events is folded in the same way by whoever looks back (`store.prefix`).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from store import projections
@@ -37,15 +37,25 @@ def rebuild(conn: sqlite3.Connection) -> None:
     """Make the projections of a log anew, in one transaction."""
     conn.execute(SQL["begin"])
     try:
-        refold(conn, conn)
+        refold(conn, conn, _unwatched)
         conn.execute(SQL["commit"])
     except BaseException:
         conn.execute(SQL["rollback"])
         raise
 
 
-def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+def _unwatched(seq: int) -> None:
+    del seq
+
+
+def refold(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    folded: Callable[[int], None],
+) -> None:
     """Fold all events of *source* into fresh projection tables of *target*.
+
+    *folded* is told the last event of each batch.
 
     Raises:
         CorruptLog: an event is damaged.
@@ -53,8 +63,8 @@ def refold(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """
     for statement in script("projections"):
         target.execute(statement)
-    for _ in fold_between(source, target, 0, last_seq(source)):
-        pass
+    for after in fold_between(source, target, 0, last_seq(source)):
+        folded(after)
     for statement in script("indexes"):
         target.execute(statement)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store import lock
-from store.connect import open_reader
+from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
 from store.reading import created_us
 
@@ -71,6 +71,14 @@ class RunFolder:
     def exports(self) -> Path:
         """Files made for other programs."""
         return self.path / "exports"
+
+    def open_reader(self) -> Reader:
+        """A connection that looks at its log.
+
+        Raises:
+            StoreError: there is none, or it cannot be read.
+        """
+        return open_reader(self.log)
 
     def is_alive(self) -> bool:
         """Whether a process of this machine is writing the log."""

@@ -41,6 +41,7 @@ from store.present import Present, present
 from store.query import Query
 from store.reading import (
     created_us,
+    head,
     last_seq,
     payload,
     phase,
@@ -138,6 +139,7 @@ __all__ = [
     "failures",
     "families",
     "find_events",
+    "head",
     "heartbeat_us",
     "last_seq",
     "latencies",

@@ -174,6 +174,7 @@ ROWS = {
     "Help": "help, sorting",
     "InlineMonitor": "`--inline`",
     "Page": "Config, About",
+    "ReplayMonitor": "`--replay`",
     "SortMenu": "help, sorting",
     "Task": "one task",
     "TaskPane": "one task",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -108,7 +109,7 @@ class Monitor(Steered):
             yield SystemCommand(
                 "Export answers", "How to write them as a file", self.action_export
             )
-        yield from offers.runs(list_runs(self._sources.listing.runs_dir), self._show)
+        yield from offers.runs(self.runs_offered(), self._show)
         if self._watched is not None:
             remembered = self._sources.filters.filters
             yield from offers.filters(remembered, self._list_tasks)
@@ -128,6 +129,17 @@ class Monitor(Steered):
         terminal = (name for name in self.available_themes if name.startswith("ansi"))
         names = (*ours, *sorted(terminal))
         yield from offers.themes(self.available_themes, names, self._use_theme)
+
+    def named(self, typed: str) -> Iterable[SystemCommand]:
+        """What words in the palette name: a task by its number."""
+        number = offers.task_number(typed)
+        if number is not None:
+            do = partial(self.run_action, f"app.open_task({number})")
+            yield SystemCommand(f"Task T-{number}", "Open this task", do)
+
+    def runs_offered(self) -> list[RunFolder]:
+        """The runs that the command palette leads to."""
+        return list_runs(self._sources.listing.runs_dir)
 
     def on_mount(self) -> None:
         """The run that was named, or the list of runs."""

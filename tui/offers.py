@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from textual.app import App, SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -49,11 +49,21 @@ class Offered(Provider):
             score = matcher.match(title)
             if score > 0:
                 yield Hit(score, matcher.highlight(title), do, help=about)
-        number = task_number(query)
-        if number is not None:
-            action = f"app.open_task({number})"
-            do = partial(self.app.run_action, action)
-            yield Hit(1.0, f"Task T-{number}", do, help="Open this task")
+        for title, about, do, _ in self._typed(query):
+            yield Hit(1.0, title, do, help=about)
+
+    def _typed(self, query: str) -> Iterable[SystemCommand]:
+        """What the words themselves name."""
+        app = self.app
+        return app.named(query) if isinstance(app, Named) else ()
+
+
+@runtime_checkable
+class Named(Protocol):
+    """An application that has a command for some words as they are typed."""
+
+    def named(self, typed: str) -> Iterable[SystemCommand]:
+        """What those words name."""
 
 
 def task_number(typed: str) -> int | None:

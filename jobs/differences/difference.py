@@ -127,5 +127,5 @@ class Difference:
     headlines: tuple[str, ...]  #: of those that are looked at first
     stages: tuple[Stage, ...]
     changed: tuple[Changed, ...]
-    unchanged: int  #: metrics
+    unchanged: tuple[str, ...]  #: paths of the other metrics, once a model
     notes: tuple[str, ...]

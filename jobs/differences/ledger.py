@@ -11,6 +11,7 @@ from itertools import islice
 from jobs.differences.causes import PARSER, SCORER, Cause
 from jobs.differences.difference import Changed, ItemShare, Part, Stage, VerdictChange
 from jobs.differences.items import item_shares
+from jobs.differences.recoded import divided
 from jobs.differences.seen import Metric, Seen, verdict_changes
 from runner.records.repeating import Repeater
 from runner.scorecard import Booking
@@ -46,10 +47,12 @@ class Ledger:
             bookings=dict(self._bookings(causes, seen)),
         )
         for metric in moved:
-            own = causes
+            part = self._part(causes, metric, seen)
             if stage.is_of_code and _both(self._last, seen):
-                own = _of_code(verdicts.get(metric[0], ()))
-            self._parts[metric].append(self._part(own, metric, seen))
+                own = verdicts.get(metric[0], ())
+                self._parts[metric] += self._of_code(part, metric, own, seen)
+            else:
+                self._parts[metric].append(part)
         if moved or verdicts or not stage.is_of_code:
             self.stages.append(stage)
         self._last = seen
@@ -81,6 +84,18 @@ class Ledger:
             items=items,
             rounding=rounding,
         )
+
+    def _of_code(
+        self, part: Part, metric: Metric, verdicts: Sequence[VerdictChange], seen: Seen
+    ) -> Sequence[Part]:
+        """A part of the code as its parser's and its scorer's, as far as that goes."""
+        whole = replace(part, causes=_causes(verdicts))
+        model, path = metric
+        for side in (self._last, seen):
+            make = side.comparable.get(model, {}).get(path)
+            if make is not None:
+                return divided(whole, verdicts, make(), is_after=side is seen)
+        return (whole,)
 
     def _verdicts(
         self, before: Seen, after: Seen
@@ -121,9 +136,10 @@ class Ledger:
         """Paths of the metrics to look at first."""
         return tuple(self._last.headlines or self._first.headlines)
 
-    def unchanged(self) -> int:
-        """How many metrics no cause moved."""
-        return len({*self._last.values, *self._first.values} - {*self._parts})
+    def unchanged(self) -> tuple[str, ...]:
+        """Paths of the metrics that no cause moved, once a model."""
+        every = dict.fromkeys((*self._last.values, *self._first.values))
+        return tuple(path for model, path in every if (model, path) not in self._parts)
 
     def _changed(self, metric: Metric) -> Changed:
         before = self._first.values.get(metric)
@@ -145,7 +161,7 @@ def _both(before: Seen, after: Seen) -> bool:
     return before.verdicts is not None and after.verdicts is not None
 
 
-def _of_code(verdicts: Sequence[VerdictChange]) -> tuple[Cause, ...]:
+def _causes(verdicts: Sequence[VerdictChange]) -> tuple[Cause, ...]:
     """Whether a model's metrics moved by how replies are read, or judged.
 
     Where both changed, no verdict tells how much of a metric is whose: the part is

@@ -21,7 +21,7 @@ def as_json(made: Difference, paths: Sequence[str] = ()) -> dict[str, Any]:
         "headline": made.headline,
         "causes": [_stage_json(stage) for stage in made.stages],
         "metrics": [_changed_json(each) for each in wanted(made, paths)],
-        "unchanged": made.unchanged,
+        "unchanged": len(made.unchanged),
         "notes": list(made.notes),
     }
 

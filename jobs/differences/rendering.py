@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,17 +12,29 @@ from jobs.differences.difference import (
     Changed,
     Difference,
     ItemShare,
+    Part,
     Stage,
     VerdictChange,
 )
 from runner.cli.folding import in_columns
+from runner.errors import UsageError
 from runner.scorecard import Booking
 
 UNDEFINED = "n/a"
 
 
 def wanted(made: Difference, paths: Sequence[str]) -> tuple[Changed, ...]:
-    """The changed metrics that *paths* name, `*` for any characters; all by default."""
+    """The changed metrics that *paths* name, `*` for any characters; all by default.
+
+    Raises:
+        UsageError: one of them names no metric, not even one that stayed.
+    """
+    every = {*made.unchanged, *(each.path for each in made.changed)}
+    for path in paths:
+        if not fnmatch.filter(every, path):
+            near = difflib.get_close_matches(path, sorted(every), n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else "."
+            raise UsageError(f"There is no metric {path}{hint}")
     return tuple(each for each in made.changed if not paths or _is_named(each, paths))
 
 
@@ -43,13 +56,13 @@ def text(made: Difference, paths: Sequence[str], top: int) -> str:
         *(f"note: {note}" for note in made.notes),
         *_causes(made.stages),
     ]
-    listed = paths or made.headlines or (made.headline,)
-    shown = [each for each in made.changed if _is_named(each, listed)]
+    first = {made.headline, *made.headlines}
+    shown = [each for each in wanted(made, paths) if paths or each.path in first]
     for model in dict.fromkeys(each.model for each in shown):
         own = [each for each in shown if each.model == model]
         lines += ["", _one_line(model), *_metrics(own)]
-        first = [each for each in own if each.path == made.headline] or own[:1]
-        for each in own if paths else first:
+        judged = [each for each in own if each.path == made.headline] or own[:1]
+        for each in own if paths else judged:
             lines += _items(each, top)
     lines += _verdicts(made.stages, top)
     for stage in made.stages:
@@ -71,7 +84,7 @@ def extent(made: Difference) -> str:
     return (
         f"{counted(len(divided), 'metric')} changed, "
         f"{len(made.changed) - len(divided):,} have a value on one side alone, "
-        f"{made.unchanged:,} stayed"
+        f"{len(made.unchanged):,} stayed"
     )
 
 
@@ -96,19 +109,23 @@ def counted(n: int, what: str) -> str:
 
 
 def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
+    """A line a metric; further parts stand below the first."""
     width = max(len(each.path) for each in changed)
     yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
     for each in changed:
-        parts = ", ".join(
-            labels(part.causes)
-            + ("" if part.change is None else f" {signed(part.change)}")
-            for part in each.parts
-            if part.change is None or part.change
+        head = (
+            f"{each.path:<{width}}  {number(each.before):>8}  "
+            f"{number(each.after):>8}  {signed(each.change):>9}"
         )
-        yield _one_line(
-            f"  {each.path:<{width}}  {number(each.before):>8}  "
-            f"{number(each.after):>8}  {signed(each.change):>9}  {parts}"
-        )
+        for part in each.parts:
+            if part.change is None or part.change:
+                yield _one_line(f"  {head}  {_short(part)}")
+                head = " " * len(head)
+
+
+def _short(part: Part) -> str:
+    names = " and ".join(cause.name or cause.kind for cause in part.causes)
+    return names if part.change is None else f"{signed(part.change):>9} {names}"
 
 
 def labels(causes: Sequence[Cause]) -> str:

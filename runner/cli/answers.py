@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,9 @@ from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 if TYPE_CHECKING:
+    from runner.job import Job
     from runner.records.scoring import Scoring
+    from store.runs import RunFolder
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 @choices.sets
 @choices.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
+@choices.at
 @choices.strict
 @click.option(
     "--fail-under",
@@ -39,6 +42,7 @@ def score(
     /,
     run_name: str,
     no_record: bool,
+    moment_name: str | None,
     strict: bool,
     least: tuple[str, ...],
     **given: Any,
@@ -47,7 +51,8 @@ def score(
 
     Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
     No model is called. While the run is alive its finished part is scored, and nothing
-    is recorded.
+    is recorded. With --at the answers of then are scored, under the settings of then;
+    that is never recorded.
     """
     from runner.cli import checks, session
     from runner.records import scoring
@@ -61,18 +66,21 @@ def score(
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
     typed = choices.job_settings(ctx.args, given["sets"])
-    settings = scoring.effective_settings(job, folder, typed)
+    values: dict[str, Any] = {}
     collector.calm()
-    made = asyncio.run(
-        scoring.score(
-            job,
-            folder,
-            settings,
-            clock=session.CLOCK,
-            record=not no_record,
-            report=not given["no_report"],
+    if moment_name is not None:
+        made, values = _scored_back(job, folder, typed, moment_name, given)
+    else:
+        made = asyncio.run(
+            scoring.score(
+                job,
+                folder,
+                scoring.effective_settings(job, folder, typed),
+                clock=session.CLOCK,
+                record=not no_record,
+                report=not given["no_report"],
+            )
         )
-    )
     for sentence in _remarks(made):
         tell(sentence)
     card = made.scorecard
@@ -93,6 +101,7 @@ def score(
                 "partial": made.is_partial,
                 "digest": made.digest,
                 "artifacts": list(made.artifacts),
+                **values,
             }
         )
     session.show_scoring(folder, made, given)
@@ -100,6 +109,32 @@ def score(
     for sentence in failed:
         tell(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
+
+
+def _scored_back(
+    job: Job,
+    folder: RunFolder,
+    typed: Mapping[str, Sequence[str]],
+    moment_name: str,
+    given: Mapping[str, Any],
+) -> tuple[Scoring, dict[str, Any]]:
+    """What the answers of an earlier moment come to, and which moment that was."""
+    from runner.cli import session
+    from runner.cli.moments import looking_back, moment_json, moment_text
+    from runner.errors import UsageError
+    from runner.fingerprint import input_hashes
+    from runner.records import scoring
+
+    if given["output_dir"] is not None:
+        raise UsageError(
+            "score --at writes no file: leave out --output-dir, or take > FILE."
+        )
+    with looking_back(folder, moment_name, session.CLOCK) as (moment, reader):
+        settings = scoring.settings_in(job, reader, typed)
+        inputs = input_hashes(job.inputs(settings))
+        made = scoring.replayed(job, reader, settings, inputs, upto=moment.seq)
+    tell(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
+    return made, moment_json(moment)
 
 
 def _remarks(made: Scoring) -> Iterator[str]:

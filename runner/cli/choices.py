@@ -48,6 +48,13 @@ filter_ = click.option(
     metavar="EXPR",
     help="Tasks to take, such as 'state:failed -model:x latency>5s'.",
 )
+at = click.option(
+    "--at",
+    "moment_name",
+    metavar="SEQ|TIME",
+    help="As it was after that event or at that time: 1200, 2026-01-31T09:30:00Z, or "
+    "-10m before the end.",
+)
 run_argument = click.argument("run_name", metavar="RUN")
 detach = click.option(
     "--detach", is_flag=True, help="Go on without the terminal; output in run.log."

@@ -11,20 +11,31 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 
 @click.command()
-@choices.run_argument
+@click.argument("run_name", metavar="RUN|BUNDLE")
 @choices.runs_dir
 @choices.as_json
 def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
-    """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong."""
+    """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
+
+    Of a BUNDLE, a file that siftlog bundle has made, every member is checked, and its
+    scorecard is made again without a network. Nothing is written but temporary files.
+    """
     from dataclasses import asdict
 
-    from store.runs import resolve
+    from runner.cli.pace import paced
+    from store.clock import SystemClock
+    from store.runs import RunFolder, resolve
     from store.verify import verify as check
     from store.views import open_reader
 
+    file = Path(run_name)
+    if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
+        from runner.cli.bundling import verify_bundle
+
+        return verify_bundle(file, as_json=as_json)
     folder = resolve(runs_dir, run_name)
-    with open_reader(folder.log) as reader:
-        report = check(reader)
+    with open_reader(folder.log) as reader, paced(SystemClock()) as progress:
+        report = check(reader, progress)
     if as_json:
         record({"run": folder.run_id, "sound": report.is_sound, **asdict(report)})
     for fault in report.faults:

@@ -65,27 +65,39 @@ def runs(runs_dir: Path, as_json: bool) -> int:
 @click.command()
 @choices.run_argument
 @click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
+@choices.at
 @choices.runs_dir
 @choices.as_json
-def status(run_name: str, check: bool, runs_dir: Path, as_json: bool) -> int:
+def status(
+    run_name: str, check: bool, moment_name: str | None, runs_dir: Path, as_json: bool
+) -> int:
     """Say how RUN stands: once, where siftlog watch goes on.
 
-    With --check the exit code tells a state: 6 stalled or lost, 4 budget reached,
-    5 drained, 3 finished with failed tasks, else 0.
+    With --at it says how RUN stood, from the events up to there alone; a million of
+    them take some seconds. With --check the exit code tells a state: 6 stalled or
+    lost, 4 budget reached, 5 drained, 3 finished with failed tasks, else 0.
     """
     from runner.cli.stand import status_json, status_text
     from store.runs import resolve
     from store.views import open_reader, present
 
     folder = resolve(runs_dir, run_name)
-    # asked before reading: what a dying writer committed last is not missed
-    is_held = folder.is_alive()
-    with open_reader(folder.log) as reader:
-        seen = present(reader, CLOCK.now_us(), is_held=is_held)
-    if as_json:
-        record(status_json(seen))
+    if moment_name is None:
+        # asked before reading: what a dying writer committed last is not missed
+        is_held = folder.is_alive()
+        with open_reader(folder.log) as reader:
+            seen = present(reader, CLOCK.now_us(), is_held=is_held)
+        when, values = [], {}
     else:
-        text(status_text(seen))
+        from runner.cli.moments import looking_back, moment_json, moment_text
+
+        with looking_back(folder, moment_name, CLOCK) as (moment, reader):
+            seen = present(reader, moment.at_us, is_held=moment.is_alive)
+        when, values = [moment_text(moment)], moment_json(moment)
+    if as_json:
+        record(status_json(seen) | values)
+    else:
+        text("\n".join([*when, status_text(seen)]))
     if not check:
         return DONE
     failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE

@@ -73,7 +73,12 @@ VERBS = {
     "export": Verb(
         "runner.cli.exporting", "export", "Write tables, or OpenTelemetry traces."
     ),
-    "verify": Verb("runner.cli.files", "verify", "Check a run's log from end to end."),
+    "bundle": Verb(
+        "runner.cli.bundling", "bundle", "Pack a scoring and all behind it in one file."
+    ),
+    "verify": Verb(
+        "runner.cli.files", "verify", "Check a run's log, or a bundle, from end to end."
+    ),
     "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
     "models": Verb(
         "runner.cli.models", "models", "List models, their prices and clients."

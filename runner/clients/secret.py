@@ -54,6 +54,10 @@ class Secret:
             data = data.replace(written.encode(), MASK.encode())
         return data
 
+    def is_in(self, data: bytes) -> bool:
+        """Whether *data* holds the key; of a placeholder's length, none does."""
+        return any(written.encode() in data for written in self._written)
+
     def __repr__(self) -> str:
         return f"Secret({MASK})"
 

@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all."""
+"""Folders that appear whole or not at all, and those that files are drafted in."""
 
 from __future__ import annotations
 
@@ -60,6 +60,21 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
         _put_back(target)  # stopped between the two moves, by whatever
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def drafting(target: Path) -> Iterator[Path]:
+    """An empty folder beside *target* for what is to become it, gone at the end.
+
+    What a process that was killed has left of one is removed.
+    """
+    draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
+    _clear_drafts(target)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 

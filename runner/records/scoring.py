@@ -79,13 +79,20 @@ class Scoring:
 def effective_settings(
     job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
 ) -> BaseModel:
-    """The settings that the run last went on with, under those that were typed.
+    """The settings that the run last went on with, under those that were typed."""
+    with open_reader(folder.log) as reader:
+        return settings_in(job, reader, typed)
+
+
+def settings_in(
+    job: Job, reader: sqlite3.Connection, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The settings that a log last went on with, under those that were typed.
 
     A changed profile brings its whole bundle: what the run had recorded for settings
     that nobody typed does not stand in its way.
     """
-    with open_reader(folder.log) as reader:
-        before = json.loads(_last_settings(reader))
+    before = json.loads(_last_settings(reader))
     if "profile" in typed:
         defaults = validated(job, {"profile": before.get("profile", "siftlog")})
         plain = defaults.model_dump(mode="json")

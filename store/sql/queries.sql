@@ -36,6 +36,10 @@ PRAGMA trusted_schema = OFF;
 PRAGMA temp_store = MEMORY;
 -- name: query_only
 PRAGMA query_only = ON;
+-- name: query_any
+PRAGMA query_only = OFF;
+-- name: copy_into
+VACUUM INTO ?;
 -- name: reader_timeout
 PRAGMA busy_timeout = 2000;
 -- name: reader_cache
@@ -197,6 +201,8 @@ ATTACH ? AS log;
 SELECT seq, ts_us, epoch FROM event WHERE seq = ?;
 -- name: last_sign
 SELECT at_us, epoch FROM heartbeat;
+-- name: opened_since
+SELECT count(*) FROM writer WHERE epoch > ? AND opened_us <= ?;
 -- name: worked_until
 -- Scorings come whenever somebody asks for one: the run has ended before.
 SELECT ts_us FROM event
@@ -549,6 +555,11 @@ SELECT last_seq, h FROM chain WHERE last_seq > ? ORDER BY last_seq LIMIT ?;
 SELECT min(seq) FROM event WHERE seq > (SELECT coalesce(max(last_seq), 0) FROM chain);
 -- name: blobs_page
 SELECT id, sha256, enc, size, data FROM blob WHERE id > ? ORDER BY id LIMIT ?;
+-- name: bodies_page
+SELECT e.seq, e.enc, e.blen, b.data FROM body AS b JOIN event AS e USING (seq)
+WHERE b.seq > ? ORDER BY b.seq LIMIT ?;
+-- name: blob_bodies
+SELECT id, enc, size, data FROM blob WHERE id > ? ORDER BY id LIMIT ?;
 -- name: rows_task
 SELECT * FROM tasks ORDER BY task;
 -- name: rows_run_state

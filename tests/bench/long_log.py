@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from runner.wire.chat import OPENAI_CHAT, encode_reply
 from store import opening
 from store.clock import SystemClock
 from store.connect import connect
@@ -30,7 +31,7 @@ from store.events import (
 )
 from store.runs import RunFolder
 from store.writer import Fact, Writer
-from tests.bench.prose import replies
+from tests.bench.prose import prose
 from tests.store.samples import MODELS, RUN_STARTED, answered, completed, plan, started
 
 EVENTS_A_TASK = 11
@@ -45,6 +46,8 @@ UNPARSED_OF = 90
 BLOCK = 1000
 """Tasks planned by an event, as by the engine."""
 COMMIT = 20_000
+BODY_BYTES = 200
+"""Of an answer's text."""
 
 
 def build(folder: RunFolder, tasks: int) -> None:
@@ -113,7 +116,7 @@ def planned(number: int) -> PlannedTask:
 
 def work(first: int, end: int) -> Iterator[Entry | Event]:
     """What happens to tasks *first* up to *end*, some of them side by side."""
-    bodies = replies(300, 64)
+    bodies = [encode_reply(prose(BODY_BYTES, seed).decode()) for seed in range(64)]
     for group in range(first, end, ABREAST):
         courses = [course(n, bodies) for n in range(group, min(group + ABREAST, end))]
         for at in range(EVENTS_A_TASK):
@@ -142,6 +145,7 @@ def course(number: int, bodies: list[bytes]) -> list[Entry | Event]:
     answer = answered(
         number,
         5,
+        form=OPENAI_CHAT,
         latency_ms=rng.lognormvariate(7.5, 0.6),
         tokens_in=1800,
         tokens_out=210,

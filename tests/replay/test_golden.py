@@ -15,13 +15,23 @@ from store import codec
 from store.connect import APPLICATION_ID, connect
 from store.errors import NewerLog
 from store.events import KINDS, Unknown
+from store.moment import moment_of
+from store.prefix import Prefix
 from store.rebuild import rebuild
 from store.sqlite import SqliteLog
 from store.statements import SQL
 from store.testing import FakeClock
 from store.upcast import UPCASTERS, upcast
-from store.verify import verify
-from store.views import events, open_reader, parts, payload, status, task_events
+from store.verify import TABLES, verify
+from store.views import (
+    events,
+    last_seq,
+    open_reader,
+    parts,
+    payload,
+    status,
+    task_events,
+)
 from tests.replay.every_kind import ENTRIES, PART
 from tests.replay.write_golden import GOLDEN, OLD_FACTS, OLD_FAILED, OLD_STARTED
 
@@ -154,3 +164,16 @@ def test_kinds_that_are_not_known_are_kept_and_passed_over(path: Path) -> None:
     assert kinds.count("of_the_future") == 1
     assert len(kinds) == len(ENTRIES) + 2
     assert len(own) == 5
+
+
+@pytest.mark.usefixtures("upcaster")
+def test_an_old_log_is_looked_back_on_as_it_would_be_rebuilt(path: Path) -> None:
+    with open_reader(path) as whole, Prefix(path) as prefix:
+        for seq in range(1, last_seq(whole) + 1):
+            assert prefix.move_to(moment_of(whole, seq))
+        with prefix.open_reader() as reader:
+            seen = {t: reader.execute(SQL[f"rows_{t}"]).fetchall() for t in TABLES}
+    with closing(connect(path)) as conn:
+        rebuild(conn)
+        rebuilt = {t: conn.execute(SQL[f"rows_{t}"]).fetchall() for t in TABLES}
+    assert seen == rebuilt

@@ -16,6 +16,9 @@ from store.events import (
     Event,
     PlannedTask,
     RunDrained,
+    RunFinished,
+    RunResumed,
+    ScoringRecorded,
     TaskFailed,
 )
 from store.sqlite import SqliteLog
@@ -44,6 +47,40 @@ def written(path: Path, *units: Sequence[Entry | Event]) -> Path:
             await log.heartbeat()
 
     asyncio.run(write())
+    return path
+
+
+RESUMED, FINISHED, SCORED = (
+    next(event for event in ASIDE if isinstance(event, kind))
+    for kind in (RunResumed, RunFinished, ScoringRecorded)
+)
+
+
+def taken_up_again(path: Path) -> Path:
+    """A run that was killed after 30 s and taken up 80 s later for 60 s, then scored.
+
+    Six events: at 0, 10 and 30 s, at 110 and 170 s, and an hour after that.
+    """
+    clock = FakeClock()
+    lives: tuple[tuple[float, tuple[tuple[Entry | Event, float], ...]], ...] = (
+        (0, ((RUN_STARTED, 10), (plan([task(1), task(2)]), 20), (started(1), 0))),
+        (80, ((RESUMED, 60), (FINISHED, 0))),
+        (3600, ((SCORED, 0),)),
+    )
+
+    async def live() -> None:
+        log = await SqliteLog.create(
+            path, run_id="r1", config_sha256=b"", clock=clock, owner="tester"
+        )
+        await log.close()
+        for absence_s, steps in lives:
+            clock.advance(absence_s)
+            async with await SqliteLog.open(path, clock=clock, owner="tester") as log:
+                for event, then_s in steps:
+                    await log.append(event)
+                    clock.advance(then_s)
+
+    asyncio.run(live())
     return path
 
 

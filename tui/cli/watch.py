@@ -34,6 +34,18 @@ LAST = "last"
 @click.option(
     "--read-only", is_flag=True, help="Offer nothing that could change the run."
 )
+@click.option(
+    "--replay",
+    "speed_name",
+    metavar="SPEED",
+    help="Show once more what has been, 10x as fast as it was, or max.",
+)
+@click.option(
+    "--at",
+    "moment_name",
+    metavar="SEQ|TIME",
+    help="Where the replay begins: an event's number, a time, or -10m before the end.",
+)
 @click.option("--ascii", "as_ascii", is_flag=True, help="Only ASCII on the screen.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option(
@@ -53,6 +65,8 @@ def watch(
     plain: bool,
     inline: bool,
     read_only: bool,
+    speed_name: str | None,
+    moment_name: str | None,
     as_ascii: bool,
     no_mouse: bool,
     keymap: Path | None,
@@ -61,7 +75,9 @@ def watch(
     """Watch RUN, or all runs, as they go on.
 
     It disturbs nothing. On the screen ? lists the keys, : everything there is;
-    q leaves, and the run goes on. Without a terminal, in CI, and with --plain (the form
+    q leaves, and the run goes on. With --replay space pauses, + and - change the speed,
+    [ and ] lead a minute back and on, comma and full stop an event, < and > to the
+    ends. Without a terminal, in CI, and with --plain (the form
     for screen readers), it prints lines until the run has ended; RUN is then last by
     default, as with --inline.
     """
@@ -69,6 +85,7 @@ def watch(
         raise click.UsageError("--plain and --inline are two ways to watch: take one.")
     if print_keymap:
         return _print_keymap()
+    speed = _speed(speed_name, moment_name, is_screen=not (plain or inline))
     if plain or not _is_screen():
         return _say(runs_dir, run_name or LAST)
     # read by textual when it is imported
@@ -91,6 +108,18 @@ def watch(
         return _show_inline(run, glyphs, colours, pace)
     named = None if run_name is None else resolve(runs_dir, run_name)
     keys = _read_keymap(keymap)
+    if speed is not None:
+        return _show_past(
+            runs_dir,
+            named or resolve(runs_dir, LAST),
+            glyphs,
+            colours,
+            pace,
+            speed=speed,
+            begin=moment_name or "1",
+            keys=keys,
+            has_mouse=not no_mouse,
+        )
     return _show(
         runs_dir,
         named,
@@ -101,6 +130,27 @@ def watch(
         has_mouse=not no_mouse,
         is_read_only=read_only,
     )
+
+
+def _speed(
+    speed_name: str | None, moment_name: str | None, *, is_screen: bool
+) -> float | None:
+    """How fast to replay; None: what is to be watched is the present."""
+    if speed_name is None:
+        if moment_name is not None:
+            raise click.UsageError("--at is where a replay begins: add --replay 10x.")
+        return None
+    if not (is_screen and _is_screen()):
+        raise click.UsageError(
+            "--replay needs a whole screen: without one, siftlog status RUN --at TIME "
+            "says how it stood."
+        )
+    from tui.replaying.playhead import speed_named
+
+    try:
+        return speed_named(speed_name)
+    except ValueError as error:
+        raise click.UsageError(f"{error} (--replay).") from error
 
 
 def _is_browser() -> bool:
@@ -198,6 +248,38 @@ def _show(
     said = monitor.run(mouse=has_mouse)
     if said:
         click.echo(said, err=True)
+    return monitor.return_code or 0
+
+
+def _show_past(
+    runs_dir: Path,
+    run: RunFolder,
+    glyphs: Glyphs,
+    theme: str,
+    pace: Pace,
+    *,
+    speed: float,
+    begin: str,
+    keys: dict[str, str],
+    has_mouse: bool,
+) -> int:
+    from contextlib import closing
+
+    from store.clock import SystemClock
+    from tui.replaying.monitor import ReplayMonitor, past_sources
+    from tui.replaying.replay import Replay
+
+    with closing(Replay(run, SystemClock(), speed, begin=begin)) as past:
+        monitor = ReplayMonitor(
+            past_sources(runs_dir, past),
+            past,
+            glyphs=glyphs,
+            theme=theme,
+            pace=pace,
+            has_mouse=has_mouse,
+        )
+        monitor.set_keymap(keys)
+        monitor.run(mouse=has_mouse)
     return monitor.return_code or 0
 
 

@@ -61,8 +61,12 @@ class ChildHeadline:
         self._folder = folder
         self._child = child
         self._answers = answers
-        path = str(folder.path.absolute())
-        self._words = ("score", path, "--json", "--no-record", "--no-report")
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command that reckons it."""
+        path = str(self._folder.path.absolute())
+        return ("score", path, "--json", "--no-record", "--no-report")
 
     async def read(self) -> Headline:
         """The headline of the run as it stands.
@@ -73,10 +77,11 @@ class ChildHeadline:
             sqlite3.DatabaseError: it cannot be read.
         """
         logs = (await asyncio.to_thread(log_at, self._folder),)
-        records = self._answers.get(self._words, logs)
+        command = self.command
+        records = self._answers.get(command, logs)
         if records is None:
-            records = await self._child.records(*self._words)
-            self._answers.put(self._words, logs, records)
+            records = await self._child.records(*command)
+            self._answers.put(command, logs, records)
         return headline_of(records)
 
     def close(self) -> None:

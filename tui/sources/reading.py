@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
-from store.connect import Reader, open_reader, unreadable
+from store.connect import Reader, unreadable
 from store.errors import StoreError
 from store.runs import RunFolder
 from tui.sources.same_file import SameFile
@@ -35,7 +35,7 @@ class Reading:
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        self._path = folder.log
+        self._folder = folder
         self._file = SameFile(folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
         self._reader: Reader | None = None
@@ -61,7 +61,7 @@ class Reading:
             except sqlite3.DatabaseError as error:
                 if stop.is_set():
                     raise
-                raise unreadable(self._path, error) from error
+                raise unreadable(self._folder.log, error) from error
 
         self._stops.add(stop)
         try:
@@ -89,7 +89,7 @@ class Reading:
         if self._reader is not None and self._reader.is_outdated():
             self._let_go()
         if self._reader is None:
-            self._reader = open_reader(self._path)
+            self._reader = self._folder.open_reader()
         self._reader.set_progress_handler(stop.is_set, _STEPS)
         return self._reader
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -36,7 +35,6 @@ from store.views import (
     next_retries,
     oldest_in_flight,
     one_moment,
-    open_reader,
     status,
 )
 from tui.sources.same_file import SameFile
@@ -117,7 +115,6 @@ class RunSource:
 
     def look(self) -> Sight:
         """The run as it is now."""
-        path = self._folder.log
         try:
             self._file.check()
         except StoreError as error:
@@ -126,24 +123,24 @@ class RunSource:
         # asked before reading: what a dying writer committed last is not missed
         is_held = self._folder.is_alive()
         try:
-            facts = self._read(path)
+            facts = self._read()
         except StoreError as error:
             self.close()
             return Trouble(sentence=str(error))
         except sqlite3.DatabaseError as error:
             self.close()
-            return Trouble(sentence=str(unreadable(path, error)))
+            return Trouble(sentence=str(unreadable(self._folder.log, error)))
         return Snapshot(
             facts=facts,
             now_us=self._clock.now_us(),
             is_alive=is_working(is_held, facts.status.heartbeat),
         )
 
-    def _read(self, path: Path) -> Facts:
+    def _read(self) -> Facts:
         if self._reader is not None and self._reader.is_outdated():
             self.close()
         if self._reader is None:
-            self._reader = open_reader(path)
+            self._reader = self._folder.open_reader()
             if self._tail is not None:
                 self._tail = Tail()
                 self._best = best_rate(completed_by_minute(self._reader))

@@ -33,6 +33,7 @@ _NAMED = frozenset(
     {key.value for key in Keys}
     # as textual names the signs of a keyboard: "/" is "slash"
     | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
+    | {"comma"}  # which separates keys, and is one by its name alone
 )
 _MOST = 100_000
 """Characters of a file that is still taken for a keymap."""
@@ -73,7 +74,7 @@ def known_bindings() -> list[Bound]:
     for package in (screens, steering, widgets):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for name in ("tui.app", "tui.inline"):
+    for name in ("tui.app", "tui.inline", "tui.replaying.monitor"):
         importlib.import_module(name)
     found = {
         (kind, bound.id): bound for kind in kinds(DOMNode) for bound in _bound(kind)

@@ -54,9 +54,9 @@ def test_a_difference_is_told_by_cause_and_item(home: Home) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "rated  run r  scoring 1 -> 3"
     assert "  setting threshold 0.5 -> 0.25: 4 metrics, 1 verdict" in lines
-    assert lines[7].split() == [
-        *("accuracy", "0.6667", "0.6667", "+0"),
-        *("input", "gold", "+0.3333,", "setting", "threshold", "-0.3333"),
+    assert [line.split() for line in lines[7:9]] == [
+        ["accuracy", "0.6667", "0.6667", "+0", "+0.3333", "gold"],
+        ["-0.3333", "threshold"],
     ]
     assert "       +0.3333  0 -> 1  P2/a" in lines
     assert "  P1/<b>: 0.3 (right) -> 0.3 (wrong)" in lines
@@ -82,6 +82,12 @@ def test_a_program_gets_fractions_that_add_up(home: Home) -> None:
 def test_a_metric_that_is_named_is_shown_alone(home: Home) -> None:
     made = json.loads(home.said("diff", "r", 1, 2, "--metric=we*", "--json").stdout)
     assert [each["path"] for each in made["metrics"]] == ["weighted"]
+
+
+def test_a_metric_that_there_is_not_is_told_with_the_nearest(home: Home) -> None:
+    done = home.said("diff", "r", "--metric=acuracy")
+    assert done.returncode == 2
+    assert "There is no metric acuracy; did you mean accuracy?" in done.stderr
 
 
 def test_scorings_are_listed_with_what_each_changed(home: Home) -> None:

@@ -187,10 +187,40 @@ def test_a_part_of_the_code_is_the_parsers_or_the_scorers(
         Kind.CODE,
         Kind.SETTING,
     ]
-    for each in made.changed:
-        for part in each.parts:
-            assert [cause.kind for cause in part.causes] in (kinds, [Kind.SETTING])
+    by_path = {
+        each.path: [
+            [cause.kind for cause in part.causes]
+            for part in each.parts
+            if part.causes[0].kind is not Kind.SETTING
+        ]
+        for each in made.changed
+    }
+    # the items of one are told by verdicts, the weights of the other by nothing
+    assert by_path["accuracy"] == [[kind] for kind in kinds]
+    assert by_path["weighted"] == [kinds]
     adds_up(made)
+
+
+def test_items_of_code_that_is_gone_are_told_by_its_verdicts(
+    run: RatedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.answer({"P3/a": 0.0})
+    gold = {**GOLD, "P3/a": 0.0}
+    run.scored(gold)
+    monkeypatch.setattr(Rated, "factor", 3.0)
+    monkeypatch.setattr(Rated, "slack", -0.6)
+    run.scored(gold)
+    for before, after, sign in ((1, 2, 1), (2, 1, -1)):
+        made = found(run, before, after)
+        parser, scorer = metric(made, "accuracy").parts
+        assert [(each.item, each.share) for each in parser.items] == [
+            ("P2/a", Fraction(sign, 5)),
+            ("P2/b", Fraction(-sign, 5)),
+        ]
+        assert [(each.item, each.share) for each in scorer.items] == [
+            ("P3/a", Fraction(-sign, 5))
+        ]
+        adds_up(made)
 
 
 def test_a_scoring_in_between_divides_the_codes_part(

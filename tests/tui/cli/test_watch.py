@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.processes import environment, siftlog
+from tests.store.logs import written
+from tests.store.samples import RUN_STARTED
 from tui.cli import watch as module
 from tui.cli.watch import watch
 from tui.drawing.palette import DARK, MONOCHROME
@@ -19,6 +22,8 @@ from tui.drawing.palette import DARK, MONOCHROME
         (("--plain", "--inline"), "two ways to watch"),
         (("--rate", "3"), "'3' is not one of"),
         (("--keymap", "nothing.toml"), "does not exist"),
+        (("--replay", "10x"), "--replay needs a whole screen"),
+        (("--at", "5"), "add --replay 10x"),
         (("--plain", "nobody"), "no run in runs is called 'nobody'"),
     ],
 )
@@ -67,3 +72,29 @@ def test_terminal_and_words_decide_what_is_shown(
     alone = {**dict.fromkeys(("TEXTUAL_THEME", "NO_COLOR", "CI")), **known, **variables}
     done = CliRunner().invoke(watch, words, env=alone)
     assert expected in (*shown, done.output) or expected in done.output
+
+
+def test_a_replay_has_a_speed_and_a_beginning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown: list[tuple[object, object]] = []
+
+    def show_past(*_: object, speed: float, begin: str, **__: object) -> None:
+        shown.append((speed, begin))
+
+    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(module, "_show_past", show_past)
+    monkeypatch.setattr(module, "_read_keymap", lambda _: {})
+    run = tmp_path / "r1"
+    run.mkdir()
+    written(run / "log.db", [RUN_STARTED])
+    known = {"CI": None, "TERM": "xterm"}
+
+    def replayed(*words: str) -> str:
+        return CliRunner().invoke(watch, [str(run), *words], env=known).output
+
+    replayed("--replay", "20x")
+    replayed("--replay=max", "--at=-10m")
+    assert shown == [(20.0, "1"), (math.inf, "-10m")]
+    assert "is no speed" in replayed("--replay", "fast")
+    assert "needs a whole screen" in replayed("--replay", "2x", "--inline")

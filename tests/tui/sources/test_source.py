@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from store import connect
+from store import connect, runs
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
-from tui.sources import run
 from tui.sources.run import RunSource
 from tui.sources.sight import Snapshot, Trouble
 
@@ -64,7 +63,7 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
 def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "open_reader", connect._look_at_copy)
+    monkeypatch.setattr(runs, "open_reader", connect._look_at_copy)
     with RunSource(folder, FakeClock()) as source:
         first, second = source.look(), source.look()
         edit(folder.log, "UPDATE heartbeat SET pid = 7")

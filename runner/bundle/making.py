@@ -1,0 +1,227 @@
+"""Makes a bundle of a run: `siftlog bundle RUN`.
+
+The archive is written beside its place under another name, checked like anybody's, and
+only then moved there: whatever goes wrong, a file of that name is a whole bundle that
+could be verified here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+from runner.bundle import archive, sources
+from runner.bundle.checking import check
+from runner.bundle.environment import environment, required
+from runner.bundle.keys import keys, without_keys
+from runner.bundle.manifest import (
+    CONFIG,
+    FORMAT,
+    LOG,
+    NAME,
+    Manifest,
+    Member,
+    encoded,
+)
+from runner.clients.secret import Secret
+from runner.errors import RunnerError, UsageError
+from runner.records.choosing import chosen
+from runner.records.folders import drafting
+from runner.registry import GROUP
+from store.bodies import bodies
+from store.copying import copy_log
+from store.events import ScoringRecorded
+from store.runs import RunFolder
+from store.views import head, last_seq, open_reader, run_started, scorings, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A bundle that was made."""
+
+    path: Path
+    manifest: Manifest
+    size: int  #: bytes
+    sha256: str  #: of the file
+
+
+def bundle(
+    folder: RunFolder,
+    number: int | None,
+    out: Path | None,
+    *,
+    report: bool,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Bundle:
+    """Put a scoring, and all that it takes to make it again, into one file.
+
+    Nothing is appended to the run. While it goes on, the bundle tells of it as far as
+    it has come.
+
+    Args:
+        folder: of the run.
+        number: of the scoring; None: the newest.
+        out: the file, replaced if it is there; None: in the run's exports.
+        report: draw the scoring's report first where it has none.
+        environ: variables that may hold keys, which no bundle may.
+        progress: is told in a line how far this is.
+
+    Raises:
+        UsageError: there is no such scoring, or *out* is no plain file.
+        DatasetError: an input is gone, or is not what was scored.
+        RunnerError: a file holds a key, or the scorecard cannot be made again.
+        StoreError: the log cannot be read or copied.
+    """
+    with open_reader(folder.log) as reader:
+        scored = scorings(reader)
+        if not scored and folder.is_alive():
+            raise UsageError(
+                f"Run {folder.run_id} goes on and has no scoring yet: bundle it once "
+                "it has ended."
+            )
+        recorded = chosen(folder.run_id, scored, number)
+        first = run_started(reader)
+    given = {
+        **sources.inputs(first.job, recorded),
+        **sources.scored(folder, recorded, report=report),
+    }
+    if folder.config.is_file():
+        given[CONFIG] = folder.config
+    place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
+    if place.exists() and not place.is_file():
+        raise UsageError(f"{place} is no plain file: name another --out.")
+    try:
+        with drafting(place) as drafts:
+            log = drafts / LOG
+            copy_log(folder.log, log, progress)
+            members = {**given, LOG: log}
+            manifest = _manifest(log, recorded, sources.measured(members, progress))
+            known = keys(environ, folder.config)
+            _without_keys(log, known, progress)
+            draft = drafts / "draft"
+            sha256 = _packed(draft, manifest, members, _Guarded(known, progress))
+            log.unlink()  # the check takes its place on the disk
+            _prove(draft, folder.run_id, progress)
+            draft.replace(place)
+    except OSError as error:
+        raise RunnerError(
+            f"{error.filename or place} cannot be bundled or written "
+            f"({error.strerror}): see that there is room, or name another --out."
+        ) from error
+    return Bundle(
+        path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
+    )
+
+
+def _manifest(
+    log: Path, recorded: ScoringRecorded, members: Sequence[Member]
+) -> Manifest:
+    with open_reader(log) as reader:
+        first, state = run_started(reader), status(reader)
+        return Manifest(
+            format=FORMAT,
+            run=first.run_id,
+            job=first.job,
+            scoring=recorded.number,
+            digest=recorded.digest,
+            partial=state.tasks.open > 0 or not state.planning_exhausted,
+            events=last_seq(reader),
+            head=head(reader),
+            environment=environment(required(*_packages(first.job))),
+            members=tuple(members),
+        )
+
+
+def _without_keys(
+    log: Path, known: Mapping[str, Secret], progress: Callable[[str], None]
+) -> None:
+    """Look for keys in what the log keeps packed, which the archive's bytes hide.
+
+    Raises:
+        RunnerError: there is one.
+    """
+    if not known:
+        return
+    with open_reader(log) as reader:
+        for where, body in bodies(reader):
+            progress(f"{where} is looked at for keys")
+            for _ in without_keys(f"{LOG}, {where},", (body,), known):
+                pass
+
+
+def _packages(job: str) -> list[str]:
+    """This program's distribution, and the job's where it is another one."""
+    dists = (point.dist for point in entry_points(group=GROUP, name=job))
+    return ["siftlog", *(dist.name for dist in dists if dist is not None)]
+
+
+class _Guarded:
+    """Files on their way into an archive: looked at for keys, and counted."""
+
+    def __init__(
+        self, keys: Mapping[str, Secret], progress: Callable[[str], None]
+    ) -> None:
+        self._keys = keys
+        self._progress = progress
+        self._done = 0
+
+    def pieces(self, member: Member, source: Path, whole: int) -> Iterator[bytes]:
+        """A file in pieces.
+
+        Raises:
+            RunnerError: it holds a key, or is not what it was a moment ago.
+        """
+        digest = hashlib.sha256()
+        with source.open("rb") as file:
+            for piece in without_keys(member.name, archive.pieces(file), self._keys):
+                digest.update(piece)
+                yield piece
+                self._done += len(piece)
+                self._progress(
+                    f"{self._done / 1e6:,.0f} of {whole / 1e6:,.0f} MB packed"
+                )
+        if digest.hexdigest() != member.sha256:
+            raise RunnerError(
+                f"{source} was changed while it was bundled: try again once nobody "
+                "writes it."
+            )
+
+
+def _packed(
+    draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
+) -> str:
+    """Write the archive; its SHA-256."""
+    head = encoded(manifest)
+    whole = sum(member.size for member in manifest.members)
+
+    def members() -> Iterator[tuple[str, int, Iterator[bytes]]]:
+        yield NAME, len(head), iter((head,))
+        for member in manifest.members:
+            source = files[member.name]
+            yield member.name, member.size, guarded.pieces(member, source, whole)
+
+    sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)
+    if whole > archive.RATIO * draft.stat().st_size:
+        # that would look like an archive which is made to fill a disk
+        sha256 = archive.write(draft, members(), method=ZIP_STORED)
+    return sha256
+
+
+def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+    """Refuse to hand out what could not be verified.
+
+    Raises:
+        RunnerError: the check finds a fault.
+    """
+    found = check(draft, progress, within=draft.parent)
+    for fault in found.faults:
+        raise RunnerError(
+            f"Run {run_id} cannot be bundled, for its bundle could not be verified: "
+            f"{fault.where}: {fault.message}; siftlog verify {run_id} checks the log, "
+            f"and siftlog score {run_id} makes a scoring that today's code gives."
+        )

@@ -1,0 +1,121 @@
+"""Bundles on the command line: made by `bundle`, checked by `verify`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from runner.cli import choices, collector
+from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+
+
+@click.command()
+@choices.run_argument
+@click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file, replaced if it is there.  [default: in the run's exports folder]",
+)
+@choices.no_report
+@choices.runs_dir
+@choices.as_json
+def bundle(
+    run_name: str,
+    scoring: int | None,
+    out: Path | None,
+    no_report: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Put a scoring of RUN, and all that it takes to make it again, into one file.
+
+    That is a zip archive of the log, the configuration, the inputs, the scoring's files
+    and the versions of all packages, with a hash of each. Texts and answers are in it,
+    paths and the name of this machine too; keys are not. siftlog verify FILE checks it,
+    as is done here before the file is there.
+    """
+    from runner.bundle import making
+    from runner.cli.pace import paced
+    from runner.cli.session import CLOCK
+    from store.runs import resolve
+
+    folder = resolve(runs_dir, run_name)
+    collector.calm()
+    with paced(CLOCK) as progress:
+        made = making.bundle(
+            folder,
+            scoring,
+            out,
+            report=not no_report,
+            environ=choices.environment(),
+            progress=progress,
+        )
+    manifest = made.manifest
+    if manifest.partial:
+        tell(f"partial: the run is unfinished; event {manifest.events:,} is the last.")
+    if as_json:
+        record(
+            {
+                "run": folder.run_id,
+                "scoring": manifest.scoring,
+                "file": str(made.path),
+                "bytes": made.size,
+                "sha256": made.sha256,
+                "members": len(manifest.members) + 1,
+                "events": manifest.events,
+                "head": manifest.head,
+                "digest": manifest.digest,
+                "partial": manifest.partial,
+            }
+        )
+        return DONE
+    text(str(made.path))
+    text(f"{made.size:,} bytes, SHA-256 {made.sha256}")
+    return DONE
+
+
+def verify_bundle(path: Path, *, as_json: bool) -> int:
+    """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
+    from runner.bundle.checking import check
+    from runner.cli.pace import paced
+    from runner.cli.session import CLOCK
+
+    collector.calm()
+    with paced(CLOCK) as progress:
+        found = check(path, progress)
+    manifest, log = found.manifest, found.log
+    if as_json:
+        record(
+            {
+                "bundle": str(path),
+                "run": manifest.run if manifest else None,
+                "scoring": manifest.scoring if manifest else None,
+                "sound": found.is_sound,
+                "members": len(manifest.members) + 1 if manifest else None,
+                "events": log.events if log else None,
+                "commits": log.commits if log else None,
+                "head": manifest.head if manifest else None,
+                "digest": manifest.digest if manifest else None,
+                "partial": manifest.partial if manifest else None,
+                "rebuilt": found.is_rebuilt,
+                "differs": list(found.differs),
+                "faults": [asdict(fault) for fault in found.faults],
+            }
+        )
+    for fault in found.faults:
+        tell(f"siftlog: {path.name}: {fault.where}: {fault.message}")
+    if not found.is_sound or manifest is None or log is None:
+        return CHECK_FAILED
+    if not as_json:
+        text(
+            f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
+            f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
+            f"scorecard.json of scoring {manifest.scoring} came out the same again, "
+            f"without a network"
+        )
+        if manifest.partial:
+            text("partial: the run was unfinished")
+    return DONE

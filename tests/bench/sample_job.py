@@ -1,0 +1,15 @@
+"""The job whose run `long_log` makes: it counts its answers."""
+
+from __future__ import annotations
+
+from runner.testing import ToyJob
+from tests.store.samples import RUN_STARTED
+
+
+class SampleJob(ToyJob):
+    """`ToyJob`, under the name that stands in the log."""
+
+    name = RUN_STARTED.job
+
+
+job = SampleJob()

@@ -1,0 +1,67 @@
+"""Every job's scorecard comes out of its bundle again, byte for byte, with no network.
+
+A bundle is only handed out once that was tried, so to make it is the proof. What ships
+is tried with one job; SIFTLOG_PROVE tries all, and real recorded answers are used where
+they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.processes import siftlog
+
+PROVE = "SIFTLOG_PROVE" in os.environ
+JOBS = (
+    ("paper-investigation", "evidence-retrieval", "review-benchmark", "screening")
+    if PROVE
+    else ("screening",)
+)
+
+
+def _is_sound(cwd: Path, run: str) -> None:
+    made = json.loads(siftlog("bundle", run, "--json", cwd=cwd).stdout)
+    folder = cwd / "runs" / run / "scores" / str(made["scoring"])
+    assert made["members"] > len([path for path in folder.rglob("*") if path.is_file()])
+    assert not made["partial"]
+    if PROVE:
+        said = json.loads(siftlog("verify", made["file"], "--json", cwd=cwd).stdout)
+        assert (said["sound"], said["rebuilt"]) == (True, True)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_run_on_a_sample_can_be_bundled(job: str, tmp_path: Path) -> None:
+    siftlog("run", job, "--run-id=r", cwd=tmp_path)
+    _is_sound(tmp_path, "r")
+
+
+@pytest.mark.realdata
+def test_imports_of_real_recorded_work_can_be_bundled(
+    realdata: Path, tmp_path: Path
+) -> None:
+    papers, reviews = realdata / "clinpgx_qa", realdata / "bmlibrarian"
+    evidence = realdata / "evidence_pipeline" / "baseline_default_val"
+    large = papers / "paper_investigation" / "20260213_053253_all_models"
+    imports: dict[str, tuple[object, ...]] = {
+        "evidence-retrieval": (
+            *("--per-query", evidence / "per_query.csv"),
+            *("--against", evidence / "summary.json"),
+        ),
+        "paper-investigation": (
+            *sorted(large.glob("*responses.jsonl")),
+            *("--bench", papers / "variant_bench.jsonl", "--papers", papers / "papers"),
+            *("--questions", papers / "derived_questions"),
+            *("--sentence-bench", papers / "sentence_bench.jsonl"),
+        ),
+        "review-benchmark": (
+            *("--truth", reviews / "ground_truth"),
+            *("--results", reviews / "agent_runs"),
+        ),
+    }
+    for job, words in imports.items() if PROVE else list(imports.items())[:1]:
+        siftlog("import", job, *words, f"--run-id={job}", cwd=tmp_path)
+        _is_sound(tmp_path, job)

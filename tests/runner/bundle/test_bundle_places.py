@@ -1,0 +1,83 @@
+"""Inputs keep their names in a bundle, and settings that were moved find them there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from runner.bundle.places import files, moved
+from runner.errors import RunnerError
+from runner.job import InputFile
+
+
+class Settings(BaseModel):
+    """Every form in which a setting names files."""
+
+    one: Path | None = None
+    tree: Path | None = None
+    several: tuple[Path, ...] = ()
+    words: tuple[str, ...] = ("a/b",)
+    count: int = 3
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for name in ("one.csv", "tree/deep/x.md", "tree/deep/y.md", "tree/z.md", "p/q.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def test_files_and_folders_come_with_the_names_that_they_have(data: Path) -> None:
+    settings = Settings(
+        one=data / "one.csv",
+        tree=data / "tree",
+        several=(data / "p/q.txt", data / "one.csv"),
+    )
+    named = (settings.one, settings.tree, *settings.several)
+    inputs = [InputFile(setting="x", path=path) for path in named if path]
+    found = files(settings, inputs)
+    assert {
+        name: path.relative_to(data).as_posix() for name, path in found.items()
+    } == {
+        "inputs/one/one.csv": "one.csv",
+        "inputs/several/1/q.txt": "p/q.txt",
+        "inputs/several/2/one.csv": "one.csv",
+        "inputs/tree/tree/deep/x.md": "tree/deep/x.md",
+        "inputs/tree/tree/deep/y.md": "tree/deep/y.md",
+        "inputs/tree/tree/z.md": "tree/z.md",
+    }
+    there = moved(settings, Path("/unpacked"))
+    assert there == Settings(
+        one=Path("/unpacked/inputs/one/one.csv"),
+        tree=Path("/unpacked/inputs/tree/tree"),
+        several=(
+            Path("/unpacked/inputs/several/1/q.txt"),
+            Path("/unpacked/inputs/several/2/one.csv"),
+        ),
+    )
+
+
+def test_of_a_folder_that_is_read_in_part_that_part_alone_comes(data: Path) -> None:
+    settings = Settings(tree=data / "tree")
+    found = files(settings, [InputFile(setting="deep", path=data / "tree/deep")])
+    assert sorted(found) == ["inputs/tree/tree/deep/x.md", "inputs/tree/tree/deep/y.md"]
+
+
+def test_a_file_goes_where_the_nearest_setting_names_it(data: Path) -> None:
+    settings = Settings(tree=data, one=data / "tree/z.md")
+    found = files(settings, [InputFile(setting="one", path=data / "tree/z.md")])
+    assert sorted(found) == ["inputs/one/z.md"]
+
+
+def test_a_path_that_nothing_was_read_from_leads_into_the_bundle_too() -> None:
+    there = moved(Settings(one=Path("/etc/passwd")), Path("/unpacked"))
+    assert there == Settings(one=Path("/unpacked/inputs/one/passwd"))
+
+
+def test_an_input_that_no_setting_names_cannot_be_bundled(data: Path) -> None:
+    with pytest.raises(RunnerError, match=r"one\.csv \(shipped\) is named by no"):
+        files(Settings(), [InputFile(setting="shipped", path=data / "one.csv")])

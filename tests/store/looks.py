@@ -1,0 +1,62 @@
+"""All that can be seen of a log at a moment, to be compared with another look."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from store.query import Query
+from store.statements import SQL
+from store.status import Status
+from store.verify import TABLES
+from store.views import (
+    Order,
+    created_us,
+    error_counts,
+    events,
+    families,
+    latencies,
+    list_tasks,
+    minutes,
+    oldest_in_flight,
+    one_moment,
+    spending,
+    status,
+    usage_counts,
+)
+
+Seen = dict[str, object]
+
+
+def seen(reader: sqlite3.Connection) -> Seen:
+    """All rows of the projections, and what is made of them."""
+    with one_moment(reader):
+        return _rows(reader) | _views(reader)
+
+
+def _rows(reader: sqlite3.Connection) -> Seen:
+    return {table: reader.execute(SQL[f"rows_{table}"]).fetchall() for table in TABLES}
+
+
+def _views(reader: sqlite3.Connection) -> Seen:
+    stand = status(reader)
+    return {
+        "position": reader.execute(SQL["projection"]).fetchone(),
+        "seq": stand.last_seq,
+        "status": without_pulse(stand),
+        "families": list(families(reader)),
+        "events": events(reader),
+        "errors": error_counts(reader),
+        "latencies": latencies(reader),
+        "minutes": minutes(reader, 0),
+        "newest": list_tasks(reader, Query(), Order.NEWEST, after=None, limit=100),
+        "oldest": oldest_in_flight(reader, 20),
+        "spending": spending(reader),
+        "usage": usage_counts(reader),
+        "created": created_us(reader),
+    }
+
+
+def without_pulse(stand: Status) -> Status:
+    """All but the heartbeat, which no event tells of."""
+    return replace(stand, heartbeat=None, signs=replace(stand.signs, heartbeat_us=None))

@@ -1,0 +1,1 @@
+"""A finished run shown once more, at a speed of one's choice, by the same screens."""

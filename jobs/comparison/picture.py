@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,9 +14,11 @@ from runner.figure import Axis, Figure, Line, Mark, Panel, Points
 
 NAME = "front"
 FORMS = (".png", ".svg")
+ROOM = 1.1
+"""The end of an axis, by the place of what is farthest: notes stay inside."""
 
 _AXES: Mapping[str, Callable[[Expense], float | None]] = {
-    "USD a {unit}": lambda expense: expense.usd,
+    "USD per {unit}": lambda expense: expense.usd,
     "median latency, s": lambda expense: expense.seconds,
 }
 
@@ -43,7 +45,7 @@ def figure(front: Front | None, level: float) -> Figure:
             "quality to draw."
         )
     panels = tuple(
-        _panel(front, label.format(unit=front.unit), of)
+        _panel(front, label.format(unit=front.unit), of, level)
         for label, of in _AXES.items()
         if any(of(place.expense) is not None for place in front.places)
     )
@@ -78,17 +80,21 @@ def write(drawn: Figure, file: Path) -> None:
         )
 
 
-def _panel(front: Front, label: str, of: Callable[[Expense], float | None]) -> Panel:
-    marks: list[Mark] = []
-    if steps := _steps(front, of):
-        marks.append(
-            Line(
-                x=tuple(x for x, _ in steps),
-                y=tuple(y for _, y in steps),
-                steps=True,
-                faint=True,
-            )
+def _panel(
+    front: Front, label: str, of: Callable[[Expense], float | None], level: float
+) -> Panel:
+    far = ROOM * max(of(place.expense) or 0.0 for place in front.places)
+    steps = _steps(front, of)
+    if steps:
+        steps.append((far, steps[-1][1]))
+    marks: list[Mark] = [
+        Line(
+            x=tuple(x for x, _ in steps),
+            y=tuple(y for _, y in steps),
+            steps=True,
+            faint=True,
         )
+    ]
     marks += [
         Points(
             x=(of(place.expense),),
@@ -102,7 +108,10 @@ def _panel(front: Front, label: str, of: Callable[[Expense], float | None]) -> P
         for series, place in enumerate(front.places)
     ]
     return Panel(
-        x=Axis(label=label, lo=0), y=Axis(label=front.path), marks=tuple(marks)
+        title=f"{front.n} items, {100 * level:.4g}% intervals by {front.cluster}",
+        x=Axis(label=label, lo=0, hi=far),
+        y=Axis(label=front.path),
+        marks=tuple(marks),
     )
 
 
@@ -112,7 +121,7 @@ def _label(place: Place) -> str:
 
 def _steps(
     front: Front, of: Callable[[Expense], float | None]
-) -> Sequence[tuple[float, float]]:
+) -> list[tuple[float, float]]:
     """The best quality to be had for each amount, cheapest first."""
     sign = -1 if front.lower_is_better else 1
     points = [

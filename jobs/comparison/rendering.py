@@ -18,6 +18,7 @@ WIDTH = 80
 UNDEFINED = "n/a"
 
 _WIDTHS = (7, 7, 7, 18, 8, 7, 14)
+_FRONT_WIDTHS = (7, 18, 14, 9)
 
 
 def text(made: Sequence[Match], front: Front | None, drawing: Drawing) -> str:
@@ -97,11 +98,11 @@ def _numbers(each: Compared) -> tuple[str, ...]:
     )
 
 
-def _cells(*cells: str) -> str:
+def _cells(*cells: str, widths: Sequence[int] = _WIDTHS) -> str:
     """Cells to the right of their columns; the last as long as it is."""
     *padded, last = cells
-    widths = _WIDTHS[: len(padded)]
-    aligned = (f"{cell:>{width}}" for cell, width in zip(padded, widths, strict=True))
+    own = widths[: len(padded)]
+    aligned = (f"{cell:>{width}}" for cell, width in zip(padded, own, strict=True))
     return "  ".join((*aligned, _one_line(last))).rstrip()
 
 
@@ -132,33 +133,26 @@ def _beside(compared: Sequence[Compared]) -> Iterator[str]:
 
 def _agreed(compared: Sequence[Compared]) -> Iterator[str]:
     """How often both are right or both wrong, and how far that is beyond chance."""
-    for each in compared:
-        if found := each.agreement:
-            yield _one_line(
-                f"agreement on {each.path}: {_number(found.percent)}, "
-                f"kappa {_number(found.kappa)}, AC1 {_number(found.ac)}"
-            )
+    told = [
+        f"{each.path} {_number(found.percent)} {_number(found.kappa)} "
+        f"{_number(found.ac)}"
+        for each in compared
+        if (found := each.agreement)
+    ]
+    if told:
+        yield _one_line(
+            f"agreement in being right, its kappa and AC1: {', '.join(told)}"
+        )
 
 
 def _front(front: Front, level: float) -> Iterator[str]:
-    lower = ", lower is better" if front.lower_is_better else ""
+    lower = " (lower is better)" if front.lower_is_better else ""
     yield _one_line(
-        f"{front.path}{lower}, on the {front.n} items that all sides have, beside cost "
-        "and latency"
+        f"{front.path}{lower} of the {front.n} items that all sides have, cost, latency"
     )
-    widths = (8, 18, 14, 10)
-    heads = (
-        "quality",
-        f"{100 * level:.4g}% interval",
-        f"USD/{front.unit}",
-        "median s",
-    )
-    yield "  ".join(
-        (
-            *(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)),
-            "side",
-        )
-    )
+    interval = f"{100 * level:.4g}% interval"
+    heads = ("quality", interval, f"USD/{front.unit}", "median s", "side")
+    yield _cells(*heads, widths=_FRONT_WIDTHS)
     for place in front.places:
         cells = (
             _number(place.quality.value),
@@ -166,8 +160,7 @@ def _front(front: Front, level: float) -> Iterator[str]:
             _significant(place.expense.usd),
             _significant(place.expense.seconds),
         )
-        aligned = (f"{x:>{width}}" for x, width in zip(cells, widths, strict=True))
-        yield _one_line("  ".join((*aligned, _name(place.side))))
+        yield _cells(*cells, _name(place.side), widths=_FRONT_WIDTHS)
         yield from _dominated(place)
 
 
@@ -175,7 +168,7 @@ def _dominated(place: Place) -> Iterator[str]:
     """By whom; a higher quality is no more than the interval says."""
     for each in place.dominated:
         yield _one_line(
-            f"          dominated by {_name(each.by)} (quality {each.quality})"
+            f"         dominated by {_name(each.by)} (quality {each.quality})"
         )
 
 

@@ -18,7 +18,7 @@ from runner.records.repeating import repeater
 from runner.records.scoring import Scoring, effective_settings, score
 from runner.registry import load_job
 from store.clock import Clock
-from store.events import Input, RunStarted
+from store.events import RunStarted
 from store.runs import RunFolder, resolve
 from store.views import open_reader, run_started
 
@@ -30,7 +30,6 @@ class Replayed:
     folder: RunFolder
     started: RunStarted
     scoring: Scoring
-    inputs: tuple[Input, ...]  #: of the recorded scoring, else those of the run
     number: int | None = None  #: of the recorded scoring that this one repeats
     digest: str = ""  #: that was recorded then
 
@@ -92,9 +91,7 @@ def _standing(
     job = load_job(started.job)
     settings = effective_settings(job, folder, typed)
     made = asyncio.run(score(job, folder, settings, clock=clock, record=False))
-    return Replayed(
-        folder=folder, started=started, scoring=made, inputs=tuple(started.inputs)
-    )
+    return Replayed(folder=folder, started=started, scoring=made)
 
 
 def _recorded(folder: RunFolder, number: int) -> Replayed:
@@ -104,7 +101,6 @@ def _recorded(folder: RunFolder, number: int) -> Replayed:
             folder=folder,
             started=run.started,
             scoring=run.repeated(recorded),
-            inputs=tuple(recorded.inputs),
             number=number,
             digest=recorded.digest,
         )
@@ -180,9 +176,9 @@ def _settings(a: Replayed, b: Replayed) -> Iterator[str]:
 
 
 def _inputs(a: Replayed, b: Replayed) -> Iterator[str]:
-    """Files that had another content; of a run, when it was started."""
-    mine = {given.setting: given.sha256 for given in a.inputs}
-    for given in b.inputs:
+    """Files whose content was not the same on both sides."""
+    mine = {given.setting: given.sha256 for given in a.scoring.inputs}
+    for given in b.scoring.inputs:
         if mine.get(given.setting, given.sha256) != given.sha256:
             yield (
                 f"{given.setting} was not the same file for {a.name} and {b.name}; "

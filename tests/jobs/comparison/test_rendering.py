@@ -6,11 +6,15 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.comparison import record, rendering
+from jobs.comparison.expense import Expense
+from jobs.comparison.front import Place, front
 from jobs.comparison.matching import Drawing, Match, furthest, matches
 from runner.records.render import csv_lines
 from tests.jobs.comparison.item_columns import means, pooled, side
@@ -164,3 +168,46 @@ def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
     ratio = rows[-1]
     assert (ratio["test"], ratio["p"], ratio["p_holm"]) == ("", "", "")
     assert float(rows[0]["difference"]) == made.compared[0].gap.value
+
+
+def interval(place: Place) -> list[str]:
+    ends = place.quality.interval
+    return [f"[{ends.lo:.3f},", f"{ends.hi:.3f}]"]
+
+
+def test_cost_and_latency_stand_beside_quality_and_say_who_dominates() -> None:
+    made = match()
+    cheap, dear = Expense(usd=0.0123, seconds=1.5), Expense(usd=None, seconds=2.25)
+    sides = [replace(made.a, model="poor"), replace(made.b, model="good")]
+    (both,) = matches([(sides[0], sides[1])], (), DRAWING)
+    spent = {sides[0].key: dear, sides[1].key: cheap}
+    found = front([both], "avg_score", spent, "paper", DRAWING)
+    assert found is not None
+    lines = rendering.text([both], found, DRAWING).splitlines()
+    at = lines.index("avg_score of the 28 items that all sides have, cost, latency")
+    assert [line.split() for line in lines[at + 1 : at + 5]] == [
+        ["quality", "95%", "interval", "USD/paper", "median", "s", "side"],
+        ["0.388", *interval(found.places[0]), "n/a", "2.25", "r", "poor"],
+        ["dominated", "by", "r", "good", "(quality", "better)"],
+        ["0.939", *interval(found.places[1]), "0.0123", "1.5", "r", "good"],
+    ]
+    told = record.as_json([both], found, DRAWING, ())["front"]
+    assert [place["model"] for place in told["sides"]] == ["poor", "good"]
+    (dominance,) = told["sides"][0]["dominated_by"]
+    assert (dominance["model"], dominance["quality"]) == ("good", "better")
+    assert (told["sides"][0]["usd"], told["sides"][1]["seconds"]) == (None, 1.5)
+
+
+def test_agreement_is_told_of_metrics_that_are_right_or_wrong() -> None:
+    a = means({"p1": 1.0, "p2": 1.0, "p3": 0.0, "p4": 0.0})
+    b = means({"p1": 1.0, "p2": 0.0, "p3": 0.0, "p4": 0.0})
+    score = means({"p1": 0.5, "p2": 0.0, "p3": 0.1, "p4": 0.0})
+    sides = side({"v": a, "s": a}), side({"v": b, "s": score})
+    (made,) = matches([sides], (), DRAWING)
+    assert (
+        "agreement in being right, its kappa and AC1: v 0.750 0.500 0.529"
+        in rendering.text([made], None, DRAWING).splitlines()
+    )
+    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    assert pair["metrics"]["s"]["agreement"] is None
+    assert pair["metrics"]["v"]["agreement"]["kappa"] == pytest.approx(0.5)

@@ -52,8 +52,10 @@ class Driver:
         self._growth = parts.growth
         self._grace_s = parts.grace_s
         self._frees_held = parts.frees_held
-        self._wake = asyncio.Event()
-        self._attempts = Attempts(parts, self._wake.set)
+        self.shares_budget = parts.shares_budget
+        self._bell = parts.bell
+        self._wake = parts.bell.hang()
+        self._attempts = Attempts(parts, parts.bell.ring)
         self._hits = Hits(parts)
         self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
@@ -99,7 +101,7 @@ class Driver:
     def set_limits(self, model: str, limits: Limits) -> None:
         """Go by other limits of a person's from now on."""
         self._scheduler.set_limits(model, limits, self._clock.monotonic())
-        self._wake.set()
+        self._bell.ring()
 
     @property
     def has_budget(self) -> bool:
@@ -133,9 +135,14 @@ class Driver:
 
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
-        async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
-            plan = calls.create_task(self.guard(self._plan))
-            await self._dispatch(calls, plan)
+        try:
+            async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
+                plan = calls.create_task(self.guard(self._plan))
+                await self._dispatch(calls, plan)
+        finally:
+            self._scheduler.leave()
+            self._bell.take_down(self._wake)
+            self._bell.ring()
         if self._fatal is not None:
             raise self._fatal
         if self._drain_until is not None:
@@ -165,6 +172,9 @@ class Driver:
                 call = calls.create_task(self.guard(perform))
                 running.add(call)
                 call.add_done_callback(forget)
+            if step.start or step.yields:
+                # whoever shares an endpoint may have had to wait for this turn
+                self._bell.ring(by=self._wake)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()

@@ -61,6 +61,7 @@ class Driver:
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
+        self._unaffordable: Work | None = None  #: what was left as the loop ended
 
     # -- from outside ----------------------------------------------------------
 
@@ -121,10 +122,9 @@ class Driver:
     @property
     def broke(self) -> str | None:
         """Why the budget stops the run, where that is what is left."""
-        work = self._scheduler.unaffordable
-        if work is None:
+        if self._unaffordable is None:
             return None
-        return why_broke(work, self._scheduler.budget.statistics())
+        return why_broke(self._unaffordable, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -149,7 +149,7 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
-        if self._scheduler.unaffordable is not None:
+        if self._unaffordable is not None:
             return "budget"
         return "held" if self._scheduler.held else "finished"
 
@@ -180,6 +180,8 @@ class Driver:
                     task.cancel()
                 return
             if self._has_ended(plan, running):
+                # now: whoever shares the budget may reserve of it a moment later
+                self._unaffordable = self._scheduler.unaffordable
                 plan.cancel()
                 return
             await self._nap(step.wake_at)

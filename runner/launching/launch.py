@@ -28,6 +28,7 @@ from runner.launching.changes import check_inputs, check_requests, reads_differe
 from runner.launching.company import Company
 from runner.launching.connecting import Clients, client_options, open_clients
 from runner.launching.creation import create, owner
+from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
 from runner.money.budget import Budget
 from runner.money.prices import Price, prices_of
@@ -46,6 +47,7 @@ class _TakenUp:
     """How a process found the run that it goes on with; a new run by default."""
 
     must_catch_up: bool = False
+    group: str | None = None  #: whose budget it shares
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
 
@@ -138,9 +140,12 @@ async def resume(
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
-    async with await SqliteLog.open(
-        folder.log, clock=shell.clock, owner=owner()
-    ) as log:
+    async with AsyncExitStack() as stack:
+        if company is None and first.group is not None:
+            stack.enter_context(held(shell.runs_dir, first.group))
+        log = await stack.enter_async_context(
+            await SqliteLog.open(folder.log, clock=shell.clock, owner=owner())
+        )
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
@@ -168,7 +173,9 @@ async def resume(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
+            taken_up=_TakenUp(
+                must_catch_up=must_catch_up, group=first.group, found=found, own=own
+            ),
             company=company,
         )
 
@@ -209,6 +216,7 @@ async def _drive(
         )
         with open_reader(folder.log) as reader:
             money = spending(reader)
+        others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
@@ -228,8 +236,8 @@ async def _drive(
                     shared.budget
                     or Budget(
                         money.cap_pico,
-                        spent_pico=money.spent_pico,
-                        possible_pico=money.possible_pico,
+                        spent_pico=money.spent_pico + others.spent_pico,
+                        possible_pico=money.possible_pico + others.possible_pico,
                     ),
                 ),
                 growth=growth,

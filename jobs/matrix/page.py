@@ -24,7 +24,7 @@ def page(group: str, found: Sequence[Standing], budget_usd: float | None) -> str
         found: its runs.
         budget_usd: what all of them together may cost.
     """
-    jobs = dict.fromkeys(one.job for one in found)
+    jobs = tuple(dict.fromkeys(one.job for one in found))
     metrics = {
         f"Metrics of {job}": tuple(_metrics([o for o in found if o.job == job]))
         for job in jobs
@@ -42,7 +42,7 @@ def page(group: str, found: Sequence[Standing], budget_usd: float | None) -> str
 
 def _facts(
     found: Sequence[Standing],
-    jobs: Sequence[str] | dict[str, None],
+    jobs: Sequence[str],
     budget: float | None,
 ) -> Element:
     costs = [one.cost_usd for one in found]
@@ -62,14 +62,14 @@ def _table(found: Sequence[Standing]) -> Iterator[Element]:
     yield grid(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
-        [Column(name, name in _NUMERIC) for name in HEADS],
+        [Column(name=name, numeric=name in _NUMERIC) for name in HEADS],
         [(_link(one), *cells(one)[1:]) for one in found],
     )
 
 
 def _link(one: Standing) -> Element | str:
-    """The run's id, leading to its report where it has been scored."""
-    if one.scoring is None:
+    """The run's id, leading to its report where there is one."""
+    if not one.has_report:
         return one.run
     href = f"../{one.run}/scores/{one.scoring}/{REPORT}"
     return element("a", one.run, href=href)
@@ -82,9 +82,10 @@ def _metrics(found: Sequence[Standing]) -> Iterator[Element]:
         return
     first = [one.headline for one in scored if one.headline]
     paths = dict.fromkeys([*first, *(path for one in scored for path in one.metrics)])
+    runs = (Column(name=one.run, numeric=True) for one in scored)
     yield grid(
         "Values by run; the run's own report has intervals and definitions.",
-        [Column("metric"), *(Column(one.run, numeric=True) for one in scored)],
+        [Column(name="metric"), *runs],
         [
             (
                 element("code", path),

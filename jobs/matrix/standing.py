@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.matrix.cell import Cell
+from runner.records.reporting import REPORT
 from store.clock import Clock
 from store.views import open_reader, parts, present, scorings
 
@@ -29,6 +30,7 @@ class Standing:
     cost_usd: float | None = 0.0  #: None: a price is unknown
     possible_usd: float = 0.0
     scoring: int | None = None  #: the last that is recorded
+    has_report: bool = False  #: of that scoring
     headline: str = ""  #: path of the metric that its scoring is judged by
     metrics: Mapping[str, Mapping[str, Any]]  #: of that scoring, by path
 
@@ -75,6 +77,8 @@ def _standing(cell: Cell, clock: Clock) -> Standing:
         cost_usd=status.cost_usd,
         possible_usd=status.possible_usd,
         scoring=made[-1].number if made else None,
+        has_report=bool(made)
+        and (folder.scores / str(made[-1].number) / REPORT).exists(),
         headline=made[-1].headline or "" if made else "",
         metrics=own.get(cell.model, {}).get("metrics", {}),
     )

@@ -75,7 +75,7 @@ def cells(file: MatrixFile, runs_dir: Path) -> list[Cell]:
                     place, "name", f"{run_id!r} is too long for a run's id"
                 )
             if run_id in taken:
-                why = f"another table makes a run {run_id} too; give each its own name"
+                why = f"{run_id} is made twice; give one table another name"
                 raise file.wrong(place, "name", why)
             taken.add(run_id)
             made.append(cell)

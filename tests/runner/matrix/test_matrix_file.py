@@ -12,6 +12,7 @@ from runner.matrix.file import read_matrix
 
 JOB = '[[jobs]]\njob = "screening"\n'
 HERE = '[endpoints.here]\nbase_url = "http://h/v1"\nmodels = ["m"]\n'
+THERE = "[endpoints.there]\n"
 
 
 @pytest.mark.parametrize(
@@ -36,13 +37,11 @@ HERE = '[endpoints.here]\nbase_url = "http://h/v1"\nmodels = ["m"]\n'
         ),
         (f"{HERE}rpm = 0\n{JOB}", "[endpoints.here], rpm: Input should be greater"),
         (
-            f"model = 'm'\n{HERE}[endpoints.there]\nbase_url='http://h/v1'\n"
-            f"models = ['n']\n{JOB}",
+            f"model = 'm'\n{HERE}{THERE}base_url='http://h/v1'\nmodels=['n']\n{JOB}",
             "[endpoints.there], base_url: [endpoints.here] has that address already.",
         ),
         (
-            f"model = 'm'\n{HERE}[endpoints.there]\nbase_url='http://i/v1'\n"
-            f"models = ['m']\n{JOB}",
+            f"model = 'm'\n{HERE}{THERE}base_url='http://i/v1'\nmodels=['m']\n{JOB}",
             "[endpoints.there], models: m is asked at [endpoints.here] already.",
         ),
         (

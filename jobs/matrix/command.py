@@ -145,8 +145,9 @@ def _conclude(
                 cell.folder,
                 cell.work,
                 ended or Ended(outcome="cancelled" if is_cancelled else "finished"),
-                {**given, "output_dir": None},
+                given,
                 scores=scores,
+                shows=False,  # the table does, of all runs
             )
         )
     return codes

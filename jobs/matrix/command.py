@@ -41,7 +41,7 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
     twice. At the end there is one table, and one page, of them all.
     """
     from jobs.matrix import foretold
-    from runner.cli.speech import DONE, record, tell, text
+    from runner.cli.speech import BUDGET, DONE, INTERRUPTED, record, tell, text
     from runner.launching.group import held
     from runner.matrix.cell import cells
     from runner.matrix.file import read_matrix
@@ -64,7 +64,10 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
         came = _carry_out(matrix, left, given)
         codes = _conclude(every, came, given)
         _show(matrix, every, folder, given)
-    return _worst(codes)
+    worst = _worst(codes)
+    if worst in {BUDGET, INTERRUPTED}:
+        tell(f"Go on with all runs that are not over: siftlog run-all {file}")
+    return worst
 
 
 def _carry_out(

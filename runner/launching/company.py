@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from runner.clients.route import is_offline
 from runner.engine.bell import Bell
 from runner.engine.driver import Driver
+from runner.engine.scheduler import Scheduler
+from runner.job import Job
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
 from runner.options import RunOptions
+from runner.roles import assigned
 
 
 class Company:
@@ -36,17 +39,28 @@ class Company:
         self._is_draining = False
         self._is_stopping = False
 
-    def endpoints(self, options: RunOptions) -> Mapping[str, Endpoint]:
-        """The endpoint of each model of a run; the run's own of what is offline."""
-        own: dict[str, Endpoint] = {}
-        found = {}
-        for model in options.asked:
-            name = options.endpoint_of(model)
-            shared = own if is_offline(model) else self._endpoints
-            if name not in shared:
-                shared[name] = Endpoint(name, self._limits.get(name))
-            found[model] = shared[name]
-        return found
+    def scheduler(self, job: Job, options: RunOptions, own: Budget) -> Scheduler:
+        """The scheduler of a run; *own* is its money where none is shared."""
+        roles = assigned(job, options)
+        lanes = [
+            (
+                model,
+                roles.stages_of(job, model),
+                options.limits_of(model),
+                self._endpoint(options.endpoint_of(model), model),
+            )
+            for model in roles.all_models
+        ]
+        budget = own if self.budget is None else self.budget
+        return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
+
+    def _endpoint(self, name: str, model: str) -> Endpoint:
+        """Where a model is asked; what is offline is a function of one run's job."""
+        if is_offline(model):
+            return Endpoint(name)
+        if name not in self._endpoints:
+            self._endpoints[name] = Endpoint(name, self._limits.get(name))
+        return self._endpoints[name]
 
     @contextmanager
     def joined(self, driver: Driver) -> Iterator[None]:

@@ -20,10 +20,8 @@ from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
-from runner.engine.scheduler import Scheduler
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
-from runner.job import Job
 from runner.launching.changes import check_inputs, check_requests, reads_differently
 from runner.launching.company import Company
 from runner.launching.connecting import Clients, client_options, open_clients
@@ -229,12 +227,10 @@ async def _drive(
                 log=log,
                 clock=shell.clock,
                 clients=clients,
-                scheduler=_scheduler(
+                scheduler=shared.scheduler(
                     work.job,
                     options,
-                    shared,
-                    shared.budget
-                    or Budget(
+                    Budget(
                         money.cap_pico,
                         spent_pico=money.spent_pico + others.spent_pico,
                         possible_pico=money.possible_pico + others.possible_pico,
@@ -282,23 +278,6 @@ async def _drive(
             listener=listener,
         )
         return await ending.conclude(outcome)
-
-
-def _scheduler(
-    job: Job, options: RunOptions, company: Company, budget: Budget
-) -> Scheduler:
-    endpoints = company.endpoints(options)
-    roles = assigned(job, options)
-    lanes = [
-        (
-            model,
-            roles.stages_of(job, model),
-            options.limits_of(model),
-            endpoints[model],
-        )
-        for model in roles.all_models
-    ]
-    return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 
 def check_alive(folder: RunFolder) -> None:

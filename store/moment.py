@@ -99,7 +99,7 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     _, recorded_us, epoch = conn.execute(SQL["moment"], (seq,)).fetchone()
     following = conn.execute(SQL["moment"], (seq + 1,)).fetchone()
     signs_us = [recorded_us]
-    if (following is None and is_held) or (following and following[2] == epoch):
+    if following is None and is_held or following and following[2] == epoch:
         signs_us.append(at_us)
     beat = conn.execute(SQL["last_sign"]).fetchone()
     if beat is not None and beat[1] == epoch:

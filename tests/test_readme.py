@@ -77,6 +77,13 @@ def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "changes.html").exists()
 
 
+@pytest.mark.timeout(180)
+def test_a_matrix_of_runs_goes_as_it_is_written(tmp_path: Path) -> None:
+    page = (ROOT / "docs/run-all.md").read_text()
+    (shown,) = _blocks("text", page)
+    assert shown in _follow(page, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["reports", "notebooks"])
 def test_the_notebook_examples_print_what_stands_below_them(
     name: str, tmp_path: Path

@@ -19,6 +19,7 @@ __all__ = [
     "expected",
     "forecast",
     "limit_words",
+    "lock",
     "log",
     "manifest",
     "milestone",

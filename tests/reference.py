@@ -1,7 +1,7 @@
 """The parts of docs/ that are made from the code: `make docs` writes them anew.
 
-A page holds such a part between `<!-- NAME: made by make docs -->` and `<!-- end -->`;
-the reference of the command line is such a part as a whole.
+A page holds such a part between `<!-- NAME: made by make docs -->` and `<!-- end -->`.
+A block whose first line is a comment with the path of a file is that file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ import click
 
 from runner import errors as runner_errors
 from runner.bundle import manifest
-from runner.cli.main import cli
+from runner.cli.main import USAGE_ERRORS, cli
 from runner.engine.retry import RULES
 from store import commands, events, task
 from store import errors as store_errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
-_PART = re.compile(r"(<!-- ([\w-]+): made by make docs -->\n)(.*?)(<!-- end -->)", re.S)
+_FILE = re.compile(r"(```(?:python|toml)\n)# (example/\S+)\n(.*?)(```)", re.DOTALL)
+_PART = re.compile(
+    r"(<!-- ([\w-]+): made by make docs -->\n)(.*?)(<!-- end -->)", re.DOTALL
+)
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -154,9 +157,18 @@ def errors_of_commands() -> str:
     """Each error that a command may end with, by what can be done."""
     drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
     attempts = {error.__name__ for error in RULES} | {"AttemptError", "IllegalMove"}
+    usage = {error.__name__ for error in USAGE_ERRORS}
     return table(
-        ("error", "what it means: what to do"),
-        ((f"`{name}`", said) for name, said in drawn if name not in attempts),
+        ("error", "what it means: what to do", "exit code"),
+        (
+            (
+                f"`{name}`",
+                re.sub(r" \(exit \d\)", "", said),
+                "2" if name in usage else "1",
+            )
+            for name, said in drawn
+            if name not in attempts
+        ),
     )
 
 
@@ -179,7 +191,13 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 def renewed(page: str) -> str:
     """A page with each part as the code makes it now."""
-    return _PART.sub(lambda found: found[1] + PARTS[found[2]]() + found[4], page)
+    made = _PART.sub(lambda found: found[1] + PARTS[found[2]]() + found[4], page)
+    return _FILE.sub(
+        lambda found: (
+            f"{found[1]}# {found[2]}\n{(DOCS / found[2]).read_text()}{found[4]}"
+        ),
+        made,
+    )
 
 
 def main() -> None:

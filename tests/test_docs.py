@@ -13,6 +13,7 @@ import click
 import pytest
 
 from runner.cli.main import cli
+from runner.registry import job_names, load_job
 from store.estimates import STATES
 from tests.pages import blocks, follow
 from tests.plugging import plugged
@@ -64,14 +65,20 @@ def _commands() -> Iterator[tuple[str, list[str]]]:
 
 def test_every_command_of_a_page_is_one_with_options_that_it_has() -> None:
     frame = click.Context(cli, info_name="siftlog")
+    run = cli.get_command(frame, "run")
+    assert run is not None
+    asking = {name for option in run.params for name in option.opts}
+    fields = (load_job(job).Settings.model_fields for job in job_names())
+    settings = {f"--{name.replace('_', '-')}" for own in fields for name in own}
+    passed = {*asking, *settings, "--trials", "--help"}  # one is of the page's own job
     for page, words in _commands():
         verb = cli.get_command(frame, words[1])
         assert verb is not None, (page, words)
         own = {name for option in verb.params for name in option.opts}
-        if verb.ignore_unknown_options:
-            continue
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert given <= own | {"--help"}, (page, words)
+        # which take settings of a job, and if need be the options of a run
+        takes_more = verb.context_settings
+        assert given <= own | (passed if takes_more else set()), (page, words)
 
 
 def test_every_state_of_a_run_is_explained() -> None:
@@ -119,3 +126,26 @@ def test_a_wrong_row_stops_the_job_of_sixty_lines_before_a_call(
 def test_the_job_of_sixty_lines_has_no_more_of_them() -> None:
     lines = (EXAMPLE / "participants/__init__.py").read_text().splitlines()
     assert sum(bool(re.match(r"(?!from |import |\"\"\").", x)) for x in lines) <= 60
+
+
+#: Sections that each job's page has, in this order, whatever else it has.
+SECTIONS = (
+    r"Inputs",
+    r"What is asked",
+    r"The summary",
+    r"Why .* (got what it got|counts as it does)",
+    r"Files of a scoring",
+    r"\w+ that were (made|extracted) elsewhere",
+    r"What was checked, and how",
+)
+
+
+@pytest.mark.parametrize("job", job_names())
+def test_every_job_has_a_page_of_one_form(job: str) -> None:
+    text = (DOCS / f"{job}.md").read_text()
+    assert text.startswith(f"# {job}: ")
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    found = [
+        next(i for i, h in enumerate(heads) if re.fullmatch(s, h)) for s in SECTIONS
+    ]
+    assert sorted(found) == found, [heads[i] for i in found]

@@ -32,16 +32,11 @@ from runner.job import InputFile
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 
-READ = (
-    "papers",
-    "truth",
-    "rubric",
-    "clusters",
-    "space_groups",
-    "unit_table",
-    "aliases",
-)
-"""The inputs that scoring goes by."""
+RULES = ("truth", "rubric", "clusters", "space_groups", "unit_table", "aliases")
+"""The inputs by which rows are scored."""
+
+READ = ("papers", *RULES)
+"""All inputs of a run that extracts."""
 
 _RULES = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -13,11 +14,11 @@ import click
 import pytest
 
 from runner.cli.main import cli
+from runner.errors import DatasetError
 from runner.registry import job_names, load_job
 from store.estimates import STATES
 from tests.pages import blocks, follow
 from tests.plugging import plugged
-from tests.processes import siftlog
 from tests.reference import DOCS, renewed
 
 PAGES = sorted(DOCS.glob("*.md"))
@@ -111,16 +112,15 @@ def test_a_job_of_sixty_lines_plugs_in_and_is_run_and_scored(tmp_path: Path) -> 
     assert printed.count("accuracy 0.6667") == 2, "the same by both scorings"
 
 
-def test_a_wrong_row_stops_the_job_of_sixty_lines_before_a_call(
-    tmp_path: Path,
+def test_the_job_of_sixty_lines_refuses_a_wrong_row_before_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = plugged(tmp_path / "installed", participants="participants:job")
-    env["PYTHONPATH"] += f"{os.pathsep}{EXAMPLE}"
-    (tmp_path / "trials.jsonl").write_text('{"id": "T1", "abstract": "Of 3."}\n')
-    words = ("run", "participants", "--trials", "trials.jsonl")
-    done = siftlog(*words, cwd=tmp_path, check=False, env=env)
-    assert done.returncode == 1
-    assert "trials.jsonl line 1: no key enrolled" in done.stderr
+    monkeypatch.syspath_prepend(EXAMPLE)
+    job = importlib.import_module("participants").job
+    path = tmp_path / "trials.jsonl"
+    path.write_text('{"id": "T1", "abstract": "Of 3 adults.", "enrolled": -3}\n')
+    with pytest.raises(DatasetError, match=r"trials.jsonl line 1: enrolled is -3"):
+        job.load(job.Settings(trials=path))
 
 
 def test_the_job_of_sixty_lines_has_no_more_of_them() -> None:

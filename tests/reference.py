@@ -48,6 +48,19 @@ def command_line() -> str:
     )
 
 
+def verbs() -> str:
+    """Every verb, with what it is for and where it stands."""
+    frame = click.Context(cli, info_name="siftlog")
+    return table(
+        ("command", "does"),
+        (
+            (f"[{name}](#siftlog-{name})", command.get_short_help_str(100))
+            for name in cli.list_commands(frame)
+            if (command := cli.get_command(frame, name))
+        ),
+    )
+
+
 def _verb(command: click.Command, context: click.Context) -> str:
     usage = " ".join(command.collect_usage_pieces(context))
     said = inspect.cleandoc(command.help or "").replace("\b\n", "")
@@ -178,6 +191,7 @@ def _drawn(doc: str | None) -> list[tuple[str, str]]:
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
+    "verbs": verbs,
     "command-line": command_line,
     "task-states": states_of_tasks,
     "moves": moves_of_tasks,

@@ -18,7 +18,7 @@ import click
 from runner import errors as runner_errors
 from runner.bundle import manifest
 from runner.cli.main import USAGE_ERRORS, cli
-from runner.engine.retry import RULES
+from runner.engine.retry import RULES, Rule
 from store import commands, events, task
 from store import errors as store_errors
 
@@ -158,12 +158,19 @@ def classes_of_failures() -> str:
             (
                 f"`{error.__name__}`",
                 _first_line(error),
-                "stops the endpoint" if rule.stops_endpoint else str(rule.tries),
+                _bound(rule),
                 "yes" if rule.is_billed else "no",
             )
             for error, rule in RULES.items()
         ),
     )
+
+
+def _bound(rule: Rule) -> str:
+    """How often an attempt may end so."""
+    if rule.stops_endpoint:
+        return "stops the endpoint"
+    return str(rule.tries) if rule.is_counted else "not counted"
 
 
 def errors_of_commands() -> str:

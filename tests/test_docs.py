@@ -128,6 +128,17 @@ def test_the_job_of_sixty_lines_has_no_more_of_them() -> None:
     assert sum(bool(re.match(r"(?!from |import |\"\"\").", x)) for x in lines) <= 60
 
 
+def test_sentences_of_symptoms_are_those_that_are_said() -> None:
+    page = (DOCS / "troubleshooting.md").read_text()
+    cells = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    quoted = (q for cell in cells for q in re.findall(r'[`"](.*? .*?)[`"]', cell))
+    said = {part.strip() for q in quoted for part in re.split(r"\.\.\.|'x'", q)} - {""}
+    folders = (DOCS.parent / name for name in ("runner", "store"))
+    code = "".join(path.read_text() for f in folders for path in f.rglob("*.py"))
+    assert len(said) > 5
+    assert [sentence for sentence in said if sentence not in code] == []
+
+
 #: Sections that each job's page has, in this order, whatever else it has.
 SECTIONS = (
     r"Inputs",

@@ -9,9 +9,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
-from runner.cli.main import VERBS
+from runner.cli.main import cli
 from runner.registry import load_job
 from tests.pages import blocks, follow
 from tests.processes import SIFTLOG
@@ -121,8 +122,8 @@ def test_every_setting_of_a_job_is_on_its_page(job: str) -> None:
 
 def test_every_verb_is_in_the_table_of_commands() -> None:
     table = README[README.index("## Commands") : README.index("`RUN` is an id")]
-    named = set(re.findall(r"`(\w+)", table))
-    assert set(VERBS) <= named
+    named = set(re.findall(r"`([\w-]+)", table))
+    assert set(cli.list_commands(click.Context(cli))) <= named
 
 
 def test_the_summary_it_shows_is_the_one_the_demo_prints(tmp_path: Path) -> None:

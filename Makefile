@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench prove clean
+.PHONY: demo test lint docs bench prove clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -28,6 +28,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# the parts of docs/ that are made from the code
+docs: $(READY)
+	$(BIN)/python -m tests.reference
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench

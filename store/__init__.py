@@ -21,6 +21,7 @@ __all__ = [
     "expected",
     "forecast",
     "limit_words",
+    "lock",
     "log",
     "manifest",
     "milestone",

@@ -50,6 +50,8 @@ class RunStarted:
     imported: bool = False
     expected: Expected | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
+    group: str | None = None
+    """Name that it shares with the runs it was started with; its cap is theirs too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,8 +168,18 @@ def end(
     given: Mapping[str, Any],
     *,
     scores: bool,
+    shows: bool = True,
 ) -> int:
-    """Score what ended, say how it ended, and choose the exit code."""
+    """Score what ended, say how it ended, and choose the exit code.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        ended: how the process's work on it came out.
+        given: the verb's options.
+        scores: whether it is scored, if it got that far.
+        shows: whether the scores are shown, too.
+    """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
@@ -187,7 +197,8 @@ def end(
                     report=not given["no_report"],
                 )
             )
-            show_scoring(folder, scoring, given)
+            if shows:
+                show_scoring(folder, scoring, given)
         except (RunnerError, StoreError) as error:
             unscored = error
             tell(f"siftlog: the answers are kept, but not scored: {error}")

@@ -75,9 +75,11 @@ class Ending:
         unknown = len(await self.log.in_flight())
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
         go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
-        raise_it = (
-            f"{still_open:,} tasks are open and missing from scores; {go_on} --budget "
-            f"USD (or siftlog budget {self.folder.run_id} --add USD)"
+        raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
+            "raise the budget in the file of the group and type siftlog run-all again"
+            if self.driver.shares_budget
+            else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
+            "USD)"
         )
         by, why = {
             "finished": (

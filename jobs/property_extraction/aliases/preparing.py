@@ -22,12 +22,8 @@ from jobs.property_extraction.aliases.verdicts import majority
 from jobs.property_extraction.aliases.verified import Verified, verified
 from jobs.property_extraction.dataset import canonical_names
 from jobs.property_extraction.inputs.candidates import Pair, read_candidates
-from jobs.property_extraction.inputs.columns import NA
-from jobs.property_extraction.inputs.rubric import read_rubric
-from jobs.property_extraction.inputs.truth import read_truth
+from jobs.property_extraction.inputs.named import named_rubric, named_truth
 from jobs.property_extraction.mismatch.candidates import first_targets
-from jobs.property_extraction.row import TruthRow
-from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from runner.errors import UsageError
 from store.runs import RunFolder
@@ -122,16 +118,8 @@ def _names(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, str]]:
 def _canonical(settings: Settings, pairs: tuple[Pair, ...]) -> frozenset[str]:
     """Names of truth and rubric, as far as files say which they are."""
     noticed = Noticed()
-    truth: tuple[TruthRow, ...] = ()
-    rubric = Rubric()
-    if settings.truth is not None:
-        truth = read_truth(settings.truth, noticed, NA[settings.na]).rows
-    if settings.rubric is not None:
-        is_lenient = settings.unknown_rubric == "exact"
-        rubric = read_rubric(
-            settings.rubric, noticed, is_unknown_exact=is_lenient
-        ).rubric
-    named = canonical_names(truth, rubric)
+    truth = named_truth(settings, noticed).rows
+    named = canonical_names(truth, named_rubric(settings, noticed).rubric)
     if not named and (not pairs or any(pair.canonical is None for pair in pairs)):
         raise UsageError(
             "Name --truth FILE or --rubric FILE, or alias_candidates.csv as the "

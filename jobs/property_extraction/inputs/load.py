@@ -12,18 +12,20 @@ from jobs.property_extraction.asking.questions import Question, questions
 from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
 from jobs.property_extraction.inputs.columns import NA
+from jobs.property_extraction.inputs.named import (
+    named_rubric,
+    named_truth,
+    named_unit_table,
+)
 from jobs.property_extraction.inputs.papers import Papers, read_papers
 from jobs.property_extraction.inputs.predictions import (
     prediction_files,
     read_predictions,
 )
-from jobs.property_extraction.inputs.rubric import read_rubric
 from jobs.property_extraction.inputs.tables import (
     read_clusters,
     read_space_groups,
-    read_unit_table,
 )
-from jobs.property_extraction.inputs.truth import read_truth
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
@@ -91,10 +93,9 @@ def require(settings: Settings) -> None:
     _require_truth(settings)
 
 
-def _require_truth(settings: Settings) -> Path:
+def _require_truth(settings: Settings) -> None:
     if settings.truth is None:
         raise UsageError("Name the curated values: --truth FILE.")
-    return settings.truth
 
 
 def _require_candidates(settings: Settings) -> None:
@@ -134,7 +135,8 @@ def load(settings: Settings) -> Dataset:
     noticed = Noticed()
     if settings.mode == "verify":
         return _verifying(settings, noticed)
-    truth = read_truth(_require_truth(settings), noticed, NA[settings.na])
+    _require_truth(settings)
+    truth = named_truth(settings, noticed)
     rubric = _rubric(settings, noticed)
     if truth.blank:
         noticed.add(
@@ -154,9 +156,7 @@ def load(settings: Settings) -> Dataset:
         space_groups=None
         if settings.space_groups is None
         else read_space_groups(settings.space_groups),
-        unit_table=()
-        if settings.unit_table is None
-        else read_unit_table(settings.unit_table),
+        unit_table=named_unit_table(settings),
         aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
         rules=tuple(
             input_hashes([own for own in inputs(settings) if own.setting in RULES])
@@ -209,11 +209,9 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
 def _described(settings: Settings, noticed: Noticed) -> Rubric:
     """The rubric, with the truth's own definitions of names that it lacks."""
     rubric = _rubric(settings, noticed)
-    if settings.truth is None:
-        return rubric
     defined = {
         row.name: Property(name=row.name, kind=Kind.EXACT, definition=row.definition)
-        for row in read_truth(settings.truth, noticed, NA[settings.na]).rows
+        for row in named_truth(settings, noticed).rows
         if row.definition
     }
     return Rubric(properties={**defined, **rubric.properties})
@@ -244,12 +242,9 @@ def _verified(settings: Settings) -> frozenset[tuple[str, str]]:
 
 
 def _rubric(settings: Settings, noticed: Noticed) -> Rubric:
-    if settings.rubric is None:
-        return Rubric()
-    found = read_rubric(
-        settings.rubric, noticed, is_unknown_exact=settings.unknown_rubric == "exact"
-    )
-    _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
+    found = named_rubric(settings, noticed)
+    if settings.rubric is not None:
+        _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
     return found.rubric
 
 

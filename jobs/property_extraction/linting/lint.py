@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from jobs.columns import Column, one_line, table, word
 from jobs.metrics import ratio
 from jobs.noticed import Noticed
-from jobs.property_extraction.inputs.columns import NA
-from jobs.property_extraction.inputs.rubric import read_rubric
-from jobs.property_extraction.inputs.tables import read_unit_table
-from jobs.property_extraction.inputs.truth import read_truth
+from jobs.property_extraction.inputs.named import (
+    named_rubric,
+    named_truth,
+    named_unit_table,
+)
 from jobs.property_extraction.linting.issues import Issue, Looked, look
 from jobs.property_extraction.linting.rules import ADVICE
-from jobs.property_extraction.row import TruthRow
-from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.comparer import Comparer
-from jobs.property_extraction.values.unit_row import UnitRow
 from runner.errors import UsageError
 from runner.records.render import csv_lines
 from runner.scorecard import Finding
@@ -88,18 +86,9 @@ def lint(settings: Settings) -> Lint:
             "Name what to look at: --truth FILE, --rubric FILE or --unit-table FILE."
         )
     noticed = Noticed()
-    truth: tuple[TruthRow, ...] = ()
-    rubric = Rubric()
-    unit_table: tuple[UnitRow, ...] = ()
-    if settings.truth is not None:
-        truth = read_truth(settings.truth, noticed, NA[settings.na]).rows
-    if settings.rubric is not None:
-        is_lenient = settings.unknown_rubric == "exact"
-        rubric = read_rubric(
-            settings.rubric, noticed, is_unknown_exact=is_lenient
-        ).rubric
-    if settings.unit_table is not None:
-        unit_table = read_unit_table(settings.unit_table)
+    truth = named_truth(settings, noticed).rows
+    rubric = named_rubric(settings, noticed).rubric
+    unit_table = named_unit_table(settings)
     comparer = Comparer(settings, unit_table=unit_table)
     return Lint(
         looked=look(truth, rubric, unit_table, comparer),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.grounding.quote import Level
-from jobs.property_extraction.measuring.fate import Fates
+from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.rates import FEW
 from jobs.property_extraction.measuring.results import Column, Results
@@ -114,6 +114,21 @@ def _of_model(column: Column) -> Iterator[Finding]:
             yield Finding(
                 code=word, severity="info", where=column.model, message=message, n=n
             )
+    unsure = [
+        row.refno
+        for row, fate in zip(fates.predictions, fates.fates, strict=True)
+        if fate is Fate.UNGROUNDED
+    ]
+    if unsure:
+        yield Finding(
+            code="ungrounded",
+            severity="warn",
+            where=column.model,
+            message="Rows whose quote stands less well in its paper than "
+            f"min_grounding={fates.dataset.settings.min_grounding} asks are left out.",
+            n=len(unsure),
+            example=unsure[0],
+        )
     absent = [
         row.refno
         for row, own in zip(fates.predictions, column.first.standing, strict=True)

@@ -18,6 +18,7 @@ from typing import ClassVar, TypeAlias
 
 from store.expected import Expected
 from store.milestone import Milestone
+from store.stopping import Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class RunStarted:
     imported: bool = False
     expected: Expected | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
+    stopping: Stopping | None = None  #: None: it answers all that is planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class RunDrained:
 
     VERSION: ClassVar[int] = 1
 
-    by: str  #: "operator", "budget", "endpoint" or "held"
+    by: str  #: "operator", "budget", "endpoint", "held" or "decision"
     why: str  #: one sentence for people
     open: int
 
@@ -306,6 +308,28 @@ class ScoringRecorded:
     """The headline's value, by model; None: undefined."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonDecided:
+    """Enough was answered to tell two models apart in the metric the run stops at.
+
+    What it says follows from the answers alone: whoever looks again, however late,
+    finds it decided after the same documents.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    stopping: Stopping
+    a: str  #: model
+    b: str
+    verdict: str  #: of B: "better", "worse", or "close", apart by less than the margin
+    clusters: int  #: documents that it took, from the first one planned on
+    cluster: str  #: what such a document is called, such as "paper"
+    difference: float  #: B minus A, mean over these documents
+    lo: float  #: what the mean difference lies between, whenever one looks
+    hi: float
+    seq: int  #: the log's last event that was read
+
+
 Event: TypeAlias = (
     RunStarted
     | RunResumed
@@ -327,6 +351,7 @@ Event: TypeAlias = (
     | CommandRejected
     | CommandApplied
     | ScoringRecorded
+    | ComparisonDecided
 )
 
 

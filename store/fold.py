@@ -30,6 +30,7 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
+    ComparisonDecided,
     Event,
     LimitObserved,
     PlannedTask,
@@ -198,7 +199,12 @@ class Fold:
             case CommandAccepted():
                 if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
-            case CommandRejected() | CommandApplied() | ScoringRecorded():
+            case (
+                CommandRejected()
+                | CommandApplied()
+                | ScoringRecorded()
+                | ComparisonDecided()
+            ):
                 pass  # found by their marks
             case _:
                 assert_never(event)

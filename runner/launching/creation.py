@@ -64,6 +64,7 @@ async def create(
                 imported=imported,
                 expected=expects,
                 budget_usd=options.budget,
+                stopping=None if imported else options.stopping,
             )
         )
         yield log

@@ -16,6 +16,7 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
+    ComparisonDecided,
     Entry,
     Event,
     Input,
@@ -35,6 +36,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import manifest_bytes
+from store.stopping import Stopping
 from store.task import TaskState
 
 STAGES = ("ask", "judge")
@@ -137,6 +139,18 @@ ASIDE: tuple[Event, ...] = (
     RunDrained(by="operator", why="drained on request", open=3),
     RunCancelled(by="operator"),
     RunFinished(completed=1, failed=1, skipped=1),
+    ComparisonDecided(
+        stopping=Stopping(metric="accuracy", margin=0.05),
+        a="m-large",
+        b="m-small",
+        verdict="worse",
+        clusters=40,
+        cluster="paper",
+        difference=-0.25,
+        lo=-0.5,
+        hi=-0.0625,
+        seq=9,
+    ),
     LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),
     LimitObserved(model="m-small", concurrency=4, in_flight=0, tpm=1000.0),
     CommandAccepted(command="c1", kind="drain", author="someone", payload="{}"),

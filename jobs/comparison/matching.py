@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from jobs.comparison.difference import Compared, gap, p_values
-from jobs.comparison.pairing import Incomparable, ItemGap, pair
+from jobs.comparison.difference import Compared, agreed, gap, p_values
+from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
+from jobs.comparison.sides import Source
 from jobs.metrics import Resamples, holm, round12
 from runner.errors import UsageError
 from runner.scorecard import Comparable
@@ -25,9 +26,20 @@ class Side:
     """One model of one run."""
 
     run: str
+    number: int | None  #: of the recorded scoring; None: the run as it stands
     model: str
     comparable: Comparable
     seq: int  #: the last event of the run's log that was scored
+
+    @property
+    def source(self) -> str:
+        """The run, with the scoring's number if there is one."""
+        return str(Source(self.run, self.number))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from other sides: source and model."""
+        return self.source, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +136,7 @@ def _match(
                 gap=gap(paired, draw(paired.drawn)),
                 standing=paired.standing() if paired.has_item_values else None,
                 p_values=p_values(paired, seed),
+                agreement=agreed(paired),
             )
         )
     return Match(
@@ -136,21 +149,38 @@ def _match(
     )
 
 
+def family(made: Sequence[Match]) -> str:
+    """What Holm's correction is over."""
+    owns = [each.p_values.own for match in made for each in match.compared]
+    tests = len(owns) - owns.count(None)
+    return (
+        f"the {tests} {'test' if tests == 1 else 'tests'} of this comparison "
+        f"({len(made)} {'pair' if len(made) == 1 else 'pairs'} of models)"
+    )
+
+
+def by_item(match: Match, path: str) -> Paired:
+    """Both sides of one metric of *match*, item by item.
+
+    Raises:
+        UsageError: the metric was not compared, or no item has a value by itself.
+    """
+    known = [each.path for each in match.compared if each.standing is not None]
+    if path not in known:
+        raise UsageError(
+            f"{path!r} has no value for each item to list; "
+            f"these have: {', '.join(known) or 'none'}."
+        )
+    return pair(match.a.comparable[path](), match.b.comparable[path]())
+
+
 def furthest(match: Match, path: str, n: int) -> tuple[ItemGap, ...]:
     """The *n* common items on which the two sides of one metric differ most.
 
     Raises:
         UsageError: the metric was not compared, or no item has a value by itself.
     """
-    by_item = [each.path for each in match.compared if each.standing is not None]
-    if path not in by_item:
-        raise UsageError(
-            f"{path!r} has no value for each item to list; "
-            f"these have: {', '.join(by_item) or 'none'}."
-        )
-    return tuple(
-        pair(match.a.comparable[path](), match.b.comparable[path]()).furthest(n)
-    )
+    return tuple(by_item(match, path).furthest(n))
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:

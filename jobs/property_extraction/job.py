@@ -83,6 +83,22 @@ class PropertyExtraction(Job):
         """The second request for quotes that are not in the paper."""
         return plan.follow_up(dataset, group)
 
+    def explain(
+        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+    ) -> str:
+        """Why rows count as they do, and names stand for others; or who said so."""
+        if dataset.settings.mode == "verify":
+            from jobs.property_extraction import (  # noqa: PLC0415 - see above
+                verifying,
+            )
+
+            return verifying.explained(dataset, answers, items)
+        from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
+            explain,
+        )
+
+        return explain(dataset, answers, items)
+
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
         return answer.baseline(request)

@@ -128,7 +128,8 @@ class Repeater:
         values = dict(basis.settings)
         for given in basis.inputs:
             place = str(self._place(basis, given))
-            values[given.setting] = _renamed(values[given.setting], given.path, place)
+            if place != given.path:
+                values |= _renamed(values, given, place)
         return validated(self.job, values)
 
     def stored(self, recorded: ScoringRecorded) -> bytes | None:
@@ -205,8 +206,27 @@ def repeater(folder: RunFolder) -> Iterator[Repeater]:
         )
 
 
-def _renamed(value: object, before: str, now: str) -> object:
-    """A setting's value with one of its paths replaced."""
-    if isinstance(value, list):
-        return [now if each == before else each for each in value]
-    return now
+def _renamed(
+    values: Mapping[str, object], given: Input, place: str
+) -> dict[str, object]:
+    """The settings that name an input, naming another place instead.
+
+    Raises:
+        DatasetError: none does: it is a part of a folder that a setting names.
+    """
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if value == given.path:
+            found[name] = place
+        elif isinstance(value, list) and given.path in value:
+            found[name] = [place if each == given.path else each for each in value]
+    if not found:
+        raise _changed(given)
+    return found
+
+
+def _changed(given: Input) -> DatasetError:
+    return DatasetError(
+        f"{given.path} ({given.setting}) is not the file that the scoring read, and "
+        "what the log keeps of it cannot stand in its place: put the old one back."
+    )

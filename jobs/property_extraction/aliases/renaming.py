@@ -17,12 +17,12 @@ class Renamed:
 
     raw_name: str
     entries: tuple[AliasEntry, ...] = ()  #: by gt_name; several only for a target set
+    targets: tuple[str, ...] = field(init=False)
+    """The names that it may stand for, ascending; itself where nothing does."""
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The names that it may stand for, ascending; itself where nothing does."""
+    def __post_init__(self) -> None:
         names = dict.fromkeys(entry.gt_name for entry in self.entries)
-        return tuple(names) or (self.raw_name,)
+        object.__setattr__(self, "targets", tuple(names) or (self.raw_name,))
 
     @property
     def name(self) -> str:
@@ -52,6 +52,9 @@ class Renaming:
     )  #: by paper (None: all) and key
     key: Callable[[str], str] = str
     canonical: Container[str] = frozenset()
+    _known: dict[tuple[str | None, str], Renamed] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(
@@ -83,6 +86,12 @@ class Renaming:
         spelled as the name is before what differs from it.
         """
         key = self.key(name)
+        about = (refno if (refno, key) in self.entries else None, name)
+        if about not in self._known:
+            self._known[about] = self._renamed(refno, name, key)
+        return self._known[about]
+
+    def _renamed(self, refno: str, name: str, key: str) -> Renamed:
         for scope in (refno, None):
             found = self.entries.get((scope, key), ())
             spelled = tuple(entry for entry in found if entry.pred_name == name)

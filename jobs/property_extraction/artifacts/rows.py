@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.results import Column, Replicate, Results
-from jobs.property_extraction.measuring.statuses import compared
-from jobs.property_extraction.values.comparison import Compared
 from runner.scorecard import Cell, Detail, Row, Table
 
 MATCHES = ("refno", "property_name", "status", "pred_value", "gt_value")
@@ -116,23 +114,20 @@ class LongFiles:
                 yield Row(table=rows, cells=cells)
 
     def _rows(self, own: Replicate) -> Iterator[tuple[Cell, ...]]:
-        against = dict(compared(own.fates, self.results.comparer))
         aliases = own.aliases.id  # a hash of all of them
         for fate, place in _in_order(own.fates):
             if fate is Fate.FN:
                 yield self._missed(own.fates, place)
             else:
-                yield self._predicted(own, place, against.get(place), aliases)
+                yield self._predicted(own, place, aliases)
 
-    def _predicted(
-        self, own: Replicate, place: int, told: Compared | None, aliases: str
-    ) -> tuple[Cell, ...]:
+    def _predicted(self, own: Replicate, place: int, aliases: str) -> tuple[Cell, ...]:
         fates, dataset = own.fates, self.results.dataset
         row, partner = fates.predictions[place], fates.partners[place]
         truth = None if partner < 0 else fates.truth[partner]
-        name = fates.name(place)
+        name = fates.names[place]
         acted = fates.renamed[place].entry(name) is not None
-        quote = own.standing[place].quote
+        told, quote = own.compared.get(place), own.standing[place].quote
         return (
             row.refno,
             name,
@@ -212,7 +207,12 @@ class LongFiles:
 def _in_order(fates: Fates) -> list[tuple[Fate, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
     found = [
-        (fates.predictions[place].refno, fates.name(place), STATUSES.index(fate), place)
+        (
+            fates.predictions[place].refno,
+            fates.names[place],
+            STATUSES.index(fate),
+            place,
+        )
         for place, fate in enumerate(fates.fates)
         if fate in STATUSES
     ]

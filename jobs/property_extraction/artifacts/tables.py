@@ -99,6 +99,7 @@ def _detailed(results: Results, column: Column, folders: Folders) -> Table:
 
 
 def _encompassment(column: Column, folders: Folders) -> Table:
+    aliases = column.first.aliases
     return Table(
         name=folders.of(column.model, "encompassment"),
         columns=("refno", "property_name", *COUNTS, "kind"),
@@ -108,7 +109,7 @@ def _encompassment(column: Column, folders: Folders) -> Table:
             if fn
         ),
         caption="Every property of a paper with a missed value: was a value predicted "
-        "under its name?",
+        f"under its name? Aliases: {aliases.id} ({aliases.status_mix}).",
     )
 
 

@@ -8,7 +8,7 @@ from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.differing.booking import Alias, Bookable, BookedRow
 from jobs.property_extraction.measuring.fate import Fate, Fates
 
-SETTINGS = frozenset({"aliases", "accept_drafts", "name_match"})
+SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
 """What decides which aliases act; a change of anything else is booked on none."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -16,12 +17,15 @@ CLOSE: Final = 1e-9
 _DECIMAL: Final = r"(?<![0-9])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _ERROR: Final = r"(?:\([0-9]+\))?(?:[ ]?(?:\u00b1|\+/-)[ ]?[0-9.]+)?"
 
-_PLAIN: Final = (
-    re.compile(rf"{_DECIMAL}(?:\([0-9]+\))?(?:[eE][+-]?[0-9]+)?"),
+_PLAIN: Final = re.compile(
+    rf"(?P<factor>{_DECIMAL})(?:\([0-9]+\))?(?P<exponent>(?:[eE][+-]?[0-9]+)?)"
+)
+
+_PARTED: Final = (
     re.compile(r"(?<![0-9.])[0-9]{1,3}(?:[ ,][0-9]{3})+(?:\.[0-9]*)?(?![0-9])"),
     re.compile(r"(?<![0-9.])[0-9]+\.[0-9]{3}(?:[ ][0-9]{3})*[ ][0-9]{1,3}(?![0-9])"),
 )
-"""A number; one whose digits are parted by threes, before its point, or after it.
+"""A number whose digits are parted by threes, before its point, or after it.
 
 "at 4 300 K" may mean 300, and 4,300 too: a number that may be meant stands there.
 """
@@ -50,20 +54,21 @@ def stands(value: float, numbers: Sequence[float]) -> bool:
 
 
 def _stated(printed: str) -> Iterator[float]:
-    for pattern in _PLAIN:
+    for match in _PLAIN.finditer(printed):
+        yield from _signed(float(match["factor"] + match["exponent"]), match)
+    for pattern in _PARTED:
         for match in pattern.finditer(printed):
-            yield from _read(match[0], printed[match.start() - 1 : match.start()])
-    for match in _POWER.finditer(printed):
+            value = read_number(match[0], "scientific").value
+            if value is not None:
+                yield from _signed(value, match)
+    for match in _POWER.finditer(printed) if "10" in printed else ():
         power = match["power"].replace(" ", "")
-        yield from _read(
-            f"{match['factor'] or 1}e{power}",
-            printed[match.start() - 1 : match.start()],
-        )
+        yield from _signed(float(f"{match['factor'] or 1}e{power}"), match)
 
 
-def _read(written: str, before: str) -> Iterator[float]:
-    value = read_number(written, "scientific").value
-    if value is not None:
+def _signed(value: float, match: re.Match[str]) -> Iterator[float]:
+    """A finite number, and the one below zero where a dash stands before it."""
+    if math.isfinite(value):
         yield value
-        if before == "-":
+        if match.string[match.start() - 1 : match.start()] == "-":
             yield -value

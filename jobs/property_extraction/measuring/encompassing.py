@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.metrics import ratio
+from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.measuring.counts import Counts
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from runner.scorecard import Metric
@@ -39,8 +40,13 @@ class Encompassment:
             replaced_values=int(np.minimum(counts.fp, counts.fn).sum()),
         )
 
-    def metrics(self) -> Iterator[Metric]:
-        """The numbers, in reading order."""
+    def metrics(self, aliases: AliasSet) -> Iterator[Metric]:
+        """The numbers, in reading order; who vouches for the aliases stands by them.
+
+        Args:
+            aliases: that act.
+        """
+        note = f"aliases: {aliases.status_mix}" if aliases.accepted else None
         yield Metric(
             path="misses",
             value=self.misses,
@@ -58,6 +64,7 @@ class Encompassment:
             value=_percent(self.matches, self.misses),
             n=self.misses,
             definition="encompassment@1(name_matches / misses, percent)",
+            note=note,
             meaning="Of the properties with a missed value, the percentage for which "
             "a value was predicted under the right name.",
         )
@@ -66,13 +73,13 @@ class Encompassment:
             value=_percent(self.replaced_values, self.missed_values),
             n=self.missed_values,
             definition="encompassment@1(sum min(fp, fn) / sum fn, percent)",
+            note=note,
         )
 
 
 def _percent(above: int, below: int) -> float | None:
-    """As percent, in the one order of operations that all reports share."""
-    share = ratio(above, below)
-    return None if share is None else share * PERCENT
+    """As percent; divided last, so that it is rounded once."""
+    return ratio(PERCENT * above, below)
 
 
 def names(fates: Fates) -> Iterator[Metric]:

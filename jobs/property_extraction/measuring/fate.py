@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from jobs.property_extraction.aliases.renaming import Renamed
@@ -40,6 +40,15 @@ class Fates:
     partners: Sequence[int]  #: by prediction: the place of its truth row, or -1
     truth_fates: Sequence[Fate]  #: by truth row
     truth_partners: Sequence[int]  #: by truth row: the place of its prediction, or -1
+    names: Sequence[str] = field(init=False, repr=False, compare=False)
+    """By prediction: the name that it is booked on, its partner's if it has one."""
+
+    def __post_init__(self) -> None:
+        names = [
+            own.name if partner < 0 else self.truth[partner].name
+            for own, partner in zip(self.renamed, self.partners, strict=True)
+        ]
+        object.__setattr__(self, "names", names)
 
     @property
     def predictions(self) -> Sequence[Prediction]:
@@ -60,11 +69,6 @@ class Fates:
             if outcome.state is State.FAILED
         )
 
-    def name(self, place: int) -> str:
-        """The name that a prediction is booked on: its partner's, if it has one."""
-        partner = self.partners[place]
-        return self.renamed[place].name if partner < 0 else self.truth[partner].name
-
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Places of predictions with those of their truth rows."""
         for place, partner in enumerate(self.partners):
@@ -76,7 +80,7 @@ class Fates:
         found: dict[tuple[str, str], list[int]] = {}
         for place, fate in enumerate(self.fates):
             if fate in COUNTED:
-                key = (self.predictions[place].refno, self.name(place))
+                key = (self.predictions[place].refno, self.names[place])
                 found.setdefault(key, [0, 0, 0])[COUNTED.index(fate)] += 1
         for row, fate in zip(self.truth, self.truth_fates, strict=True):
             if fate is Fate.FN:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from jobs.metrics import mean
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.verdicts import Names
 from jobs.property_extraction.dataset import Dataset
@@ -15,14 +17,20 @@ from jobs.property_extraction.mismatch.candidates import (
     Candidate,
     Example,
     Mismatch,
+    Near,
     candidates,
     draft,
     near,
     review,
 )
 from jobs.property_extraction.mismatch.crossfit import crossfitted
+from jobs.property_extraction.mismatch.similarity import count_contained
 from jobs.property_extraction.row import Prediction, TruthRow
 from jobs.property_extraction.values.comparer import Comparer
+from runner.scorecard import Metric
+
+_Wrong: TypeAlias = tuple[str, Prediction]
+"""A prediction without a partner, under the name that it is booked on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +38,65 @@ class Mismatches:
     """The pairs of names of one replicate."""
 
     papers: Sequence[Mismatch]  #: those with wrong and missed names, ascending
+    near: Sequence[Sequence[Near]]  #: what each of them makes
     candidates: Sequence[Candidate]  #: by spelling and by value
     review: Sequence[Candidate]  #: by spelling alone, the first of them
     draft: Mapping[str, str]  #: the first target of each name; nobody checked it
+
+    def metrics(self, k: int) -> Iterator[Metric]:
+        """How many pairs of names there are, and how many of them may mean the same."""
+        sides = [(sorted(own.predicted), sorted(own.missed)) for own in self.papers]
+        spelled = [each for own in self.near for each in own if each.rank <= k]
+        by_name = Counter(each.pred_name for each in self.review)
+        n = sum(len(wrong) * len(missed) for wrong, missed in sides)
+        near_by = (
+            f"near@1(the {k} most similar missed names of each wrong name of a paper)"
+        )
+        numbers: Mapping[str, tuple[float | None, str]] = {
+            "pairs": (n, "pairs@1(wrong names x missed names of a paper, over papers)"),
+            "contained": (
+                sum(count_contained(*own) for own in sides),
+                "contained@1(pairs with one name, lower-cased, within the other)",
+            ),
+            "near": (len(spelled), near_by),
+            "near_distinct": (
+                len({(each.pred_name, each.gt_name) for each in spelled}),
+                f"{near_by}; each pair of names once",
+            ),
+            "similarity": (
+                mean(each.similarity for each in spelled),
+                f"{near_by}; mean of 2 LCS / (length + length), lower-cased",
+            ),
+            "by_value": (
+                sum(each.value_hits > 0 for each in self.candidates),
+                "by_value@1(candidates with a missed number in a known unit)",
+            ),
+            "clashing": (
+                sum(count > 1 for count in by_name.values()),
+                "clashing@1(names with several targets in alias_candidates_review.csv)",
+            ),
+            "drafted": (
+                len(self.draft),
+                "drafted@1(names in property_aliases.json)",
+            ),
+            "drafted_selves": (
+                sum(name == target for name, target in self.draft.items()),
+                "drafted@1(names in property_aliases.json); that stand for themselves",
+            ),
+        }
+        for path, (value, definition) in numbers.items():
+            yield Metric(
+                path=f"mismatch.{path}", value=value, n=n, definition=definition
+            )
 
     def crossfitted(self, dataset: Dataset) -> AliasSet:
         """The given aliases, and for other names what the other papers suggest."""
         settings, given = dataset.settings, dataset.aliases
         drafts = crossfitted(
-            {paper.refno: list(near(paper, settings.k)) for paper in self.papers},
+            {
+                paper.refno: own
+                for paper, own in zip(self.papers, self.near, strict=True)
+            },
             k=settings.k,
             top=settings.top,
             canonical=dataset.canonical,
@@ -60,29 +118,30 @@ def mismatches(
     reviewed = review(found, settings.k, settings.top, canonical)
     return Mismatches(
         papers=papers,
+        near=found,
         candidates=candidates(found, canonical, _examples(wrong)),
         review=reviewed,
         draft=draft(reviewed, settings.same_name),
     )
 
 
-def _wrong(fates: Fates) -> Iterator[Prediction]:
-    """The false positives, under the names that they are booked on.
+def _wrong(fates: Fates) -> Iterator[_Wrong]:
+    """The false positives, and the names that they are booked on.
 
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
     for place, fate in enumerate(fates.fates):
         if fate is Fate.FP:
-            yield replace(fates.predictions[place], name=fates.name(place))
+            yield fates.names[place], fates.predictions[place]
 
 
 def _papers(
-    fates: Fates, false_positives: Iterable[Prediction], comparer: Comparer
+    fates: Fates, false_positives: Iterable[_Wrong], comparer: Comparer
 ) -> Iterator[Mismatch]:
-    wrong: dict[str, list[Prediction]] = {}
-    for row in false_positives:
-        wrong.setdefault(row.refno, []).append(row)
+    wrong: dict[str, list[_Wrong]] = {}
+    for name, row in false_positives:
+        wrong.setdefault(row.refno, []).append((name, row))
     missed: dict[str, list[TruthRow]] = {}
     for truth, fate in zip(fates.truth, fates.truth_fates, strict=True):
         if fate is Fate.FN:
@@ -90,30 +149,29 @@ def _papers(
     for refno in sorted(wrong.keys() & missed.keys()):
         yield Mismatch(
             refno=refno,
-            predicted=frozenset(row.name for row in wrong[refno]),
+            predicted=frozenset(name for name, _ in wrong[refno]),
             missed=frozenset(row.name for row in missed[refno]),
             value_hits=_value_hits(wrong[refno], missed[refno], comparer),
         )
 
 
 def _value_hits(
-    wrong: Sequence[Prediction], missed: Sequence[TruthRow], comparer: Comparer
+    wrong: Sequence[_Wrong], missed: Sequence[TruthRow], comparer: Comparer
 ) -> Mapping[Names, int]:
     """Predicted rows whose number is a missing one under another name, by both."""
     met = {
         (edge.prediction, missed[edge.truth].name)
-        for edge in comparer.value_hits(wrong, missed)
+        for edge in comparer.value_hits([row for _, row in wrong], missed)
     }
-    return Counter(
-        (wrong[place].name, name) for place, name in met if wrong[place].name != name
-    )
+    pairs = ((wrong[place][0], name) for place, name in met)
+    return Counter((stated, name) for stated, name in pairs if stated != name)
 
 
-def _examples(wrong: Iterable[Prediction]) -> Mapping[str, list[Example]]:
+def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[Example]]:
     """The first predictions of each wrong name."""
     found: dict[str, list[Example]] = {}
-    for row in wrong:
-        own = found.setdefault(row.name, [])
+    for name, row in wrong:
+        own = found.setdefault(name, [])
         if len(own) < EXAMPLES:
             own.append(
                 Example(

@@ -26,6 +26,7 @@ from jobs.property_extraction.measuring.mismatches import Mismatches, mismatches
 from jobs.property_extraction.measuring.rates import Basis
 from jobs.property_extraction.settings import Grounding, Settings
 from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import Compared
 from runner.scorecard import Metric
 
 
@@ -35,6 +36,7 @@ class Replicate:
 
     fates: Fates
     counts: Counts
+    compared: Mapping[int, Compared]  #: by prediction: with its partner or name
     standing: Sequence[Standing]  #: by prediction
     aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
     found: Mismatches | None = None  #: before those drafts; None: there were none
@@ -53,6 +55,7 @@ class Column:
     replicates: Sequence[Replicate]
     encompassment: Encompassment  #: of the first replicate
     mismatches: Mismatches  #: of it
+    unrenamed: Fates  #: of it, as if no alias acted
     metrics: tuple[Metric, ...]
 
     @property
@@ -149,6 +152,7 @@ class _Scoring:
         return Replicate(
             fates=fates,
             counts=Counts.of(fates),
+            compared=dict(statuses.compared(fates, self.comparer)),
             standing=standing,
             aliases=aliases,
             found=found,
@@ -185,6 +189,7 @@ class _Scoring:
         draws: Resamples,
     ) -> Column:
         first = replicates[0]
+        found = first.found or self._mismatches(first.fates)
         encompassment = Encompassment.of(first.counts)
         rules = _rules(self.dataset.settings, first.aliases)
         basis = Basis(
@@ -200,9 +205,10 @@ class _Scoring:
             yield from rates.by_paper(basis)
             yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
             yield from encompassing.names(first.fates)
-            yield from encompassment.metrics()
-            yield from statuses.metrics(first.fates, self.comparer)
+            yield from encompassment.metrics(first.aliases)
+            yield from statuses.metrics(first.fates, self.comparer, first.compared)
             yield from grounded.metrics(first.fates, first.standing)
+            yield from found.metrics(self.dataset.settings.k)
             if len(self.dataset.papers):
                 counts = [
                     Counts.of(
@@ -226,9 +232,16 @@ class _Scoring:
             model=model,
             replicates=replicates,
             encompassment=encompassment,
-            mismatches=first.found or self._mismatches(first.fates),
+            mismatches=found,
             metrics=tuple(metrics()),
+            unrenamed=self._unrenamed(first),
         )
+
+    def _unrenamed(self, own: Replicate) -> Fates:
+        if not own.aliases.accepted:
+            return own.fates
+        least = self.dataset.settings.min_grounding
+        return self._fates(own.fates.predicted, own.standing, least, AliasSet())
 
 
 def _rules(own: Settings, aliases: AliasSet) -> str:

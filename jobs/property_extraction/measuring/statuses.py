@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jobs.metrics import ratio
 from jobs.property_extraction.measuring.fate import Fate, Fates
@@ -19,8 +19,16 @@ UNITS = ("same", "converted", "missing", "unknown", "incompatible")
 NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
 
 
-def metrics(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
-    """Abstentions, repeats, and the statuses of units and numbers."""
+def metrics(
+    fates: Fates, comparer: Comparer, told: Mapping[int, Compared]
+) -> Iterator[Metric]:
+    """Abstentions, repeats, and the statuses of units and numbers.
+
+    Args:
+        fates: of one replicate.
+        comparer: that reads their numbers.
+        told: what `compared` says of them.
+    """
     inside = [
         (place, row)
         for place, row in enumerate(fates.predictions)
@@ -50,7 +58,7 @@ def metrics(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
         n=n,
         definition="repeats@1(rows that equal an earlier one in all fields)",
     )
-    yield from _units(fates, comparer)
+    yield from _units(fates, told)
     yield from _numbers(fates, comparer)
 
 
@@ -73,14 +81,14 @@ def _numbers(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
             )
 
 
-def _units(fates: Fates, comparer: Comparer) -> Iterator[Metric]:
+def _units(fates: Fates, told: Mapping[int, Compared]) -> Iterator[Metric]:
     """Of predictions against their partner, or the first truth row of their name."""
     every: Counter[str] = Counter()
     matched: Counter[str] = Counter()
-    for place, told in compared(fates, comparer):
-        every[told.unit_status] += 1
+    for place, own in told.items():
+        every[own.unit_status] += 1
         if fates.partners[place] >= 0:
-            matched[told.unit_status] += 1
+            matched[own.unit_status] += 1
     for prefix, counted, of in (
         ("units", every, "rows against the truth of their name"),
         ("units.tp", matched, "matched rows against their truth"),
@@ -110,7 +118,7 @@ def compared(fates: Fates, comparer: Comparer) -> Iterator[tuple[int, Compared]]
             continue
         row, name, partner = (
             fates.predictions[place],
-            fates.name(place),
+            fates.names[place],
             fates.partners[place],
         )
         other = first.get((row.refno, name)) if partner < 0 else fates.truth[partner]

@@ -22,4 +22,6 @@ def plain_dashes(text: str) -> str:
 
 def plain_superscripts(text: str) -> str:
     """A text with `10⁻⁹` written as `10^-9`; before NFKC, which would make it 10−9."""
+    if text.isascii():  # as nearly all are
+        return text
     return _RAISED.sub(lambda run: f"^{run[1].translate(_SUPERSCRIPTS)}", text)

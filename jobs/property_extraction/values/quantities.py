@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import attrgetter, itemgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jobs.property_extraction.settings import Numbers, Units
 from jobs.property_extraction.values.comparison import Compared, Edge, Reason, Stated
 from jobs.property_extraction.values.number import Number, read_number
-from jobs.property_extraction.values.unit import Conversion, Unit, between, convert
+from jobs.property_extraction.values.unit import Conversion, UnitStatus, convert
 from jobs.property_extraction.values.unit_reader import UnitReader
 
 _TOLERANCE = 0.001
@@ -21,8 +21,9 @@ _SLACK = 1 + 1e-9
 _REACH = 0.0011
 """Of a prediction: holds every truth that has the prediction within the tolerance."""
 
-_Key: TypeAlias = Unit | str
-"""A unit, or the text of one that is not known."""
+_CHECKED: Final[frozenset[UnitStatus]] = frozenset({"same", "converted"})
+_COMPARED: Final[frozenset[UnitStatus]] = _CHECKED | {"missing", "unknown"}
+
 _Placed: TypeAlias = tuple[float, int]
 """A number and the place of its row."""
 
@@ -88,7 +89,7 @@ class Quantities:
         self, _name: str, predictions: Sequence[Stated], truths: Sequence[Stated]
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        return self._edges(predictions, truths, self._key, _told)
+        return self._edges(predictions, truths, self._known, _COMPARED)
 
     def checked_edges(
         self, predictions: Sequence[Stated], truths: Sequence[Stated]
@@ -98,27 +99,28 @@ class Quantities:
         Units are converted here whatever the rule is: where values are what is searched
         for, a bare number would meet too many.
         """
-        return self._edges(predictions, truths, self._spelled, _told_and_checked)
+        return self._edges(predictions, truths, str, _CHECKED)
 
     def _edges(
         self,
         predictions: Sequence[Stated],
         truths: Sequence[Stated],
-        key: Callable[[str], _Key],
-        told_in: Callable[[_Key, _Key], Conversion | None],
+        cell: Callable[[str], str],
+        accepted: Collection[UnitStatus],
     ) -> Iterator[Edge]:
-        targets = self._placed(truths, key)
-        conversions: dict[_Key, list[tuple[Conversion, list[_Placed]]]] = {}
+        targets = self._placed(truths, cell)
+        conversions: dict[str, list[tuple[Conversion, list[_Placed]]]] = {}
         for place, row in enumerate(predictions):
             value = self.number(row.value).value
             if value is None:
                 continue
-            source = key(row.unit)
+            source = cell(row.unit)
             if source not in conversions:
                 conversions[source] = [
                     (conversion, placed)
                     for target, placed in targets.items()
-                    if (conversion := told_in(source, target)) is not None
+                    for conversion in (self.conversion(source, target),)
+                    if conversion.status in accepted
                 ]
             found = [
                 Edge(place, truth, _relative_error(told, goal) or 0.0)
@@ -133,40 +135,22 @@ class Quantities:
         return abs(told - goal) <= self._tolerance * abs(goal)
 
     def _placed(
-        self, rows: Sequence[Stated], key: Callable[[str], _Key]
-    ) -> dict[_Key, list[_Placed]]:
-        """The rows whose value is a number, by unit, ascending."""
-        found: dict[_Key, list[_Placed]] = {}
+        self, rows: Sequence[Stated], cell: Callable[[str], str]
+    ) -> dict[str, list[_Placed]]:
+        """The rows whose value is a number, by unit cell, ascending."""
+        found: dict[str, list[_Placed]] = {}
         for place, row in enumerate(rows):
             value = self.number(row.value).value
             if value is not None:
-                found.setdefault(key(row.unit), []).append((value, place))
+                found.setdefault(cell(row.unit), []).append((value, place))
         for placed in found.values():
             placed.sort()
         return found
 
-    def _key(self, text: str) -> _Key:
-        return (self._units.read(text).unit or "") if self._converts else ""
-
-    def _spelled(self, text: str) -> _Key:
-        stated = self._units.read(text)
-        return "" if stated.blank else stated.unit or stated.text
-
-
-def _told(source: _Key, target: _Key) -> Conversion | None:
-    if isinstance(source, str) or isinstance(target, str):
-        return _AS_THEY_ARE
-    return _compatible(between(source, target))
-
-
-def _told_and_checked(source: _Key, target: _Key) -> Conversion | None:
-    if isinstance(source, str) or isinstance(target, str):
-        return _AS_THEY_ARE if source == target != "" else None
-    return _compatible(between(source, target))
-
-
-def _compatible(conversion: Conversion) -> Conversion | None:
-    return None if conversion.status == "incompatible" else conversion
+    def _known(self, text: str) -> str:
+        """The cell of a known unit; all others compare as a blank one does."""
+        is_known = self._converts and self._units.read(text).unit is not None
+        return text if is_known else ""
 
 
 def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:

@@ -143,4 +143,4 @@ def nameless(path: Path) -> list[dict[str, str]]:
 def found(done: Done) -> list[str]:
     """True positives of each model, as the summary has them."""
     lines = done.out.splitlines()
-    return [line.split()[1] for line in lines if line.startswith("TP ")]
+    return [line.split()[1] for line in lines if line.startswith("  TP ")]

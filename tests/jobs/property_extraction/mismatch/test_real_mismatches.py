@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -11,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.gathering.gathering import sheet_of
 from jobs.property_extraction.inputs.load import load
 from jobs.property_extraction.job import job
-from jobs.property_extraction.measuring.mismatches import Mismatches
-from jobs.property_extraction.measuring.results import measured
-from jobs.property_extraction.mismatch.candidates import Near, draft, near
-from jobs.property_extraction.mismatch.similarity import count_contained, similarity
+from jobs.property_extraction.measuring.results import Column, measured
+from jobs.property_extraction.mismatch.candidates import draft
+from jobs.property_extraction.mismatch.similarity import similarity
 from jobs.property_extraction.settings import Settings
 from jobs.testing import MemoryAnswers
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
@@ -31,7 +27,7 @@ FREE = "preds_Ru7B3_free_names.csv"
 
 
 @cache
-def scored(folder: Path, name: str) -> tuple[Dataset, Mismatches]:
+def scored(folder: Path, name: str) -> Column:
     """Scored as the method's description has it; free names against their paper."""
     assets = folder / "scoring_assets"
     settings = Settings(
@@ -50,7 +46,7 @@ def scored(folder: Path, name: str) -> tuple[Dataset, Mismatches]:
     dataset = load(settings)
     answers = MemoryAnswers.of_import(given)
     results = measured(dataset, sheet_of(dataset, answers))
-    return dataset, results.columns["m"].mismatches
+    return results.columns["m"]
 
 
 @pytest.fixture
@@ -58,8 +54,8 @@ def folder(realdata: Path) -> Path:
     return realdata / "sci_llm"
 
 
-def spelled(found: Mismatches) -> list[Near]:
-    return [each for paper in found.papers for each in near(paper, 3) if each.rank <= 3]
+def counted(column: Column, *words: str) -> tuple[float | int | None, ...]:
+    return tuple(column.metric(f"mismatch.{word}").value for word in words)
 
 
 def as_set(pairs: Iterable[tuple[str, str]]) -> AliasSet:
@@ -84,15 +80,8 @@ def as_set(pairs: Iterable[tuple[str, str]]) -> AliasSet:
 def test_pairs_of_names_those_within_others_and_the_most_similar_ones(
     folder: Path, name: str, numbers: tuple[int, int, int, int]
 ) -> None:
-    _, found = scored(folder, name)
-    sides = [(sorted(own.predicted), sorted(own.missed)) for own in found.papers]
-    near_ones = spelled(found)
-    assert numbers == (
-        sum(len(wrong) * len(missed) for wrong, missed in sides),
-        sum(count_contained(*each) for each in sides),
-        len(near_ones),
-        len({(each.pred_name, each.gt_name) for each in near_ones}),
-    )
+    words = ("pairs", "contained", "near", "near_distinct")
+    assert counted(scored(folder, name), *words) == numbers
 
 
 @pytest.mark.parametrize(
@@ -106,9 +95,10 @@ def test_pairs_of_names_those_within_others_and_the_most_similar_ones(
 def test_the_draft_map_with_and_without_the_guard(
     folder: Path, name: str, whole: tuple[int, int, str], guarded: tuple[int, str]
 ) -> None:
-    _, found = scored(folder, name)
-    selves = sum(pred == gt for pred, gt in found.draft.items())
-    assert (len(found.draft), selves, as_set(found.draft.items()).id) == whole
+    column = scored(folder, name)
+    found = column.mismatches
+    made = as_set(found.draft.items()).id
+    assert (*counted(column, "drafted", "drafted_selves"), made) == whole
     guard = draft(found.review, "guard")
     assert (len(guard), as_set(guard.items()).id) == guarded
 
@@ -124,26 +114,22 @@ def test_the_draft_map_with_and_without_the_guard(
 def test_the_first_candidates(
     folder: Path, name: str, place: int, row: tuple[str, str, int, float]
 ) -> None:
-    _, found = scored(folder, name)
-    first = found.review[place]
+    first = scored(folder, name).mismatches.review[place]
     seen = (first.pred_name, first.gt_name, first.count, first.avg_sim)
     assert seen == (*row[:3], pytest.approx(row[3], abs=1e-15))
 
 
 def test_free_names_and_what_their_values_say(folder: Path) -> None:
-    _, found = scored(folder, FREE)
-    mean = statistics.fmean(each.similarity for each in spelled(found))
-    assert mean == pytest.approx(0.43190498346911377, abs=1e-15)
-    targets = Counter(each.pred_name for each in found.review)
-    assert len(found.review) == 200
-    assert sum(count > 1 for count in targets.values()) == 68
-    assert sum(each.value_hits > 0 for each in found.candidates) == 27
+    column = scored(folder, FREE)
+    assert counted(column, "clashing", "by_value") == (68, 27)
+    assert counted(column, "similarity") == pytest.approx((0.43190498346911377,), 1e-15)
+    assert len(column.mismatches.review) == 200
 
 
 def test_how_often_a_reader_would_have_chosen_what_spelling_and_values_offer(
     folder: Path,
 ) -> None:
-    _, found = scored(folder, FREE)
+    found = scored(folder, FREE).mismatches
     (paper,) = found.papers
     offered = {(each.pred_name, each.gt_name): each for each in found.candidates}
 

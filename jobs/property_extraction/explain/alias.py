@@ -1,0 +1,102 @@
+"""A name by itself: what it stands for, who decided so, and what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.columns import Column, hanging, number, one_line, shortened, table
+from jobs.counted import counted
+from jobs.property_extraction.aliases.alias_set import AliasEntry
+from jobs.property_extraction.measuring.fate import Fate
+from jobs.property_extraction.measuring.results import Results
+
+NAME_CELLS = 50
+LISTED = 10
+"""Candidates of a model."""
+
+
+def alias_lines(results: Results, name: str) -> Iterator[str]:
+    """All of the page but its head."""
+    dataset = results.dataset
+    if name in dataset.canonical:
+        yield "name       of truth or rubric: right as it is"
+    else:
+        yield "name       neither truth nor rubric has it"
+    yield from hanging(
+        "alias set  ", f"{dataset.aliases.id} ({dataset.aliases.status_mix})"
+    )
+    own = [entry for entry in dataset.aliases.entries if entry.pred_name == name]
+    for entry in own:
+        yield from _entry(results, entry)
+    if not own:
+        yield "no entry: it stands for itself"
+    led = [
+        entry
+        for entry in dataset.aliases.entries
+        if entry.gt_name == name and entry.pred_name != name
+    ]
+    if led:
+        yield "stands in for it:"
+    for entry in led:
+        yield from hanging(f"  {entry.status:<10} ", one_line(entry.shown))
+    yield from _candidates(results, name)
+
+
+def _entry(results: Results, entry: AliasEntry) -> Iterator[str]:
+    yield ""
+    yield from hanging("=> ", one_line(entry.gt_name))
+    if entry.refno is not None:
+        yield from hanging("  in       ", one_line(entry.refno))
+    asked = f", asked: {', '.join(entry.models)}" if entry.models else ""
+    votes = f", {counted(entry.votes, 'vote')}" if entry.votes else ""
+    yield from hanging(
+        "  status   ", one_line(f"{entry.status} by {entry.source}{votes}{asked}")
+    )
+    if entry.reason:
+        yield from hanging("  reason   ", one_line(entry.reason))
+    similar = "" if entry.avg_sim is None else f", similarity {entry.avg_sim:.3f}"
+    yield f"  seen     as a candidate in {counted(entry.count, 'paper')}{similar}"
+    for model, column in results.columns.items():
+        fates = column.first.fates
+        rows = [
+            place
+            for place, renamed in enumerate(fates.renamed)
+            if renamed.entry(fates.names[place]) == entry
+        ]
+        matched = sum(fates.fates[place] is Fate.TP for place in rows)
+        papers = len({fates.predictions[place].refno for place in rows})
+        effect = (
+            f"{counted(len(rows), 'row')} renamed in {counted(papers, 'paper')}, "
+            f"{matched:,} matched"
+            if rows
+            else "no row is renamed by it"
+        )
+        yield from hanging("  effect   ", f"{one_line(model)}: {effect}")
+
+
+def _candidates(results: Results, name: str) -> Iterator[str]:
+    """What a name that is wrong somewhere may mean."""
+    for model, column in results.columns.items():
+        found = [
+            own
+            for own in column.mismatches.candidates
+            if own.pred_name == name and own.gt_name != name
+        ][:LISTED]
+        if not found:
+            continue
+        yield ""
+        yield from hanging("candidates of ", one_line(model))
+        yield from table(
+            [
+                Column(title="papers", cells=[f"{own.count:,}" for own in found]),
+                Column(title="similar", cells=[number(own.avg_sim) for own in found]),
+                Column(title="values", cells=[f"{own.value_hits:,}" for own in found]),
+                Column(
+                    title="missed name",
+                    cells=[
+                        shortened(one_line(own.gt_name), NAME_CELLS) for own in found
+                    ],
+                    has_words=True,
+                ),
+            ]
+        )

@@ -1,0 +1,193 @@
+"""What the numbers of a scoring do not show, and what became of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.counted import counted
+from jobs.property_extraction.gathering.predicted import State
+from jobs.property_extraction.grounding.quote import Level
+from jobs.property_extraction.measuring.fate import Fates
+from jobs.property_extraction.measuring.left_out import LeftOut
+from jobs.property_extraction.measuring.rates import FEW
+from jobs.property_extraction.measuring.results import Column, Results
+from runner.scorecard import LIMITS, Finding
+
+COUNTED = {
+    "blank": "Rows have no value and are left out.",
+    "dropped": "Entries of replies have no property or no value and are left out.",
+    "cut": "Rows lie beyond the most that one reply may have and are left out.",
+    "partial": "Replies were cut short; their whole objects are kept.",
+}
+"""What replies and files hold beside rows, by the words of `Predicted.counts`."""
+
+
+def findings(results: Results) -> Iterator[Finding]:
+    """What a reader of the numbers must know, the general first."""
+    yield from LeftOut.of(results).findings()
+    yield from _of_papers(results)
+    yield from _of_aliases(results)
+    for column in results.columns.values():
+        yield from _of_model(column)
+
+
+def _of_papers(results: Results) -> Iterator[Finding]:
+    m = len(results.papers)
+    if not m:
+        common = results.dataset.settings.paper_set == "common"
+        why = "no paper is in both truth and predictions" if common else "none is read"
+        yield Finding(
+            code="no_papers",
+            severity="warn",
+            where=LIMITS,
+            message=f"No paper is scored: {why}.",
+        )
+    elif m < FEW:
+        rough = (
+            "an interval by paper needs two"
+            if m == 1
+            else "intervals by paper are rough"
+        )
+        yield Finding(
+            code="few_papers",
+            severity="info",
+            where=LIMITS,
+            message=f"Only {counted(m, 'paper')} {'is' if m == 1 else 'are'} scored: "
+            f"{rough}.",
+            n=m,
+        )
+
+
+def _of_aliases(results: Results) -> Iterator[Finding]:
+    """What aliases do to the numbers, where some act."""
+    acting = [column.first.aliases for column in results.columns.values()]
+    entries = {entry for own in acting for entry in own.accepted}
+    if not entries:
+        return
+    drafts = sum(entry.is_draft for entry in entries)
+    if drafts:
+        yield Finding(
+            code="draft_aliases",
+            severity="warn",
+            where=LIMITS,
+            message=f"Of {counted(len(entries), 'alias', 'aliases')} that act "
+            f"{drafts:,} were checked by nobody: encompassment says nothing then.",
+            n=drafts,
+        )
+    if not results.dataset.settings.crossfit:
+        yield Finding(
+            code="in_sample",
+            severity="info",
+            where=LIMITS,
+            message="If the aliases were chosen by the mismatches of these papers, "
+            "whose truth steers the candidates, the score is in-sample: crossfit=true "
+            "scores each paper by drafts from the others.",
+            n=len(entries),
+        )
+    several = sum(
+        len(own.targets) > 1
+        for column in results.columns.values()
+        for own in column.first.fates.renamed
+    )
+    if several:
+        yield Finding(
+            code="target_sets",
+            severity="info",
+            where=LIMITS,
+            message="Target sets act: rows may match any of several names, which is "
+            "more generous than one.",
+            n=several,
+        )
+
+
+def _of_model(column: Column) -> Iterator[Finding]:
+    fates = column.first.fates
+    yield from _papers_of(column.model, fates)
+    for word, message in COUNTED.items():
+        n = sum(own.fates.predicted.counts.get(word, 0) for own in column.replicates)
+        if n:
+            yield Finding(
+                code=word, severity="info", where=column.model, message=message, n=n
+            )
+    absent = [
+        row.refno
+        for row, own in zip(fates.predictions, column.first.standing, strict=True)
+        if own.quote.level is Level.ABSENT
+    ]
+    if absent:
+        yield Finding(
+            code="fabricated_quotes",
+            severity="warn",
+            where=column.model,
+            message="Quotes do not stand in their paper.",
+            n=len(absent),
+            example=absent[0],
+        )
+    flagged = [row.refno for row in fates.predictions if row.flag]
+    if flagged:
+        yield Finding(
+            code="flagged",
+            severity="info",
+            where=column.model,
+            message="Rows were withdrawn, or their quote was not found again, and "
+            "count all the same.",
+            n=len(flagged),
+            example=flagged[0],
+        )
+
+
+def _papers_of(model: str, fates: Fates) -> Iterator[Finding]:
+    """Papers that only one side has, or that no reply can be read of."""
+    curated = fates.dataset.truth_by_paper.keys()
+    stated = {row.refno for row in fates.predictions}
+    in_common = fates.dataset.settings.paper_set == "common"
+    if stated and not stated & curated:
+        yield Finding(
+            code="none_in_common",
+            severity="warn",
+            where=model,
+            message="Truth and predictions have no paper in common: do their refnos "
+            "name papers alike?",
+        )
+    alone = sorted(stated - curated)
+    if alone:
+        what = "is not counted" if in_common else "counts as false positives"
+        yield Finding(
+            code="not_in_truth",
+            severity="warn",
+            where=model,
+            message=f"Papers have no truth; what is predicted of them {what}.",
+            n=len(alone),
+            example=alone[0],
+        )
+    silent = sorted(curated - stated - fates.predicted.outcomes.keys())
+    if silent:
+        what = "is not counted" if in_common else "is missed"
+        yield Finding(
+            code="not_predicted",
+            severity="info",
+            where=model,
+            message=f"Papers have truth but no prediction; their truth {what}.",
+            n=len(silent),
+            example=silent[0],
+        )
+    for state, message in (
+        (State.FAILED, "Papers have no reply that can be read and are in no count."),
+        (State.SKIPPED, "Papers were not asked about and are in no count."),
+        (State.OPEN, "Papers are not answered yet and are in no count."),
+    ):
+        found = {
+            refno: own.reason
+            for refno, own in sorted(fates.predicted.outcomes.items())
+            if own.state is state
+        }
+        if found:
+            refno, reason = next(iter(found.items()))
+            yield Finding(
+                code=f"papers_{state}",
+                severity="info" if state is State.SKIPPED else "warn",
+                where=model,
+                message=message,
+                n=len(found),
+                example=f"{refno} ({reason})" if reason else refno,
+            )

@@ -1,0 +1,44 @@
+"""`report.txt` says what was scored by what, every property, and each definition."""
+
+from __future__ import annotations
+
+from jobs.columns import WIDTH, taken
+from jobs.property_extraction.artifacts.report_text import report
+from jobs.property_extraction.measuring.results import Results
+from store.events import Input
+from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, truth
+
+TRUTH_FILE = Input(setting="truth", path="/home/of/somebody/gt.csv", sha256="ab" * 32)
+
+
+def lines(results: Results) -> list[str]:
+    return report(results, [TRUTH_FILE]).text.splitlines()
+
+
+def test_inputs_stand_by_name_and_hash_alone() -> None:
+    told = lines(scored(STATED))
+    assert any(line.split() == ["truth", "gt.csv", "ab" * 8] for line in told)
+    assert not any("somebody" in line for line in told)
+
+
+def test_every_property_and_every_metric_stands_in_it() -> None:
+    results = scored(STATED, STATED, aliases=ALIAS)
+    told = lines(results)
+    assert told.count("Properties (3), by misses") == 2
+    for name in results.columns["m1"].first.counts.names:
+        assert sum(line.startswith(f"  {name} ") for line in told) >= 2
+    definitions = told[told.index("Definitions") :]
+    for metric in results.columns["m1"].metrics:
+        assert any(line.startswith(f"  {metric.path}: ") for line in definitions)
+
+
+def test_encompassment_stands_beside_who_vouches_for_the_aliases() -> None:
+    told = lines(scored(STATED, aliases=ALIAS))
+    at = told.index("Encompassment: misses whose name was found")
+    assert told[at + 2] == f"  alias set {ALIAS.id} (1 human, 1 rejected)"
+
+
+def test_names_of_any_length_fit_the_page() -> None:
+    rows = (truth("P1", "a very long name " * 20, "1"), *scored(STATED).dataset.truth)
+    for line in lines(scored(STATED, rows=rows)):
+        assert taken(line) <= WIDTH

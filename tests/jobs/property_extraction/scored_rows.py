@@ -1,0 +1,131 @@
+"""Small scorings, made of rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
+from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.gathering.predicted import Outcome, Predicted, Sheet
+from jobs.property_extraction.importing.told import STAGE, Told, text_of
+from jobs.property_extraction.measuring.results import Results, measured
+from jobs.property_extraction.row import Prediction, TruthRow
+from jobs.property_extraction.rubric import Kind, Property, Rubric
+from jobs.property_extraction.settings import Settings
+from runner.reply import Reply
+from runner.task import Answer, Task
+
+RUBRIC = Rubric(
+    properties={
+        name: Property(name=name, kind=kind, si=si)
+        for name, kind, si in (
+            ("Tc", Kind.SI, "K"),
+            ("field", Kind.SI, "T"),
+            ("structure", Kind.CATEGORICAL, ""),
+            ("formula", Kind.PYMATGEN, ""),
+        )
+    }
+)
+
+
+def truth(refno: str, name: str, value: str, unit: str = "") -> TruthRow:
+    return TruthRow(refno=refno, name=name, value=value, unit=unit)
+
+
+def stated(refno: str, name: str, value: str, unit: str = "") -> Prediction:
+    return Prediction(refno=refno, name=name, value=value, unit=unit)
+
+
+TRUTH = (
+    truth("P1", "Tc", "10", "K"),
+    truth("P1", "field", "2", "T"),
+    truth("P1", "formula", "NbN"),
+    truth("P2", "Tc", "20", "K"),
+    truth("P2", "structure", "cubic"),
+)
+
+STATED = (
+    stated("P1", "Tc", "10", "K"),
+    stated("P1", "Hc2", "20", "kOe"),
+    stated("P1", "formula", "NbN"),
+    stated("P2", "Tc", "21", "K"),
+    stated("P2", "structure", "NOT_FOUND"),
+)
+"""One value is found; of four others one has another name, one is wrong, one is left
+out or found, and one is said to be missing."""
+
+ALIAS = AliasSet(
+    entries=(
+        AliasEntry(
+            pred_name="Hc2",
+            gt_name="field",
+            status="accepted",
+            source="human",
+            reason="the same limit",
+        ),
+        AliasEntry(
+            pred_name="Tonset", gt_name="Tc", status="rejected", source="llm", votes=1
+        ),
+    )
+)
+
+
+def scored(
+    *models: tuple[Prediction, ...],
+    rows: tuple[TruthRow, ...] = TRUTH,
+    aliases: AliasSet | None = None,
+    outcomes: Mapping[str, Outcome] | None = None,
+    **settings: Any,
+) -> Results:
+    """What the rows of each model, m1 and so on, come to."""
+    names = tuple(f"m{n}" for n, _ in enumerate(models, start=1))
+    given = {"boot_b": 20, "pymatgen": "leave_out"} | settings
+    return measured(
+        Dataset(
+            settings=Settings(**given),
+            truth=rows,
+            rubric=RUBRIC,
+            aliases=aliases or AliasSet(),
+        ),
+        Sheet(
+            models=names,
+            replicates=1,
+            imported=True,
+            predicted=tuple(
+                Predicted(
+                    model=name, replicate=1, predictions=own, outcomes=outcomes or {}
+                )
+                for name, own in zip(names, models, strict=True)
+            ),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class RowAnswers:
+    """Imported rows of one model, as a run holds them."""
+
+    rows: tuple[Prediction, ...]
+    models: tuple[str, ...] = ("m1",)
+    replicates: int = 1
+    imported: bool = True
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        for number, refno in enumerate(sorted({row.refno for row in self.rows}), 1):
+            told = [
+                Told(
+                    row=at,
+                    name=row.name,
+                    value=row.value,
+                    unit=row.unit,
+                    material=row.material,
+                    condition=row.condition,
+                    quote=row.quote,
+                )
+                for at, row in enumerate(self.rows, start=2)
+                if row.refno == refno
+            ]
+            task = Task(number=number, stage=STAGE, key=refno, model="m1", replicate=1)
+            yield (Answer(task=task, reply=Reply(text=text_of(told))),)

@@ -32,11 +32,6 @@ class Look:
     lo: float  #: what the mean difference lies between, whenever one looks
     hi: float
 
-    @property
-    def is_decided(self) -> bool:
-        """Whether more documents can change nothing."""
-        return self.standing != "undecided"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:

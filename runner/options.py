@@ -174,11 +174,8 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _is_decidable(self) -> Self:
-        """Two models, and a margin that a difference of shares can have."""
-        stopping = self.stopping
-        if stopping is not None and not 0 <= stopping.margin < 1:
-            raise ValueError("the margin of stop_when_decided lies from 0 to below 1")
-        if stopping is not None and len(self.model) != _SIDES:
+        """What a run is to stop at can be read, and is about two models."""
+        if self.stopping is not None and len(self.model) != _SIDES:
             raise ValueError(
                 "stop_when_decided compares two models; name two with --model"
             )
@@ -186,19 +183,10 @@ class RunOptions(BaseModel):
 
     @property
     def stopping(self) -> Stopping | None:
-        """The question that the run stops at once it is decided, if there is one.
-
-        Raises:
-            ValueError: the margin is no number.
-        """
+        """The question that the run stops at once it is decided, if there is one."""
         if self.stop_when_decided is None:
             return None
-        metric, _, margin = self.stop_when_decided.partition(">=")
-        return Stopping(
-            metric=metric.strip(),
-            margin=float(margin) if margin else 0.0,
-            alpha=self.alpha,
-        )
+        return Stopping.of(self.stop_when_decided, self.alpha)
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from runner.engine.beside import beside
 from runner.engine.driver import Driver
 from runner.errors import UsageError
 from runner.job import Dataset
-from runner.records.front import look
+from runner.records.front import front
 from runner.work import Work
 from store.clock import Clock
 from store.events import ComparisonDecided, RunDrained, RunFinished
@@ -132,15 +132,16 @@ class Decider:
         if self._dataset is None:
             self._dataset = job.load(self._work.settings)
         with open_reader(self._folder.log) as reader:
-            a, b = run_started(reader).models["subject"]
-            seen = look(job, self._dataset, reader, looking.stopping, looking.decide)
-        found = seen.look
+            models = run_started(reader).models["subject"]
+            seen = front(job, self._dataset, reader)
+        a, b = (seen.comparable.get(model, {}) for model in models)
+        found = looking.decide(a, b, seen.finished, looking.stopping)
         if found.standing == "undecided" or found.difference is None:
             return None
         return ComparisonDecided(
             stopping=looking.stopping,
-            a=a,
-            b=b,
+            a=models[0],
+            b=models[1],
             verdict=found.standing,
             clusters=found.clusters,
             cluster=found.cluster,

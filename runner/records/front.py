@@ -8,14 +8,15 @@ alone and not by who answered in time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from operator import attrgetter
 
-from runner.deciding import Decide, Finished, Look
-from runner.job import Dataset, Job
-from runner.records.replay import LogAnswers
+from runner.deciding import Decide, Finished
+from runner.job import Answers, Dataset, Job
+from runner.records.scoring import answers
+from runner.scorecard import Comparable
 from runner.task import Answer
 from runner.work import Work
 from store.stopping import Stopping
@@ -24,53 +25,26 @@ from store.views import last_seq, run_started, status, task_families
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The answers of a run's front; a `runner.job.Answers`."""
+    """What a run's front comes to, item by item."""
 
-    answers: LogAnswers
-    before: int | None  #: task that is not finished, nor what follows; None: all are
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Models of the subject role, in the run's order."""
-        return self.answers.models
-
-    @property
-    def replicates(self) -> int:
-        """How many replicates of each first-stage item were planned."""
-        return self.answers.replicates
-
-    @property
-    def imported(self) -> bool:
-        """Whether the answers were made elsewhere."""
-        return self.answers.imported
-
-    def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it."""
-        if self.before is None:
-            return self.answers.families()
-        end = self.before
-        return takewhile(lambda f: f[0].task.number < end, self.answers.families())
+    comparable: Mapping[str, Comparable]  #: by model
+    finished: Finished
+    seq: int  #: the log's last event that was read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A look at a run, and up to where its log was read."""
-
-    look: Look
-    seq: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NoAnswers:
-    """The answers of a run before its first; a `runner.job.Answers`."""
-
-    models: tuple[str, ...]
-    replicates: int = 1
-    imported: bool = False
-
-    def families(self) -> Iterator[tuple[Answer, ...]]:
-        """None."""
-        return iter(())
+def front(job: Job, dataset: Dataset, reader: sqlite3.Connection) -> Front:
+    """The front of a run, scored; nothing is written."""
+    # in this order: tasks may still be planned in between, and none before
+    is_planned = status(reader).planning_exhausted
+    upto = last_seq(reader)
+    keys, before = _finished(reader, upto)
+    whole = answers(reader, run_started(reader), upto)
+    card = job.score(dataset, whole if before is None else _Cut(whole, before))
+    return Front(
+        comparable=card.comparable,
+        finished=Finished(keys=keys, is_whole=is_planned and before is None),
+        seq=upto,
+    )
 
 
 def check(
@@ -82,44 +56,8 @@ def check(
         UsageError: it cannot, naming those that can.
     """
     made = work.job.score(work.dataset, _NoAnswers(models=models)).comparable
-    a, b = models
-    nothing = Finished(keys=(), is_whole=False)
-    decide(made.get(a, {}), made.get(b, {}), nothing, stopping)
-
-
-def look(
-    job: Job,
-    dataset: Dataset,
-    reader: sqlite3.Connection,
-    stopping: Stopping,
-    decide: Decide,
-) -> Seen:
-    """How the two models of a run stand to each other by its front.
-
-    Raises:
-        UsageError: the metric is not one that can be watched.
-    """
-    first = run_started(reader)
-    # in this order: tasks may still be planned in between, and none before
-    is_planned = status(reader).planning_exhausted
-    upto = last_seq(reader)
-    keys, before = _finished(reader, upto)
-    a, b = first.models["subject"]
-    front = Front(
-        answers=LogAnswers(
-            connection=reader,
-            upto_seq=upto,
-            models=(a, b),
-            replicates=first.replicates,
-            imported=first.imported,
-        ),
-        before=before,
-    )
-    made = job.score(dataset, front).comparable
-    finished = Finished(keys=keys, is_whole=is_planned and before is None)
-    return Seen(
-        look=decide(made.get(a, {}), made.get(b, {}), finished, stopping), seq=upto
-    )
+    a, b = (made.get(model, {}) for model in models)
+    decide(a, b, Finished(keys=(), is_whole=False), stopping)
 
 
 def _finished(
@@ -129,9 +67,47 @@ def _finished(
     keys: dict[str, None] = {}
     for root, rows in groupby(task_families(reader, upto), attrgetter("root")):
         family = list(rows)
+        key = family[0].key
         if any(row.state.is_open for row in family):
             # another model, or an earlier stage, may have finished with the item
-            keys.pop(family[0].key, None)
+            keys.pop(key, None)
             return tuple(keys), root
-        keys[family[0].key] = None
+        keys[key] = None
     return tuple(keys), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Answers up to a first-stage task; a `runner.job.Answers`."""
+
+    answers: Answers
+    before: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.answers.models
+
+    @property
+    def replicates(self) -> int:
+        return self.answers.replicates
+
+    @property
+    def imported(self) -> bool:
+        return self.answers.imported
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        return takewhile(
+            lambda family: family[0].task.number < self.before, self.answers.families()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoAnswers:
+    """The answers of a run before its first; a `runner.job.Answers`."""
+
+    models: tuple[str, ...]
+    replicates: int = 1
+    imported: bool = False
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        return iter(())

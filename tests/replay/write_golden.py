@@ -1,9 +1,10 @@
 """Writes the golden logs that are missing: `python -m tests.replay.write_golden`.
 
 Run once for each version of the tables or of an event, and for a new kind, never again
-for an old one: what is committed is what old siftlogs have written. The log is kept as SQL text, so that a
-review can read it. Its last events are of a version 0 that no siftlog ever wrote: they
-show, in every later version too, that an old row is read through its upcaster.
+for an old one: what is committed is what old siftlogs have written. A log is kept as
+SQL text, so that a review can read it. Its last events are of a version 0 that no
+siftlog ever wrote: they show, in every later version too, that an old row is read
+through its upcaster.
 """
 
 from __future__ import annotations
@@ -55,10 +56,7 @@ def _write_old(log: SqliteLog, clock: FakeClock) -> None:
     """Commit an event as an older siftlog would have."""
     fact = Fact(clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS, len(OLD_FACTS))
     AttemptFailed.VERSION = 0
-    try:
-        log._committer.put((fact,), None)
-    finally:
-        AttemptFailed.VERSION = 1
+    log._committer.put((fact,), None)
 
 
 def main() -> None:
@@ -73,6 +71,7 @@ def _golden(target: Path, entries: Sequence[Entry]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log.db")
         asyncio.run(_write(path, entries))
+        AttemptFailed.VERSION = 1  # the log's thread has read it by now
         with closing(sqlite3.connect(path)) as conn:
             lines = [line for line in conn.iterdump() if "heartbeat VALUES" not in line]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")

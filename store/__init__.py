@@ -35,6 +35,7 @@ __all__ = [
     "sqlite",
     "stakes",
     "statements",
+    "stopping",
     "sums",
     "task",
     "testing",

@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias
 
 from store.expected import Expected
 from store.milestone import Milestone
-from store.stopping import Stopping
+from store.stopping import ComparisonDecided, Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,28 +306,6 @@ class ScoringRecorded:
     headline: str = ""  #: path of the metric that it is judged by
     reached: dict[str, float | None] = field(default_factory=dict)
     """The headline's value, by model; None: undefined."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonDecided:
-    """Enough was answered to tell two models apart in the metric the run stops at.
-
-    What it says follows from the answers alone: whoever looks again, however late,
-    finds it decided after the same documents.
-    """
-
-    VERSION: ClassVar[int] = 1
-
-    stopping: Stopping
-    a: str  #: model
-    b: str
-    verdict: str  #: of B: "better", "worse", or "close", apart by less than the margin
-    clusters: int  #: documents that it took, from the first one planned on
-    cluster: str  #: what such a document is called, such as "paper"
-    difference: float  #: B minus A, mean over these documents
-    lo: float  #: what the mean difference lies between, whenever one looks
-    hi: float
-    seq: int  #: the log's last event that was read
 
 
 Event: TypeAlias = (

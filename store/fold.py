@@ -30,7 +30,6 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
-    ComparisonDecided,
     Event,
     LimitObserved,
     PlannedTask,
@@ -48,6 +47,7 @@ from store.events import (
     TasksReopened,
 )
 from store.run_state import RunState
+from store.stopping import ComparisonDecided
 from store.sums import (
     US_PER_MINUTE,
     US_PER_S,

@@ -1,8 +1,9 @@
-"""When a run has answered enough, as its first event says."""
+"""When a run of two models has answered enough, and what it has shown by then."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +36,25 @@ class Stopping:
     def __str__(self) -> str:
         """As it is typed."""
         return f"{self.metric}>={self.margin:g}" if self.margin else self.metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonDecided:
+    """Enough was answered to tell two models apart in the metric the run stops at.
+
+    What it says follows from the answers alone: whoever looks again, however late,
+    finds it decided after the same documents.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    stopping: Stopping
+    a: str  #: model
+    b: str
+    verdict: str  #: of B: "better", "worse", or "close", apart by less than the margin
+    clusters: int  #: documents that it took, from the first one planned on
+    cluster: str  #: what such a document is called, such as "paper"
+    difference: float  #: B minus A, mean over these documents
+    lo: float  #: what the mean difference lies between, whenever one looks
+    hi: float
+    seq: int  #: the log's last event that was read

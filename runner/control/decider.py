@@ -21,10 +21,10 @@ from runner.job import Dataset
 from runner.records.front import front
 from runner.work import Work
 from store.clock import Clock
-from store.events import ComparisonDecided, RunDrained, RunFinished
+from store.events import RunDrained, RunFinished
 from store.log import Log
 from store.runs import RunFolder
-from store.stopping import Stopping
+from store.stopping import ComparisonDecided, Stopping
 from store.views import open_reader, run_started
 
 BY = "decision"

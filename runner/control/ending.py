@@ -11,9 +11,10 @@ from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth
 from store.clock import Clock
-from store.events import CommandApplied, ComparisonDecided, RunDrained, RunFinished
+from store.events import CommandApplied, RunDrained, RunFinished
 from store.log import Log
 from store.runs import RunFolder
+from store.stopping import ComparisonDecided
 from store.views import TaskCounts, open_reader, status
 
 

@@ -11,7 +11,6 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
-    ComparisonDecided,
     Entry,
     Input,
     LimitObserved,
@@ -30,7 +29,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import manifest_bytes
-from store.stopping import Stopping
+from store.stopping import ComparisonDecided, Stopping
 
 PART = Blob(
     sha256=bytes.fromhex(

@@ -16,7 +16,6 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
-    ComparisonDecided,
     Entry,
     Event,
     Input,
@@ -36,7 +35,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import manifest_bytes
-from store.stopping import Stopping
+from store.stopping import ComparisonDecided, Stopping
 from store.task import TaskState
 
 STAGES = ("ask", "judge")

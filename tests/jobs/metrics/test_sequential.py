@@ -65,8 +65,8 @@ def test_an_interval_of_one_look_is_wrong_far_more_often_when_looked_at_often() 
 def test_a_difference_is_found_and_a_large_one_soon() -> None:
     chance = np.random.default_rng(20260118)
     needed = []
-    for gain in (0.2, 0.4):
-        shares = [0.2 - gain / 4, 0.6 - gain / 2, 0.2 + gain * 3 / 4]
+    for gain in (0.25, 0.5):
+        shares = [(0.6 - gain) / 2, 0.4, (0.6 + gain) / 2]
         found = [
             Sequential(values=chance.choice([-1.0, 0.0, 1.0], UNITS, p=shares).tolist())
             for _ in range(60)

@@ -18,7 +18,6 @@ from store.events import (
     CommandAccepted,
     CommandApplied,
     CommandRejected,
-    ComparisonDecided,
     Event,
     LimitObserved,
     RunCancelled,
@@ -35,6 +34,7 @@ from store.events import (
     TasksReopened,
     Unknown,
 )
+from store.stopping import ComparisonDecided
 from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money
 from tui.drawing.tables.task_columns import task_name
 from tui.texts.flatten import readable

@@ -31,8 +31,8 @@ BY = "decision"
 """Who drains a run that has answered enough."""
 POLL_S = 2.0
 """Between two looks, at least."""
-REST = 9
-"""Times as long as a look took until the next one: they take a tenth of a core."""
+REST = 19
+"""Times as long as a look took until the next one: they take a twentieth of a core."""
 _ALL = 1_000_000
 
 VERDICTS = {"better": "better than", "worse": "worse than", "close": "as good as"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -20,13 +21,13 @@ ACCURACY = Stopping(metric="accuracy")
 def given_values(
     papers: Sequence[Sequence[float | None]],
     *,
-    kind: str = "mean",
+    kind: Literal["mean", "ratio"] = "mean",
     lower_is_better: bool = False,
 ) -> Comparable:
     """A model's values: papers of questions."""
     items = [f"p{p}/q{q}" for p, own in enumerate(papers) for q in range(len(own))]
     values = ItemValues(
-        kind=kind,  # type: ignore[arg-type] - any of them
+        kind=kind,
         items=items,
         clusters=[item.partition("/")[0] for item in items],
         cluster="paper",

@@ -18,7 +18,8 @@ class Expense:
 
     usd: float | None = None
     """Dollars for each unit: all replies of the model, those of later stages and
-    replicates too; None: a price is unknown, or the answers were made elsewhere."""
+    replicates too; None: a price is unknown, answers were made elsewhere, or some came
+    from the response cache, which cost nothing here."""
     seconds: float | None = None
     """Median latency of an answer; None: no answer was measured."""
 
@@ -51,7 +52,8 @@ def expenses(run: Replayed, by: str) -> Mapping[str, Expense]:
 
 
 def _usd(seen: Status, model: str, n: int) -> float | None:
-    if seen.imported or seen.cost_usd is None or not n:
+    is_unknown = seen.imported or seen.cost_usd is None or seen.attempts.cached > 0
+    if is_unknown or not n:
         return None
     return seen.model_cost_usd.get(model, 0.0) / n
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from jobs.comparison.difference import Compared, agreed, gap, p_values
+from jobs.comparison.labelling import Alike, alike
 from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
 from jobs.comparison.sides import Source
 from jobs.metrics import Resamples, holm, round12
 from runner.errors import UsageError
-from runner.scorecard import Comparable
+from runner.scorecard import Comparable, Labels
 
 _KEPT_DRAWS = 4
 """Sets of clusters whose resamples are held; a match's metrics mostly share one."""
@@ -29,6 +30,7 @@ class Side:
     number: int | None  #: of the recorded scoring; None: the run as it stands
     model: str
     comparable: Comparable
+    labels: Callable[[], Labels] | None = None  #: None: the job gives none
     seq: int  #: the last event of the run's log that was scored
 
     @property
@@ -75,6 +77,7 @@ class Match:
     refused: tuple[Refused, ...]
     only_a: tuple[str, ...]  #: metrics that B does not have
     only_b: tuple[str, ...]
+    alike: Alike | None  #: None: no item is labelled by both
 
 
 def matches(
@@ -146,6 +149,7 @@ def _match(
         refused=tuple(refused),
         only_a=tuple(path for path in a.comparable if path not in b.comparable),
         only_b=tuple(path for path in b.comparable if path not in a.comparable),
+        alike=alike(a.labels(), b.labels()) if a.labels and b.labels else None,
     )
 
 

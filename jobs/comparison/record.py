@@ -8,6 +8,7 @@ from typing import Any
 
 from jobs.comparison.difference import Compared
 from jobs.comparison.front import Front, Place
+from jobs.comparison.labelling import Alike
 from jobs.comparison.matching import Drawing, Match, Side, by_item, family
 from jobs.comparison.pairing import ItemGap
 from jobs.metrics import Agreement
@@ -68,6 +69,7 @@ def _match(match: Match) -> dict[str, Any]:
         "not_compared": {each.path: each.why for each in match.refused},
         "only_a": list(match.only_a),
         "only_b": list(match.only_b),
+        "labels": None if match.alike is None else _labels(match.alike),
     }
 
 
@@ -101,6 +103,10 @@ def _metric(each: Compared) -> dict[str, Any]:
         "cluster": each.cluster,
         "definition": each.definition,
     }
+
+
+def _labels(found: Alike) -> dict[str, Any]:
+    return {"what": found.what, "n": found.n, **_agreement(found.agreement)}
 
 
 def _agreement(found: Agreement) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jobs.comparison.difference import Compared
 from jobs.comparison.front import Front, Place
 from jobs.comparison.matching import Drawing, Match, Side, family
 from jobs.comparison.pairing import ItemGap
-from jobs.metrics import Interval
+from jobs.metrics import Agreement, Interval
 
 WIDTH = 80
 UNDEFINED = "n/a"
@@ -67,6 +67,11 @@ def _match(match: Match, level: float) -> Iterator[str]:
             yield _one_line(f"only {name} has: {', '.join(paths)}")
     yield from _beside(shared)
     yield from _agreed(shared)
+    if match.alike is not None:
+        yield _one_line(
+            f"agreement of the {match.alike.what}s on {match.alike.n} items, kappa and "
+            f"AC1: {_agreement(match.alike.agreement)}"
+        )
     yield from _flagged(shared)
 
 
@@ -134,8 +139,7 @@ def _beside(compared: Sequence[Compared]) -> Iterator[str]:
 def _agreed(compared: Sequence[Compared]) -> Iterator[str]:
     """How often both are right or both wrong, and how far that is beyond chance."""
     told = [
-        f"{each.path} {_number(found.percent)} {_number(found.kappa)} "
-        f"{_number(found.ac)}"
+        f"{each.path} {_agreement(found)}"
         for each in compared
         if (found := each.agreement)
     ]
@@ -143,6 +147,10 @@ def _agreed(compared: Sequence[Compared]) -> Iterator[str]:
         yield _one_line(
             f"agreement in being right, its kappa and AC1: {', '.join(told)}"
         )
+
+
+def _agreement(found: Agreement) -> str:
+    return " ".join(map(_number, (found.percent, found.kappa, found.ac)))
 
 
 def _front(front: Front, level: float) -> Iterator[str]:

@@ -119,12 +119,13 @@ def pairs(
     }
 
     def side(source: Source, model: str) -> Side:
-        run = runs[source]
+        run, card = runs[source], runs[source].scoring.scorecard
         return Side(
             run=run.folder.run_id,
             number=run.number,
             model=model,
-            comparable=run.scoring.scorecard.comparable.get(model, {}),
+            comparable=card.comparable.get(model, {}),
+            labels=card.labelled.get(model),
             seq=run.scoring.seq,
         )
 

@@ -14,6 +14,7 @@ from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
 from runner.scorecard import Finding
+from store.events import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class Dataset:
     space_groups: SpaceGroups | None = None  #: None: the built-in table
     unit_table: tuple[UnitRow, ...] = ()
     aliases: AliasSet = field(default_factory=AliasSet)
+    rules: tuple[Input, ...] = ()
+    """The files that scoring goes by, with their hashes; papers are none of them."""
     findings: tuple[Finding, ...] = ()
     truth_by_paper: Mapping[str, tuple[int, ...]] = field(
         init=False, repr=False, compare=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from jobs.slugs import slugs
@@ -10,8 +11,11 @@ from jobs.slugs import slugs
 def model_slugs(models: Iterable[str]) -> dict[str, str]:
     """Models as parts of file names: "/" becomes "--", what is unsafe beside it "_"."""
     plain = {model: model.replace("/", "--") for model in models}
-    found = slugs(plain.values())
-    return {model: found[name] for model, name in plain.items()}
+    uses = Counter(plain.values())
+    # of "a/b" and "a--b" only the second can be called so
+    named = {model: model if uses[name] > 1 else name for model, name in plain.items()}
+    found = slugs(named.values())
+    return {model: found[name] for model, name in named.items()}
 
 
 class Folders:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jobs.columns import Column, hanging, number, one_line, shortened, table
 from jobs.property_extraction.grounding.quote import Level
-from jobs.property_extraction.measuring.limits import findings
+from jobs.property_extraction.measuring.limits import findings, told
 from jobs.property_extraction.measuring.rates import WORDS, rates_of
 from jobs.property_extraction.measuring.results import Column as Model
 from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.measuring.statuses import NUMBERS, UNITS
 from jobs.property_extraction.settings import INPUTS
 from runner.scorecard import Artifact, Metric
-from store.events import Input
 
 MISMATCHES = 10
 """Pairs of names that are listed."""
@@ -29,21 +28,15 @@ DIGITS = 16
 """Of an input's SHA-256; `operations.json` and the log have all."""
 
 
-def report(results: Results, inputs: Sequence[Input]) -> Artifact:
-    """The report of all models.
-
-    Args:
-        results: of the scoring.
-        inputs: the files that it goes by, with their hashes.
-    """
-    lines = _Report(results, inputs).lines()
+def report(results: Results) -> Artifact:
+    """The report of all models."""
+    lines = _Report(results).lines()
     return Artifact(name="report.txt", text="".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
     results: Results
-    inputs: Sequence[Input]
 
     def lines(self) -> Iterator[str]:
         yield "Property extraction"
@@ -59,7 +52,7 @@ class _Report:
         # the name alone: where a file lies changes no number
         named = [
             (own.setting, own.path.replace("\\", "/").rsplit("/")[-1], own.sha256)
-            for own in self.inputs
+            for own in self.results.dataset.rules
         ]
         yield from table(
             [
@@ -88,7 +81,7 @@ class _Report:
             *findings(self.results),
         ]
         for own in found:
-            yield from hanging("  - ", one_line(own.line))
+            yield from hanging("  - ", one_line(told(own)))
         if not found:
             yield "  nothing was noticed"
 

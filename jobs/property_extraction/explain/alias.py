@@ -22,19 +22,19 @@ def alias_lines(results: Results, name: str) -> Iterator[str]:
         yield "name       of truth or rubric: right as it is"
     else:
         yield "name       neither truth nor rubric has it"
-    yield from hanging(
-        "alias set  ", f"{dataset.aliases.id} ({dataset.aliases.status_mix})"
+    # crossfitted drafts are each model's own
+    sets = [column.first.aliases for column in results.columns.values()]
+    for each in dict.fromkeys(sets or [dataset.aliases]):
+        yield from hanging("alias set  ", f"{each.id} ({each.status_mix})")
+    entries = dict.fromkeys(
+        entry for each in sets or [dataset.aliases] for entry in each.entries
     )
-    own = [entry for entry in dataset.aliases.entries if entry.pred_name == name]
+    own = [entry for entry in entries if entry.pred_name == name]
     for entry in own:
         yield from _entry(results, entry)
     if not own:
         yield "no entry: it stands for itself"
-    led = [
-        entry
-        for entry in dataset.aliases.entries
-        if entry.gt_name == name and entry.pred_name != name
-    ]
+    led = [entry for entry in entries if entry.gt_name == name != entry.pred_name]
     if led:
         yield "stands in for it:"
     for entry in led:

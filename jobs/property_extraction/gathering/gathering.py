@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from jobs.property_extraction import reading
@@ -28,9 +28,12 @@ from runner.task import Answer
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
     """Everything that the answers say, by the present rules."""
-    planned = frozenset(spec.key for spec in plan.plan(dataset))
+    planned = frozenset(
+        () if answers.imported else (spec.key for spec in plan.plan(dataset))
+    )
+    due = Counter(paper_of(key)[0] for key in planned)
     columns = {
-        (model, replicate): _Column(dataset=dataset, planned=planned)
+        (model, replicate): _Column(dataset=dataset, planned=planned, due=due)
         for model in answers.models
         for replicate in range(1, answers.replicates + 1)
     }
@@ -48,7 +51,7 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
         replicates=answers.replicates,
         imported=answers.imported,
         predicted=predicted,
-        missing=0 if answers.imported else sum(own.missing for own in columns.values()),
+        missing=sum(own.missing for own in columns.values()),
         stale=stale,
     )
 
@@ -57,6 +60,7 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
 class _Paper:
     """The answers about one paper, by their stage."""
 
+    answered: int = 0  #: pieces that have an outcome
     pieces: dict[int, Extraction] = field(default_factory=dict)
     failed: str = ""
     skipped: str = ""
@@ -81,17 +85,17 @@ class _Column:
     """One replicate of one model, filled answer by answer."""
 
     dataset: Dataset
-    planned: Collection[str]  #: keys of pieces
+    planned: Collection[str]  #: keys of pieces; an import has none
+    due: Mapping[str, int]  #: pieces of each paper
     rows: list[Prediction] = field(default_factory=list)  #: of an import
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     papers: dict[str, _Paper] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    answered: int = 0  #: pieces that have an outcome
 
     @property
     def missing(self) -> int:
         """Tasks that are due and not there."""
-        return len(self.planned) - self.answered
+        return len(self.planned) - sum(own.answered for own in self.papers.values())
 
     def add(self, answer: Answer) -> bool:
         """Take in an answer; False: the plan no longer asks for it."""
@@ -112,7 +116,7 @@ class _Column:
         if answer.is_open:
             own.is_open = True
             return
-        self.answered += 1
+        own.answered += 1
         if answer.skip is not None:
             own.skipped = answer.skip
             return
@@ -152,6 +156,9 @@ class _Column:
     def predicted(self, model: str, replicate: int) -> Predicted:
         """All of it, papers ascending."""
         rows = sorted(self.rows, key=lambda row: row.row)
+        for refno, pieces in self.due.items():
+            own = self.papers.setdefault(refno, _Paper())
+            own.is_open |= own.answered < pieces
         for refno, own in sorted(self.papers.items()):
             self.outcomes[refno] = own.outcome
             if own.outcome.state is State.SCORED:

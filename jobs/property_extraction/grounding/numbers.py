@@ -17,8 +17,11 @@ CLOSE: Final = 1e-9
 _DECIMAL: Final = r"(?<![0-9])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _ERROR: Final = r"(?:\([0-9]+\))?(?:[ ]?(?:\u00b1|\+/-)[ ]?[0-9.]+)?"
 
+# what a number begins with, before anything costlier is looked for
+_BEGIN: Final = r"(?=[0-9.])"
+
 _PLAIN: Final = re.compile(
-    rf"(?P<factor>{_DECIMAL})(?:\([0-9]+\))?(?P<exponent>(?:[eE][+-]?[0-9]+)?)"
+    rf"{_BEGIN}(?P<factor>{_DECIMAL})(?:\([0-9]+\))?(?P<exponent>(?:[eE][+-]?[0-9]+)?)"
 )
 
 _PARTED: Final = (
@@ -32,7 +35,7 @@ _PARTED: Final = (
 
 # PDF files lose what is raised: 2.1 x 10-5 is a power where it follows a factor
 _POWER: Final = re.compile(
-    rf"(?:(?P<factor>{_DECIMAL}){_ERROR}[ ]?[x\u00d7*\u00b7\u22c5][ ]?10[ ]?\^?"
+    rf"{_BEGIN}(?:(?P<factor>{_DECIMAL}){_ERROR}[ ]?[x\u00d7*\u00b7\u22c5][ ]?10[ ]?\^?"
     r"|(?<![0-9])10[ ]?\^)[ ]?[{(]?[ ]?(?P<power>[+-]?[ ]?[0-9]{1,3})"
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
@@ -20,6 +21,9 @@ from runner.task import TaskSpec
 
 FORMAT = "predictions"
 VERDICTS = "verdicts"
+
+UNREADABLE = "unreadable_file"
+"""The error of a file that was left out."""
 
 
 class PredictionsImporter:
@@ -65,36 +69,63 @@ class PredictionsImporter:
             raise UsageError("Name the predictions: --preds FILE or DIR.")
         if settings.truth is None:
             raise UsageError("Name the curated values: --truth FILE.")
-        found: dict[tuple[str, int, str], list[Told]] = {}
+        read = _Read(settings=settings, model=model, replicates=replicates)
         for path in prediction_files(named):
-            for row in _rows(path, settings):
-                name = row.model or model
-                if not name:
-                    raise DatasetError(
-                        f"{path.name} row {row.row}: no model is named (add a column "
-                        "model, or name it with --model)."
-                    )
-                number = replicates.get(path, row.replicate)
-                found.setdefault((name, number, row.refno), []).append(_told(row))
-        if not found:
+            read.add(path)
+        yield from read.answers()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What the files hold, filled file by file."""
+
+    settings: Settings
+    model: str | None
+    replicates: Mapping[Path, int]
+    found: dict[tuple[str, int, str], list[Told]] = field(default_factory=dict)
+    """By model, replicate and paper."""
+    unread: list[str] = field(default_factory=list)  #: files that were left out
+
+    def add(self, path: Path) -> None:
+        """Read a file; all its rows or none, where it may be left out."""
+        # one by one otherwise: a million rows need not be there at once
+        rows: Iterable[Predicted] = read_predictions(path, NA[self.settings.na])
+        if self.settings.skip_bad:
+            try:
+                rows = list(rows)
+            except DatasetError:
+                self.unread.append(path.name)
+                return
+        for row in rows:
+            name = row.model or self.model
+            if not name:
+                raise DatasetError(
+                    f"{path.name} row {row.row}: no model is named (add a column "
+                    "model, or name it with --model)."
+                )
+            number = self.replicates.get(path, row.replicate)
+            self.found.setdefault((name, number, row.refno), []).append(_told(row))
+
+    def answers(self) -> Iterator[ImportedAnswer]:
+        """An answer a paper, and a failure for each file that was left out."""
+        if not self.found:
             raise DatasetError("The files hold no prediction (add rows).")
-        for (name, number, refno), told in found.items():
+        for (name, number, refno), told in self.found.items():
             yield ImportedAnswer(
                 spec=TaskSpec(stage=STAGE, key=refno),
                 model=name,
                 replicate=number,
                 text=text_of(told),
             )
-
-
-def _rows(path: Path, settings: Settings) -> list[Predicted]:
-    """The rows of a file, all of them or none."""
-    try:
-        return list(read_predictions(path, NA[settings.na]))
-    except DatasetError:
-        if settings.skip_bad:
-            return []
-        raise
+        first, _, _ = next(iter(self.found))
+        for file in self.unread:
+            # nobody knows whose rows it holds; the run counts it among its failures
+            yield ImportedAnswer(
+                spec=TaskSpec(stage=STAGE, key=file),
+                model=first,
+                replicate=1,
+                error=UNREADABLE,
+            )
 
 
 def _told(row: Predicted) -> Told:

@@ -28,26 +28,22 @@ from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
 from runner.errors import UsageError
+from runner.fingerprint import input_hashes
 from runner.job import InputFile
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 
-READ = (
-    "papers",
-    "truth",
-    "rubric",
-    "clusters",
-    "space_groups",
-    "unit_table",
-    "aliases",
-)
-"""The inputs that scoring goes by."""
+RULES = ("truth", "rubric", "clusters", "space_groups", "unit_table", "aliases")
+"""The inputs by which rows are scored."""
 
-_RULES = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
+READ = ("papers", *RULES)
+"""All inputs of a run that extracts."""
+
+_SAMPLED = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
 
 SAMPLES: Mapping[Mode, Mapping[str, object]] = {
     "extract": {
-        **_RULES,
+        **_SAMPLED,
         "papers": SAMPLE / "papers",
         "clusters": SAMPLE / "clusters.json",
         "unit_table": SAMPLE / "units.csv",
@@ -60,7 +56,7 @@ SAMPLES: Mapping[Mode, Mapping[str, object]] = {
         "review": SAMPLE / "review.csv",
     },
     # nothing of it is verified yet
-    "verify": {**_RULES, "candidates": SAMPLE / "candidates.csv"},
+    "verify": {**_SAMPLED, "candidates": SAMPLE / "candidates.csv"},
 }
 """The inputs that stand for those that nobody named."""
 
@@ -162,6 +158,9 @@ def load(settings: Settings) -> Dataset:
         if settings.unit_table is None
         else read_unit_table(settings.unit_table),
         aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
+        rules=tuple(
+            input_hashes([own for own in inputs(settings) if own.setting in RULES])
+        ),
         findings=noticed.findings(),
     )
 

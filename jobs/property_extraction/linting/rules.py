@@ -11,6 +11,7 @@ from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.disagreement import disagreements
+from jobs.property_extraction.values.number import NumberStatus
 from jobs.property_extraction.values.unit_row import UnitRow
 
 Row = TypeVar("Row")
@@ -45,6 +46,14 @@ ADVICE: Mapping[Problem, str] = {
 """What a problem means for a score, or what may be done about it."""
 
 
+READ: Mapping[NumberStatus, str] = {
+    "bound": "a bound",
+    "range": "a range",
+    "not_a_number": "no number",
+}
+"""What a value is that is no number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule(Generic[Row]):
     """One thing to look for."""
@@ -61,9 +70,10 @@ def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[Rule[TruthRow]]:
         return rubric.kind(row.name) is Kind.SI
 
     def no_number(row: TruthRow) -> str:
-        status = comparer.number(row.value).status
-        words = f"{row.value!r} is {status.replace('_', ' ')}"
-        return "" if status == "value" else words
+        found = comparer.number(row.value)
+        return (
+            "" if found.value is not None else f"{row.value!r} is {READ[found.status]}"
+        )
 
     return (
         Rule(

@@ -31,6 +31,11 @@ def findings(results: Results) -> Iterator[Finding]:
         yield from _of_model(column)
 
 
+def told(finding: Finding) -> str:
+    """A finding as a sentence of a text; a limit is about no place."""
+    return finding.message if finding.where == LIMITS else finding.line
+
+
 def _of_papers(results: Results) -> Iterator[Finding]:
     m = len(results.papers)
     if not m:

@@ -20,7 +20,6 @@ from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.differing import bookable
 from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.gathering.gathering import sheet_of
-from jobs.property_extraction.inputs.load import inputs
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import Results, measured
@@ -28,7 +27,6 @@ from jobs.property_extraction.scoring.comparable import comparable
 from jobs.property_extraction.scoring.verdicts import Verdicts
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary.terminal import run_text
-from runner.fingerprint import input_hashes
 from runner.job import Answers
 from runner.scorecard import Detail, Scorecard, Verdict
 
@@ -72,7 +70,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         ),
         findings=found,
         artifacts=(
-            report(results, input_hashes(inputs(dataset.settings))),
+            report(results),
             *draft_maps(results, folders),
         ),
         figures=Gallery(results),

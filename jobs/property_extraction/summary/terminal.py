@@ -9,6 +9,7 @@ from jobs.columns import WIDTH, hanging, one_line, shortened
 from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.measuring.fate import Fate
+from jobs.property_extraction.measuring.limits import told
 from jobs.property_extraction.measuring.results import Column, Results
 from jobs.property_extraction.measuring.statuses import NUMBERS, UNITS
 from runner.scorecard import LIMITS, Finding, Metric
@@ -33,13 +34,8 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         lines += _model(results, column)
     for own in findings:
         if own.severity != "info" or own.where == LIMITS:
-            lines += _noted(own)
+            lines += hanging("note: ", one_line(told(own)))
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
-
-
-def _noted(finding: Finding) -> Iterator[str]:
-    said = finding.message if finding.where == LIMITS else one_line(finding.line)
-    yield from hanging("note: ", said)
 
 
 def _head(results: Results) -> Iterator[str]:
@@ -91,7 +87,7 @@ def _aliases(column: Column) -> Iterator[str]:
         fates.fates.count(Fate.TP) for fates in (column.unrenamed, own.fates)
     )
     renamed = [row.entries for row in own.fates.renamed if row.entries]
-    acting = {entry for entries in renamed for entry in entries}
+    acting = {entry.key for entries in renamed for entry in entries}
     idle = len(own.aliases.accepted) - len(acting)
     yield (
         f"  aliases  {counted(len(renamed), 'row')} renamed, TP {before:,} without, "

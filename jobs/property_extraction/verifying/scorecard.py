@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.settings import INPUTS
+from jobs.property_extraction.verifying.figures import Gallery
 from jobs.property_extraction.verifying.files import tables
 from jobs.property_extraction.verifying.metrics import HEADLINE, metrics
 from jobs.property_extraction.verifying.summary import run_text
@@ -24,6 +25,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         headline=HEADLINE,
         tables=tuple(tables(verification)),
         findings=dataset.findings,
+        figures=Gallery(verification),
         details=verification.outcomes,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=verification.missing,

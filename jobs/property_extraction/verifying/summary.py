@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.columns import Column as TableColumn
-from jobs.columns import table, word
+from jobs.columns import one_line, shortened, table
 from jobs.counted import counted
 from jobs.property_extraction.verifying.verification import Verification
 
-NAME_CELLS = 30
+NAME_CELLS = 34
 """Of a model's name."""
 
 
@@ -27,7 +27,7 @@ def _lines(verification: Verification) -> Iterator[str]:
         (
             TableColumn(
                 title="model",
-                cells=[word(each.model, NAME_CELLS) for each in columns],
+                cells=[shortened(one_line(each.model), NAME_CELLS) for each in columns],
                 has_words=True,
             ),
             *(

@@ -17,6 +17,7 @@ from jobs.comparison.expense import Expense
 from jobs.comparison.front import Place, front
 from jobs.comparison.matching import Drawing, Match, furthest, matches
 from runner.records.render import csv_lines
+from runner.scorecard import Labels
 from tests.jobs.comparison.item_columns import means, pooled, side
 
 DRAWING = Drawing(b=100)
@@ -211,3 +212,26 @@ def test_agreement_is_told_of_metrics_that_are_right_or_wrong() -> None:
     (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
     assert pair["metrics"]["s"]["agreement"] is None
     assert pair["metrics"]["v"]["agreement"]["kappa"] == pytest.approx(0.5)
+
+
+def labels(said: str, items: str) -> Labels:
+    """One letter an item; "-" where nothing was said."""
+    return Labels(
+        what="answer",
+        categories=("n", "y"),
+        items=list(items),
+        said=[None if each == "-" else each for each in said],
+    )
+
+
+def test_labels_are_agreed_on_whether_right_or_wrong() -> None:
+    score = means({"p1": 1.0, "p2": 0.0})
+    a = replace(side({"m": score}), labels=lambda: labels("yyn-", "abcd"))
+    b = replace(side({"m": score}), labels=lambda: labels("ynn", "abc"))
+    (made,) = matches([(a, b)], (), DRAWING)
+    told = rendering.text([made], None, DRAWING).splitlines()
+    assert (
+        "agreement of the answers on 3 items, kappa and AC1: 0.667 0.400 0.333" in told
+    )
+    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    assert (pair["labels"]["what"], pair["labels"]["n"]) == ("answer", 3)

@@ -80,7 +80,22 @@ def scored(
     **settings: Any,
 ) -> Results:
     """What the rows of each model, m1 and so on, come to."""
-    names = tuple(f"m{n}" for n, _ in enumerate(models, start=1))
+    columns = (
+        Predicted(
+            model=f"m{number}", replicate=1, predictions=own, outcomes=outcomes or {}
+        )
+        for number, own in enumerate(models, start=1)
+    )
+    return scored_columns(*columns, rows=rows, aliases=aliases, **settings)
+
+
+def scored_columns(
+    *columns: Predicted,
+    rows: tuple[TruthRow, ...] = TRUTH,
+    aliases: AliasSet | None = None,
+    **settings: Any,
+) -> Results:
+    """What replicates of models come to."""
     given = {"boot_b": 20, "pymatgen": "leave_out"} | settings
     return measured(
         Dataset(
@@ -90,15 +105,10 @@ def scored(
             aliases=aliases or AliasSet(),
         ),
         Sheet(
-            models=names,
-            replicates=1,
+            models=tuple(dict.fromkeys(own.model for own in columns)),
+            replicates=max((own.replicate for own in columns), default=1),
             imported=True,
-            predicted=tuple(
-                Predicted(
-                    model=name, replicate=1, predictions=own, outcomes=outcomes or {}
-                )
-                for name, own in zip(names, models, strict=True)
-            ),
+            predicted=columns,
         ),
     )
 

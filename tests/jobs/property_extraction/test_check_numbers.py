@@ -7,10 +7,12 @@ command prints and writes.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
+from jobs.property_extraction.inputs.predictions import read_predictions
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
     COUNTS,
@@ -159,6 +161,18 @@ def test_the_files_of_the_first_scoring_say_the_same(
     )
 
 
+def test_inputs_hold_what_is_known_of_them(real: RealPredictions) -> None:
+    folder = real.run(GEMINI) / "scores/1"
+    truth = rows(folder / "gt_dump.csv")
+    keys = Counter((row["refno"], row["property_name"]) for row in truth)
+    assert len(truth) == 126
+    assert len({row["refno"] for row in truth}) == 6
+    assert sum(n > 1 for n in keys.values()) == 13
+    card = json.loads((folder / "scorecard.json").read_text("utf-8"))
+    dropped = [own["n"] for own in card["findings"] if own["code"] == "rubric_dropped"]
+    assert dropped == [1]
+
+
 def test_rows_that_are_left_out_are_counted(real: RealPredictions) -> None:
     gemini = real.scored(GEMINI)
     assert gemini.values("rows", "abstained") == (126, 11)
@@ -240,6 +254,8 @@ def test_every_number_of_the_free_names_stands_in_its_quote(
     assert (found["value_in_quote"]["value"], found["value_in_quote"]["n"]) == (1.0, 79)
     assert found["fabricated_quote_rate"]["value"] is None
     assert found["grounding.no_text"]["value"] == 146
+    quotes = [row.quote for row in read_predictions(real.folder / FREE)]
+    assert sum("..." in quote or "…" in quote for quote in quotes) == 29
 
 
 @pytest.mark.parametrize("name", BY_VALUES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jobs.columns import WIDTH, taken
 from jobs.property_extraction.artifacts.report_text import report
 from jobs.property_extraction.measuring.results import Results
@@ -12,7 +14,8 @@ TRUTH_FILE = Input(setting="truth", path="/home/of/somebody/gt.csv", sha256="ab"
 
 
 def lines(results: Results) -> list[str]:
-    return report(results, [TRUTH_FILE]).text.splitlines()
+    dataset = replace(results.dataset, rules=(TRUTH_FILE,))
+    return report(replace(results, dataset=dataset)).text.splitlines()
 
 
 def test_inputs_stand_by_name_and_hash_alone() -> None:

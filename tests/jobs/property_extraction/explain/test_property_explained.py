@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jobs.columns import WIDTH, taken
 from jobs.property_extraction.aliases.alias_set import AliasSet
@@ -15,6 +17,7 @@ from jobs.property_extraction.inputs.papers import read_papers
 from jobs.property_extraction.row import Prediction
 from jobs.property_extraction.settings import Settings
 from runner.errors import UsageError
+from store.printable import printable
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     RUBRIC,
@@ -135,3 +138,16 @@ def test_hundreds_of_rows_are_cut_and_counted() -> None:
     lines = explain(dataset, RowAnswers(rows), ("P1", "Tc")).splitlines()
     assert lines.count("    and 280 more") == 2
     assert "    and 292 more truth rows" in lines
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(min_size=1), st.text(min_size=1), st.text(), st.text(min_size=1))
+def test_whatever_a_model_writes_a_page_is_printable_and_fits(
+    name: str, value: str, unit: str, target: str
+) -> None:
+    row = Prediction(refno="P1", name=name, value=value, unit=unit, condition=unit)
+    entry = replace(ALIAS.entries[0], pred_name=name, gt_name=target)
+    aliases = AliasSet(entries=(entry,))
+    for items in (("P1",), ("P1", name), (name,), (target,)):
+        for line in told(*items, rows=(row,), aliases=aliases):
+            assert line == printable(line)

@@ -1,0 +1,253 @@
+"""Predictions made elsewhere, through the command: what is read, kept and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.property_extraction.importing.told import Told, parse_rows, text_of
+from jobs.property_extraction.inputs.predictions import (
+    prediction_files,
+    read_predictions,
+)
+from runner.errors import DatasetError
+from runner.records.render import as_meant, harmless
+from runner.reply import ParseFailure, Reply
+from tests.jobs.screening.commanded import Done, command, rows, write_csv
+
+COLUMNS = ("refno", "property_name", "value_string", "units")
+TRUTH = ("refno", "label", "property_value", "unit")
+ODD = (
+    "-slope in Hc2 vs T",
+    "=1+1",
+    "+x",
+    "@y",
+    "*shape",
+    "#NAME?",
+    "'quoted'",
+    "'=twice",
+    'said "so", and\nso on',
+    "J//ab-plane",
+    "../../up",
+    "H ⊥ab-plane",
+    "İ",
+    "nul",
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+def told(done: Done, sentence: str) -> None:
+    assert done.code in {1, 2}
+    assert sentence in done.err
+    assert done.err.startswith("siftlog: ")
+    assert done.err.count("\n") == 1
+
+
+def imported(folder: Path, *words: object, run: str = "r") -> Done:
+    return command(
+        *(
+            "import",
+            "property-extraction",
+            "--no-report",
+            "--runs-dir",
+            folder / "runs",
+        ),
+        *("--run-id", run, "--truth", folder / "truth.csv", *words),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_csv(tmp_path / "truth.csv", TRUTH, [("P1", "Tc", "5", "K")])
+    return tmp_path
+
+
+def test_fields_go_by_several_names_and_others_are_kept(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "preds.csv",
+        (
+            *("refno", "property_name", "value_string", "value_number", "units"),
+            *("material_or_system", "conditions.field", "conditions.temperature"),
+            *("location.evidence", "id", "note"),
+        ),
+        [
+            ("P1", "Tc", "", "5.2", "K", "Nb", "1 T", "", "it is 5.2 K", "a", "x"),
+            ("P1", "Tc", "None", "7", "", "", "1 T", "2 K", "", "", ""),
+        ],
+    )
+    first, second = read_predictions(path)
+    assert (first.value, first.unit, first.material) == ("5.2", "K", "Nb")
+    assert (first.condition, first.quote) == ("field=1 T", "it is 5.2 K")
+    assert first.extra == {"id": "a", "note": "x"}
+    assert (second.value, second.condition) == ("None", "field=1 T; temperature=2 K")
+    assert [first.row, second.row] == [2, 3]
+
+
+def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", "notes.txt"):
+        (tmp_path / name).touch()
+    assert [path.name for path in prediction_files([tmp_path])] == ["a.csv", "b.csv"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match=r"no \*\.csv file"):
+        list(prediction_files([tmp_path / "a.csv", tmp_path / "empty"]))
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=4))
+def test_rows_come_out_of_the_log_as_they_went_in(
+    fields: list[tuple[str, str, str]],
+) -> None:
+    given_rows = [
+        Told(row=number, name=name, value=value, quote=quote)
+        for number, (name, value, quote) in enumerate(fields, start=2)
+    ]
+    found = parse_rows("P1", Reply(text=text_of(given_rows)))
+    assert not isinstance(found, ParseFailure)
+    assert [(row.name, row.value, row.quote) for row in found] == fields
+    assert {row.refno for row in found} <= {"P1"}
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"rows": [{"row": 1}]}', "{"])
+def test_an_answer_of_another_form_is_none(text: str | None) -> None:
+    assert isinstance(parse_rows("P1", Reply(text=text)), ParseFailure)
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines", "sentence"),
+    [
+        (("refno", "value"), [("P1", "5")], "column 'property_name' is missing"),
+        (("refno", "property_name"), [("P1", "Tc")], "column 'value_string'"),
+        (COLUMNS, [("", "Tc", "5", "K")], "preds.csv row 2: refno is blank"),
+        (
+            COLUMNS,
+            [("P1", "Tc", "5", "K"), ("P1", " ", "5", "K")],
+            "preds.csv row 3: property_name is blank",
+        ),
+        (COLUMNS, [("P1", "Tc", "5")], "row 2: 3 fields where the header has 4"),
+        (COLUMNS, [], "hold no prediction"),
+        (
+            (*COLUMNS, "replicate"),
+            [("P1", "Tc", "5", "K", "0")],
+            "row 2: replicate is '0'",
+        ),
+        ((*COLUMNS, "model"), [("P1", "Tc", "5", "K", "")], "row 2: no model is named"),
+    ],
+)
+def test_a_file_that_is_off_is_told_in_a_sentence_and_nothing_is_written(
+    folder: Path,
+    columns: tuple[str, ...],
+    lines: list[tuple[str, ...]],
+    sentence: str,
+) -> None:
+    path = write_csv(folder / "preds.csv", columns, lines)
+    words = () if "model" in columns else ("--model", "m")
+    told(imported(folder, "--preds", path, *words), sentence)
+    assert not (folder / "runs" / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "sentence"),
+    [
+        ("truth", "refno,label,value\n,Tc,5\n", "truth.csv row 2: refno is blank"),
+        ("rubric", "property_name,rubric\na,5%\n", "rubric.csv row 2: rubric is '5%'"),
+        ("clusters", "[]", "clusters.csv: a list"),
+        ("space-groups", '{"P1": 0}', "space-groups.csv: P1 is 0"),
+        ("unit-table", "property_unit\nK\n", "unit-table.csv: column 'SI' is missing"),
+        ("aliases", '{"a": "b", "b": "a"}', "aliases.csv"),
+    ],
+)
+def test_an_input_that_is_off_is_told_and_nothing_is_written(
+    folder: Path, setting: str, text: str, sentence: str
+) -> None:
+    path = write_csv(folder / "preds.csv", COLUMNS, [("P1", "Tc", "5", "K")])
+    off = folder / f"{setting}.csv"
+    off.write_text(text, encoding="utf-8")
+    words = ("--model", "m", f"--{setting}", off)
+    told(imported(folder, "--preds", path, *words), sentence)
+    assert not (folder / "runs" / "r").exists()
+
+
+def test_files_that_cannot_be_read_can_be_left_out(folder: Path) -> None:
+    preds = folder / "preds"
+    write_csv(preds / "a.csv", COLUMNS, [("P1", "Tc", "5", "K")])
+    write_csv(preds / "b.csv", ("nothing",), [("x",)])
+    told(imported(folder, "--preds", preds, "--model", "m"), "b.csv: column")
+    done = imported(folder, "--preds", preds, "--model", "m", "--skip-bad")
+    # the run says that something failed, and what
+    assert (done.code, "1 tasks had failed" in done.err) == (3, True)
+    tasks = command("tasks", folder / "runs/r", "--filter", "state:failed", "--json")
+    (failed,) = map(json.loads, tasks.out.splitlines())
+    assert (failed["key"], failed["error"]) == ("b.csv", "unreadable_file")
+    (paper,) = rows(folder / "runs/r/scores/1/papers.csv")
+    assert (paper["refno"], paper["tp"]) == ("P1", "1")
+
+
+def test_any_name_is_scored_and_none_names_a_file(folder: Path) -> None:
+    cells = [harmless(name) if name.startswith("'") else name for name in ODD]
+    write_csv(folder / "truth.csv", TRUTH, [("P1", cell, "5", "K") for cell in cells])
+    path = write_csv(
+        folder / "preds.csv",
+        COLUMNS,
+        [("P1", cell, str(number % 2 + 4), "K") for number, cell in enumerate(cells)],
+    )
+    before = {each for each in folder.rglob("*") if each.is_file()}
+    done = imported(folder, "--preds", path, "--model", "../m/..")
+    assert done.code == 0, done.err
+    made = folder / "runs/r/scores/1"
+    matches = rows(made / "score_pr_matches.csv")
+    assert {as_meant(row["property_name"]) for row in matches} == {*ODD}
+    formulas = ("=", "+", "-", "@")
+    assert not [row for row in matches if row["property_name"].startswith(formulas)]
+    summary = {
+        as_meant(row["property_name"]): row["tp"]
+        for row in rows(made / "score_pr_summary.csv")
+    }
+    assert summary == {name: str(at % 2) for at, name in enumerate(ODD)}
+    draft = json.loads((made / "property_aliases.json").read_text("utf-8"))
+    assert not draft
+    review = rows(made / "alias_candidates_review.csv")
+    assert {as_meant(row["pred_name"]) for row in review} == {*ODD[::2]}
+    after = {each for each in folder.rglob("*") if each.is_file()} - before
+    assert all(each.is_relative_to(folder / "runs" / "r") for each in after)
+    assert not [each for each in after for name in ODD if each.stem in {name, "up"}]
+
+
+def test_what_a_scoring_wrote_is_read_back_as_it_was_meant(folder: Path) -> None:
+    """The rows of a scoring are predictions and truth again, with every odd name."""
+    path = write_csv(
+        folder / "preds.csv",
+        COLUMNS,
+        [("P1", harmless(name), harmless(name), "") for name in ODD],
+    )
+    assert imported(folder, "--preds", path, "--model", "m").code == 0
+    written = folder / "runs/r/scores/1/score_pr_rows.csv"
+    own = [row for row in rows(written) if row["status"] == "FP"]
+    again = write_csv(
+        folder / "again.csv",
+        ("refno", "property_name", "value_string"),
+        [(row["refno"], row["raw_pred_name"], row["pred_value"]) for row in own],
+    )
+    found = list(read_predictions(again))
+    assert sorted((each.name, each.value) for each in found) == sorted(
+        (name, name) for name in ODD
+    )
+
+
+def test_each_model_of_a_file_has_a_folder_of_its_own(folder: Path) -> None:
+    models = ("a/b", "../up", "a--b")
+    path = write_csv(
+        folder / "preds.csv",
+        (*COLUMNS, "model"),
+        [("P1", "Tc", str(5 + at), "K", model) for at, model in enumerate(models)],
+    )
+    done = imported(folder, "--preds", path)
+    assert done.code == 0, done.err
+    made = folder / "runs/r/scores/1"
+    compared = {row["model"]: row["tp"] for row in rows(made / "comparison.csv")}
+    assert compared == {"a/b": "1", "../up": "0", "a--b": "0"}
+    summaries = [*folder.rglob("score_pr_summary.csv")]
+    assert len(summaries) == len({path.parent.name for path in summaries}) == 3
+    assert {path.parent.parent for path in summaries} == {made}

@@ -1,0 +1,196 @@
+"""Counts and rates of generated rows, against a plain second reading of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.property_extraction.measuring.fate import Fate
+from jobs.property_extraction.measuring.results import Column
+from jobs.property_extraction.values.abstention import is_abstention
+from tests.jobs.property_extraction.made_rows import Fields, column, values
+
+PAPERS = ("P1", "P2", "P3", "P4")
+NAMES = ("Tc", "field", "structure", "formula", "free")
+VALUES = ("1", "1.0005", "2", "A15", "a15 like", "NOT_FOUND", "> 2")
+UNITS = ("", "K", "mK", "T")
+
+FIELDS = st.tuples(*map(st.sampled_from, (PAPERS, NAMES, VALUES, UNITS)))
+ROWS = st.lists(FIELDS, max_size=14)
+OPTIONS = st.fixed_dictionaries(
+    {
+        "matching": st.sampled_from(["maximum", "greedy"]),
+        "paper_set": st.sampled_from(["union", "common"]),
+        "abstentions": st.sampled_from(["leave_out", "value"]),
+        "units": st.sampled_from(["convert", "ignore"]),
+    }
+)
+WORDS = ("precision", "recall", "f1")
+
+
+def over(above: float, below: float) -> float | None:
+    return above / below if below else None
+
+
+def rates(tp: int, fp: int, fn: int) -> tuple[float | None, ...]:
+    return over(tp, tp + fp), over(tp, tp + fn), over(2 * tp, 2 * tp + fp + fn)
+
+
+def statuses(own: Column) -> Counter[tuple[str, str, str]]:
+    """Rows by paper, name and status, as the file of matches lists them."""
+    fates = own.first.fates
+    found: Counter[tuple[str, str, str]] = Counter()
+    for place, fate in enumerate(fates.fates):
+        if fate in {Fate.TP, Fate.FP}:
+            found[fates.predictions[place].refno, fates.names[place], str(fate)] += 1
+    for row, fate in zip(fates.truth, fates.truth_fates, strict=True):
+        if fate is Fate.FN:
+            found[row.refno, row.name, "FN"] += 1
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, ROWS, OPTIONS)
+def test_every_row_counts_once_or_is_left_out_for_a_reason(
+    truth: list[Fields], predictions: list[Fields], options: dict[str, Any]
+) -> None:
+    own = column(truth, predictions, **options)
+    tp, fp, fn = values(own, "tp", "fp", "fn")
+    curated, stated = {row[0] for row in truth}, {row[0] for row in predictions}
+    is_common = options["paper_set"] == "common"
+    papers = curated & stated if is_common else curated | stated
+    assert list(own.first.fates.papers) == sorted(papers)
+    inside = [row for row in predictions if row[0] in papers]
+    kept = [row for row in inside if row[1] != "formula"]
+    if options["abstentions"] == "leave_out":
+        kept = [row for row in kept if not is_abstention(row[2])]
+    assert tp + fp == len(kept)
+    wanted = [row for row in truth if row[0] in papers and row[1] != "formula"]
+    assert tp + fn == len(wanted)
+    partners = own.first.fates.truth_partners
+    matched = [place for place in partners if place >= 0]
+    assert len(matched) == len(set(matched)) == tp
+    for place, partner in own.first.fates.pairs():
+        assert predictions[place][:2] == truth[partner][:2]
+        assert partners[partner] == place
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, ROWS, OPTIONS)
+def test_a_plain_second_reading_comes_to_the_same(
+    truth: list[Fields], predictions: list[Fields], options: dict[str, Any]
+) -> None:
+    own = column(truth, predictions, **options)
+    found = statuses(own)
+    total: Counter[str] = Counter()
+    by_name: dict[str, Counter[str]] = {}
+    by_paper = {refno: Counter[str]() for refno in own.first.fates.papers}
+    groups: dict[tuple[str, str], Counter[str]] = {}
+    for (refno, name, status), n in found.items():
+        for cell in (
+            total,
+            by_paper[refno],
+            by_name.setdefault(name, Counter()),
+            groups.setdefault((refno, name), Counter()),
+        ):
+            cell[status] += n
+    counted = ("TP", "FP", "FN")
+    told = rates(*(total[word] for word in counted))
+    assert values(own, *WORDS) == pytest.approx(told, nan_ok=True)
+    tables = {
+        "macro": [rates(*(cell[w] for w in counted)) for cell in by_name.values()],
+        "by_paper": [rates(*(cell[w] for w in counted)) for cell in by_paper.values()],
+    }
+    for at, word in enumerate(WORDS):
+        filled = [row[at] or 0.0 for row in tables["macro"]]
+        defined = [row[at] for row in tables["macro"] if row[at] is not None]
+        papers = [row[at] for row in tables["by_paper"] if row[at] is not None]
+        for path, rows in (
+            (f"macro.{word}", filled),
+            (f"macro.{word}~defined", defined),
+            (f"by_paper.{word}", papers),
+        ):
+            (value,) = values(own, path)
+            assert value == (pytest.approx(statistics.fmean(rows)) if rows else None)
+    missed = [cell for cell in groups.values() if cell["FN"]]
+    wrong = [cell for cell in missed if cell["FP"]]
+    paths = ("misses", "name_matches", "encompassment", "encompassment~fn_values")
+    replaced = sum(min(cell["FP"], cell["FN"]) for cell in missed)
+    assert values(own, *paths) == pytest.approx(
+        (
+            len(missed),
+            len(wrong),
+            over(100 * len(wrong), len(missed)),
+            over(100 * replaced, total["FN"]),
+        )
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, ROWS, st.randoms(use_true_random=False), OPTIONS)
+def test_the_order_of_rows_changes_no_metric(
+    truth: list[Fields],
+    predictions: list[Fields],
+    random: Any,
+    options: dict[str, Any],
+) -> None:
+    options["matching"] = "maximum"
+    first = column(truth, predictions, **options)
+    random.shuffle(truth)
+    random.shuffle(predictions)
+    second = column(truth, predictions, **options)
+    # the status of units is that against the first truth row of a name
+    first_ones, second_ones = (
+        {
+            metric.path: metric.value
+            for metric in own.metrics
+            if not metric.path.startswith("units.")
+        }
+        for own in (first, second)
+    )
+    assert first_ones == second_ones
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, ROWS)
+def test_greedy_never_finds_more(
+    truth: list[Fields], predictions: list[Fields]
+) -> None:
+    found, greedy = (
+        values(column(truth, predictions, matching=matching), "tp")
+        for matching in ("maximum", "greedy")
+    )
+    assert found >= greedy
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, ROWS)
+def test_names_that_are_found_are_those_of_the_rows(
+    truth: list[Fields], predictions: list[Fields]
+) -> None:
+    own = column(truth, predictions)
+    wanted = {row[:2] for row in truth if row[1] != "formula"}
+    told = {row[:2] for row in predictions if not is_abstention(row[2])}
+    names, said = ({name for _, name in rows} for rows in (wanted, told))
+    assert values(own, "name_coverage", "name_recall") == (
+        over(len(names & said), len(names)),
+        over(len(wanted & told), len(wanted)),
+    )
+
+
+def doubled(rows: Iterable[Fields]) -> Sequence[Fields]:
+    return [row for row in rows for _ in range(2)]
+
+
+def test_a_row_said_twice_counts_once_only_if_that_is_wanted() -> None:
+    truth = [("P1", "Tc", "5", "K")]
+    said = doubled(truth)
+    assert values(column(truth, said), "tp", "fp", "repeats") == (1, 1, 1)
+    once = column(truth, said, dedupe="exact")
+    assert values(once, "tp", "fp", "repeats") == (1, 0, 1)

@@ -36,6 +36,7 @@ __all__ = [
     "sqlite",
     "stakes",
     "statements",
+    "stopping",
     "sums",
     "task",
     "testing",

@@ -53,8 +53,8 @@ def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
 @pytest.mark.timeout(180)
 def test_a_matrix_of_runs_goes_as_it_is_written(tmp_path: Path) -> None:
     page = (ROOT / "docs/run-all.md").read_text()
-    (shown,) = _blocks("text", page)
-    assert shown in _follow(page, tmp_path)
+    (shown,) = blocks("text", page)
+    assert shown in follow(page, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["reports", "notebooks"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from jobs.comparison.sides import Named
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -64,6 +68,18 @@ from runner.cli.speech import DONE, record, tell, text
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draw quality against cost and latency there, as .png or .svg.",
 )
+@click.option(
+    "--sequential",
+    metavar="METRIC[>=MARGIN]",
+    help="Of runs that go on: one metric, its interval right however often one looks.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="With --sequential: chance that any of it is ever wrong, at most.",
+)
 @choices.sets
 @choices.runs_dir
 @choices.as_json
@@ -86,21 +102,19 @@ def compare(
     from jobs.comparison.costing import costed
     from jobs.comparison.record import as_json, item_rows, rows
     from jobs.comparison.sides import Named
-    from runner.errors import UsageError
     from runner.records.render import csv_lines
     from store.clock import SystemClock
 
     plain, flags = choices.split_words(words)
     items = given["items"]
-    if not plain:
-        raise UsageError("Name one run or several, as RUN, RUN:MODEL or RUN@N.")
-    if out is not None and items is None:
-        raise UsageError("--out writes items: name their metric with --items PATH.")
+    _check(plain, items, out)
     if plot is not None:
         picture.check_form(plot)
     named = [Named.of(word) for word in plain]
     typed = choices.job_settings(flags, given["sets"])
     collector.calm()
+    if given["sequential"] is not None:
+        return _watched(named, typed, given)
     runs = replaying.replayed(
         [each.source for each in named], given["runs_dir"], typed, SystemClock()
     )
@@ -127,4 +141,29 @@ def compare(
     text(rendering.text(made, front, drawing))
     for match, gaps in zip(made, listed, strict=False):
         text(rendering.items_text(items, match, gaps))
+    return DONE
+
+
+def _check(plain: Sequence[str], items: str | None, out: Path | None) -> None:
+    from runner.errors import UsageError
+
+    if not plain:
+        raise UsageError("Name one run or several, as RUN, RUN:MODEL or RUN@N.")
+    if out is not None and items is None:
+        raise UsageError("--out writes items: name their metric with --items PATH.")
+
+
+def _watched(
+    named: Sequence[Named], typed: Mapping[str, Sequence[str]], given: Mapping[str, Any]
+) -> int:
+    """The comparison of runs that go on."""
+    from jobs.comparison.watching import show
+    from runner.errors import UsageError
+    from store.stopping import Stopping
+
+    try:
+        stopping = Stopping.of(given["sequential"], given["alpha"])
+    except ValueError as error:
+        raise UsageError(f"--sequential: {error}.") from error
+    show(named, given["runs_dir"], typed, stopping, is_json=given["as_json"])
     return DONE

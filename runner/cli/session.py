@@ -185,7 +185,7 @@ def end(
     if ended.why is not None:
         tell(ended.why)
     # what a budget paid for is worth its scores; what is missing has just been said
-    if scores and ended.outcome in {"finished", "budget"}:
+    if scores and ended.outcome in {"finished", "budget", "decided"}:
         try:
             scoring = asyncio.run(
                 score(
@@ -242,7 +242,7 @@ def end(
 
 def _exit_code(ended: Ended, failed: int) -> int:
     match ended.outcome:
-        case "finished":
+        case "finished" | "decided":
             return FAILED_TASKS if failed else DONE
         case "budget":
             return BUDGET

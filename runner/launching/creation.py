@@ -66,6 +66,7 @@ async def create(
                 expected=expects,
                 budget_usd=options.budget,
                 group=group,
+                stopping=None if imported else options.stopping,
             )
         )
         yield log

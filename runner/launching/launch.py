@@ -11,10 +11,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from runner.control.cancelling import REASON
+from runner.control.decider import Decider, Looking
 from runner.control.effects import lifts
 from runner.control.ending import Ended, Ending
 from runner.control.listen import Listener, waiting
 from runner.control.signals import obey_signals
+from runner.deciding import load_decide
 from runner.engine.abandoned import abandoned, abandoned_text
 from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
@@ -31,12 +33,14 @@ from runner.launching.shell import Shell
 from runner.money.budget import Budget
 from runner.money.prices import Price, prices_of
 from runner.options import RunOptions
+from runner.records.front import check
 from runner.roles import assigned, remarks
 from runner.work import Work
 from store.estimates import liveness
 from store.events import RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
+from store.stopping import Stopping
 from store.views import open_reader, run_started, spending, status
 
 
@@ -48,6 +52,7 @@ class _TakenUp:
     group: str | None = None  #: whose budget it shares
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
+    stopping: Stopping | None = None  #: what the run stops at
 
 
 async def start(
@@ -72,6 +77,8 @@ async def start(
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
+    if options.stopping is not None:
+        check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock)
     for said in remarks(work, options):
         shell.tell(said)
@@ -86,7 +93,7 @@ async def start(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(),
+            taken_up=_TakenUp(stopping=options.stopping),
             company=company,
         )
 
@@ -172,7 +179,11 @@ async def resume(
             clients=clients,
             prices=prices,
             taken_up=_TakenUp(
-                must_catch_up=must_catch_up, group=first.group, found=found, own=own
+                must_catch_up=must_catch_up,
+                group=first.group,
+                found=found,
+                own=own,
+                stopping=first.stopping,
             ),
             company=company,
         )
@@ -191,6 +202,7 @@ async def _drive(
     company: Company | None,
 ) -> Ended:
     shared = company or Company()
+    stopping = taken_up.stopping
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -200,7 +212,9 @@ async def _drive(
             log=log,
             roles=assigned(work.job, options),
             start=Start(
-                planning=await log.planning(), must_catch_up=taken_up.must_catch_up
+                planning=await log.planning(),
+                must_catch_up=taken_up.must_catch_up,
+                is_shuffled=stopping is not None,
             ),
         )
         cache = await stack.enter_async_context(
@@ -259,6 +273,17 @@ async def _drive(
             found=taken_up.found,
             own=taken_up.own,
         )
+        decider = Decider(
+            folder=folder,
+            log=log,
+            work=work,
+            driver=driver,
+            clock=shell.clock,
+            tell=shell.tell,
+            looking=None
+            if stopping is None
+            else Looking(stopping=stopping, decide=load_decide()),
+        )
         if company is None:
             obey_signals(driver, shell.tell)
         stack.enter_context(shared.joined(driver))
@@ -267,8 +292,10 @@ async def _drive(
             # after what was waiting: a retry changes what is left to do
             with open_reader(folder.log) as reader:
                 before = status(reader)
-            async with shell.watch(driver, growth, before):
+            async with shell.watch(driver, growth, before), decider.deciding():
                 outcome = await driver.run()
+                if outcome == "finished":
+                    await decider.look()
         ending = Ending(
             folder=folder,
             log=log,
@@ -276,6 +303,7 @@ async def _drive(
             growth=growth,
             driver=driver,
             listener=listener,
+            decider=decider,
         )
         return await ending.conclude(outcome)
 

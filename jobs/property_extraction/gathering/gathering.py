@@ -44,7 +44,10 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
             if own is None or not own.add(answer):
                 stale += answer.reply is not None
     predicted = tuple(
-        own.predicted(model, replicate) for (model, replicate), own in columns.items()
+        own.predicted(model, replicate)
+        for (model, replicate), own in columns.items()
+        # of imported models each brings as many replicates as it has
+        if own.outcomes or not answers.imported
     )
     return Sheet(
         models=answers.models,

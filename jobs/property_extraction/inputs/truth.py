@@ -37,9 +37,10 @@ def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> T
         DatasetError: a column is missing, a row has no paper or name, or there is none.
         UsageError: a data set of a hub is named instead of a file.
     """
-    if str(path).startswith("hf:"):
+    hub = next((part for part in path.parts if part.startswith("hf:")), None)
+    if hub is not None and not path.exists():
         raise UsageError(
-            f"{path}: data sets of a hub are not read yet; download it and name its "
+            f"{hub}: data sets of a hub are not read yet; download it and name its "
             "CSV file with --truth FILE."
         )
     table = open_table(path, missing)

@@ -45,5 +45,5 @@ def _lines(verification: Verification) -> Iterator[str]:
     )
     yield (
         "to build aliases: siftlog prepare property-extraction aliases --candidates "
-        "FILE --verdicts RUN"
+        "FILE --verdicts RUN --out DIR"
     )

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench prove clean
+.PHONY: demo test lint docs bench prove clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -29,6 +29,10 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# the parts of docs/ that are made from the code
+docs: $(READY)
+	$(BIN)/python -m tests.reference
+
 bench: $(READY)
 	$(BIN)/python -m tests.bench
 
@@ -37,6 +41,7 @@ prove: $(READY)
 		tests/runner/limits tests/runner/whatif/test_rehearsed_runs.py \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/runner/bundle tests/jobs/test_bundled_runs.py \
+		tests/jobs/metrics/test_sequential.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py
 

@@ -27,12 +27,17 @@ def code_hash(job: Job) -> str:
 
     The house is the top-level package of the job's own: a parser or a metric that jobs
     share counts like one of the job's. Files go by sorted relative path.
+
+    A job that is one module, in no package, is that file: beside it may stand whatever
+    else is installed.
     """
+    source = Path(inspect.getfile(type(job))).resolve()
     house, *inner = type(job).__module__.split(".")
-    home = Path(inspect.getfile(type(job))).resolve().parent
-    root = [home, *home.parents][len(inner)]
-    files = set(home.rglob("*.py"))
-    waiting = list(files) if inner else []
+    is_package = source.name == "__init__.py"
+    root = source.parents[len(inner) + is_package]
+    is_alone = not inner and not is_package
+    files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    waiting = list(files)
     while waiting:
         found = set(_imports(waiting.pop(), root, house)) - files
         files |= found

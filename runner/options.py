@@ -28,6 +28,7 @@ from pydantic import (
 
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
+from store.stopping import Stopping
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (
@@ -39,6 +40,9 @@ PRICE_FIELDS = (
 """Of a model's table, dollars a million tokens; the first two make a price."""
 
 NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
+
+_SIDES = 2
+"""Models that a comparison decides between."""
 
 _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Unicode's categories of controls, halves of characters, and ends of lines."""
@@ -132,6 +136,12 @@ class RunOptions(BaseModel):
     budget: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="US dollars, at most"
     )
+    stop_when_decided: str | None = Field(
+        None, description="metric[>=margin] of two models that ends the run"
+    )
+    alpha: float = Field(
+        0.05, gt=0, lt=1, description="chance of a wrong decision, at most"
+    )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 
@@ -161,6 +171,22 @@ class RunOptions(BaseModel):
     def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         """A model that is named twice is not paid twice: that is what replicates do."""
         return tuple(dict.fromkeys(models))
+
+    @model_validator(mode="after")
+    def _is_decidable(self) -> Self:
+        """What a run is to stop at can be read, and is about two models."""
+        if self.stopping is not None and len(self.model) != _SIDES:
+            raise ValueError(
+                "stop_when_decided compares two models; name two with --model"
+            )
+        return self
+
+    @property
+    def stopping(self) -> Stopping | None:
+        """The question that the run stops at once it is decided, if there is one."""
+        if self.stop_when_decided is None:
+            return None
+        return Stopping.of(self.stop_when_decided, self.alpha)
 
     @property
     def asked(self) -> tuple[str, ...]:

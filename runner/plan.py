@@ -15,6 +15,7 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from runner.job import Dataset, Job, Stage
+from runner.shuffled import shuffled
 from runner.task import Answer, Task, TaskSpec
 from store.events import PlannedTask
 from store.task import TaskRow
@@ -91,13 +92,20 @@ def identity(task: PlannedTask | TaskRow) -> Identity:
 
 
 def first_stage(
-    job: Job, dataset: Dataset, roles: Roles, *, consumed: int
+    job: Job,
+    dataset: Dataset,
+    roles: Roles,
+    *,
+    consumed: int,
+    is_shuffled: bool = False,
 ) -> Iterator[Block]:
     """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
 
-    The last block is marked exhausted; it may be empty.
+    The last block is marked exhausted; it may be empty. A plan that is shuffled is held
+    in memory.
     """
-    specs = iter(job.plan(dataset))
+    planned = job.plan(dataset)
+    specs = iter(shuffled(planned) if is_shuffled else planned)
     next(islice(specs, consumed, consumed), None)
     rows: list[PlannedTask] = []
     for spec in specs:

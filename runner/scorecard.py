@@ -181,6 +181,16 @@ class ItemValues:
     lower_is_better: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What one model says of each item in a word, right or wrong."""
+
+    what: str  #: a label is, such as "decision"
+    categories: tuple[str, ...]  #: all there are
+    items: Sequence[str]  #: keys, each once; models are paired by them
+    said: Sequence[str | None]  #: None: no word of the list
+
+
 Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
 """Makers of the values of a model's metrics, by path.
 
@@ -236,6 +246,11 @@ class Scorecard:
     stale: int = 0  #: stored answers that the present plan no longer asks for
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
     """By model: the metrics that can be compared, in reading order."""
+    labelled: Mapping[str, Callable[[], Labels]] = field(default_factory=dict)
+    """By model: makers of its labels, which models' agreement is told by.
+
+    They too are called after the scoring.
+    """
     bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     """By model: makers of what the job's `causes` books a difference by, if it has any.
 

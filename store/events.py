@@ -18,6 +18,7 @@ from typing import ClassVar, TypeAlias
 
 from store.expected import Expected
 from store.milestone import Milestone
+from store.stopping import ComparisonDecided, Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,9 @@ class RunStarted:
     imported: bool = False
     expected: Expected | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
+    group: str | None = None
+    """Name that it shares with the runs it was started with; its cap is theirs too."""
+    stopping: Stopping | None = None  #: None: it answers all that is planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,7 @@ class RunDrained:
 
     VERSION: ClassVar[int] = 1
 
-    by: str  #: "operator", "budget", "endpoint" or "held"
+    by: str  #: "operator", "budget", "endpoint", "held" or "decision"
     why: str  #: one sentence for people
     open: int
 
@@ -327,6 +331,7 @@ Event: TypeAlias = (
     | CommandRejected
     | CommandApplied
     | ScoringRecorded
+    | ComparisonDecided
 )
 
 

@@ -47,6 +47,7 @@ from store.events import (
     TasksReopened,
 )
 from store.run_state import RunState
+from store.stopping import ComparisonDecided
 from store.sums import (
     US_PER_MINUTE,
     US_PER_S,
@@ -198,7 +199,12 @@ class Fold:
             case CommandAccepted():
                 if event.kind in {"drain", "cancel"}:
                     self.run.draining_by = event.author
-            case CommandRejected() | CommandApplied() | ScoringRecorded():
+            case (
+                CommandRejected()
+                | CommandApplied()
+                | ScoringRecorded()
+                | ComparisonDecided()
+            ):
                 pass  # found by their marks
             case _:
                 assert_never(event)

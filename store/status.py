@@ -132,6 +132,7 @@ class Status:
     possible_usd: float  #: may be billed beyond that, for what never arrived
     in_flight_usd: float  #: and for the calls without an outcome, at most
     budget_usd: float | None  #: cap of the whole run; None: no cap
+    group: str | None  #: of the runs that it was started with, which share the cap
     model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
     planning_exhausted: bool  #: nothing is left to plan of the first stage
     heartbeat: Heartbeat | None
@@ -257,6 +258,7 @@ def status(conn: sqlite3.Connection) -> Status:
         possible_usd=money.possible_usd,
         in_flight_usd=money.in_flight_usd,
         budget_usd=money.cap_usd,
+        group=first.group,
         model_cost_usd={
             model: usd(cost)
             for model, cost in conn.execute(SQL["model_costs"]).fetchall()

@@ -9,51 +9,24 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
-from runner.cli.main import VERBS
+from runner.cli.main import cli
 from runner.registry import load_job
+from tests.pages import blocks, follow
 from tests.processes import SIFTLOG
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def _blocks(language: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-def _follow(text: str, tmp_path: Path) -> str:
-    """Run all the shell blocks of a text as one script; what they print."""
-    # a run that was detached goes on without the script
-    leave = (
-        "trap 'siftlog drain last &> /dev/null || true; "
-        "kill $(jobs -p) 2> /dev/null || true' EXIT"
-    )
-    script = "\n".join(["set -euo pipefail", leave, *_blocks("sh", text)])
-    done = subprocess.run(
-        ["/bin/bash", "-c", script],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PATH": f"{SIFTLOG.parent}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout
-
-
 @pytest.mark.timeout(180)
 def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> None:
-    printed = _follow(README, tmp_path)
+    printed = follow(README, tmp_path)
     assert "is sound" in printed
     for page in ("evidence-retrieval", "screening"):
-        (shown,) = _blocks("text", (ROOT / f"docs/{page}.md").read_text())
+        (shown,) = blocks("text", (ROOT / f"docs/{page}.md").read_text())
         assert shown in printed, page
     assert (tmp_path / "runs/first/exports/tasks.csv").exists()
     assert (tmp_path / "runs/old/scores/1/scorecard.json").exists()
@@ -63,18 +36,25 @@ def test_the_shell_blocks_run_from_the_top_without_an_error(tmp_path: Path) -> N
 
 @pytest.mark.timeout(180)
 def test_the_rehearsal_of_a_long_run_goes_as_it_is_written(tmp_path: Path) -> None:
-    printed = _follow((ROOT / "docs/running.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/running.md").read_text(), tmp_path)
     assert "  finished" in printed
     assert "budget $7.0000" in printed
 
 
 @pytest.mark.timeout(180)
 def test_reports_and_comparisons_go_as_they_are_written(tmp_path: Path) -> None:
-    printed = _follow((ROOT / "docs/reports.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/reports.md").read_text(), tmp_path)
     assert (tmp_path / "first.html").read_text().startswith("<!DOCTYPE html>")
     assert "ndcg@10" in printed
     assert "tau 0.5 -> 0.7" in printed
     assert (tmp_path / "changes.html").exists()
+
+
+@pytest.mark.timeout(180)
+def test_a_matrix_of_runs_goes_as_it_is_written(tmp_path: Path) -> None:
+    page = (ROOT / "docs/run-all.md").read_text()
+    (shown,) = blocks("text", page)
+    assert shown in follow(page, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["reports", "notebooks"])
@@ -83,21 +63,21 @@ def test_the_notebook_examples_print_what_stands_below_them(
 ) -> None:
     page = (ROOT / f"docs/{name}.md").read_text()
     if name == "notebooks":
-        _follow(page, tmp_path)
+        follow(page, tmp_path)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "".join(_blocks("python", page))],
+        [sys.executable, "-W", "error", "-c", "".join(blocks("python", page))],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "".join(_blocks("text", page))
+    assert done.stdout == "".join(blocks("text", page))
 
 
 @pytest.mark.timeout(180)
 def test_exports_go_as_they_are_written(tmp_path: Path) -> None:
-    printed = _follow((ROOT / "docs/exporting.md").read_text(), tmp_path)
+    printed = follow((ROOT / "docs/exporting.md").read_text(), tmp_path)
     assert '"file": "runs/first/exports/scores/1/verdicts.csv"' in printed
     folder = tmp_path / "runs/first/exports"
     assert {path.name for path in folder.iterdir()} == {
@@ -118,7 +98,7 @@ def test_every_page_that_is_pointed_to_is_there() -> None:
 def test_the_configuration_block_is_one(tmp_path: Path) -> None:
     from runner.options import options_from, read_toml  # noqa: PLC0415 - one test's
 
-    (block,) = _blocks("toml")
+    (block,) = blocks("toml", README)
     path = tmp_path / "run.toml"
     path.write_text(block)
     content = read_toml(path)
@@ -132,7 +112,7 @@ def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
     from jobs.evidence_retrieval.inputs.configs import read_configs  # noqa: PLC0415 - one test's
     from jobs.evidence_retrieval.settings import Settings  # noqa: PLC0415 - one test's
 
-    (block,) = _blocks("toml", (ROOT / "docs/evidence-retrieval.md").read_text())
+    (block,) = blocks("toml", (ROOT / "docs/evidence-retrieval.md").read_text())
     path = tmp_path / "pipeline.toml"
     path.write_text(block)
     (config,) = read_configs(Settings(pipeline=path))
@@ -149,12 +129,12 @@ def test_every_setting_of_a_job_is_on_its_page(job: str) -> None:
 
 def test_every_verb_is_in_the_table_of_commands() -> None:
     table = README[README.index("## Commands") : README.index("`RUN` is an id")]
-    named = set(re.findall(r"`(\w+)", table))
-    assert set(VERBS) <= named
+    named = set(re.findall(r"`([\w-]+)", table))
+    assert set(cli.list_commands(click.Context(cli))) <= named
 
 
 def test_the_summary_it_shows_is_the_one_the_demo_prints(tmp_path: Path) -> None:
-    (block,) = _blocks("text")
+    (block,) = blocks("text", README)
     done = subprocess.run(
         [SIFTLOG, "run", "paper-investigation"],
         cwd=tmp_path,
@@ -208,5 +188,5 @@ def test_the_keys_of_the_monitor_are_those_that_it_has() -> None:
     unsaid = set().union(*(has[where] for where in set(has) - set(said)))
     assert unsaid <= set(MOVES.split()), "of what several screens are made from"
 
-    (example,) = _blocks("toml", page)
+    (example,) = blocks("toml", page)
     assert checked(tomllib.loads(example), known, "the example")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,11 +12,12 @@ from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import DONE, record, tell, text
 
-_SIDES = 2
+if TYPE_CHECKING:
+    from jobs.comparison.sides import Named
 
 
 @click.command(context_settings=ANY_SETTING)
-@click.argument("words", nargs=-1, metavar="A [B]", type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, metavar="A [B]...", type=click.UNPROCESSED)
 @click.option(
     "--metric",
     "metrics",
@@ -32,6 +34,11 @@ _SIDES = 2
     default=10,
     show_default=True,
     help="How many of them.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --items: write a row for each item that both have there, as CSV.",
 )
 @click.option(
     "--b",
@@ -56,49 +63,107 @@ _SIDES = 2
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a row for each metric there too.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw quality against cost and latency there, as .png or .svg.",
+)
+@click.option(
+    "--sequential",
+    metavar="METRIC[>=MARGIN]",
+    help="Of runs that go on: one metric, its interval right however often one looks.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="With --sequential: chance that any of it is ever wrong, at most.",
+)
 @choices.sets
 @choices.runs_dir
 @choices.as_json
-def compare(words: tuple[str, ...], csv_file: Path | None, **given: Any) -> int:
-    """Compare models on the items both have.
+def compare(
+    words: tuple[str, ...],
+    csv_file: Path | None,
+    out: Path | None,
+    plot: Path | None,
+    **given: Any,
+) -> int:
+    """Compare models, runs or scorings on the items both have.
 
-    Every metric is given as B minus A with an interval. A and B are RUN or RUN:MODEL.
-    Two runs are compared model by model; A alone, its models with each other. Runs are
-    scored from their logs, under their own settings or changed ones; no model is called
-    and nothing is written into them.
+    Every metric is given as B minus A with an interval. A side is RUN, RUN:MODEL, RUN@N
+    or RUN@N:MODEL, where N is the number of a recorded scoring. Two runs are compared
+    model by model; A alone, its models with each other; of several, every two. Runs are
+    scored from their logs, under their own settings or changed ones, a recorded scoring
+    under its own; no model is called and nothing is written into them.
     """
-    from jobs.comparison import matching, rendering, replaying
+    from jobs.comparison import matching, picture, rendering, replaying
+    from jobs.comparison.costing import costed
+    from jobs.comparison.record import as_json, item_rows, rows
     from jobs.comparison.sides import Named
-    from runner.errors import UsageError
     from runner.records.render import csv_lines
     from store.clock import SystemClock
-    from store.runs import resolve
 
     plain, flags = choices.split_words(words)
-    if not 1 <= len(plain) <= _SIDES:
-        raise UsageError("Name one or two runs, as RUN or RUN:MODEL.")
+    items = given["items"]
+    _check(plain, items, out)
+    if plot is not None:
+        picture.check_form(plot)
     named = [Named.of(word) for word in plain]
-    folders = [resolve(given["runs_dir"], each.run) for each in named]
     typed = choices.job_settings(flags, given["sets"])
     collector.calm()
-    runs = replaying.replayed(folders, typed, SystemClock())
+    if given["sequential"] is not None:
+        return _watched(named, typed, given)
+    runs = replaying.replayed(
+        [each.source for each in named], given["runs_dir"], typed, SystemClock()
+    )
     drawing = matching.Drawing(b=given["b"], seed=given["seed"], level=given["level"])
     made = matching.matches(replaying.pairs(named, runs), given["metrics"], drawing)
-    items = given["items"]
     listed = [
         matching.furthest(match, items, given["top"])
         for match in (made if items is not None else ())
     ]
-    said = list(replaying.notes(runs))
+    front = costed(made, runs, drawing)
+    said = list(replaying.notes([*runs.values()]))
     for note in said:
         tell(f"note: {note}")
-    if csv_file is not None:
-        csv_file.write_text(csv_lines(rendering.rows(made)), encoding="utf-8")
+    if plot is not None:
+        picture.write(picture.figure(front, drawing.level), plot)
+    for file, written in ((csv_file, rows(made)), (out, item_rows(made, items))):
+        if file is not None:
+            file.write_text(csv_lines(written), encoding="utf-8")
     if given["as_json"]:
-        job = runs[0].started.job
-        record({"job": job, "notes": said, **rendering.as_json(made, drawing, listed)})
+        job = next(iter(runs.values())).started.job
+        shown = as_json(made, front, drawing, listed)
+        record({"job": job, "notes": said, **shown})
         return DONE
-    text(rendering.text(made, drawing))
+    text(rendering.text(made, front, drawing))
     for match, gaps in zip(made, listed, strict=False):
         text(rendering.items_text(items, match, gaps))
+    return DONE
+
+
+def _check(plain: Sequence[str], items: str | None, out: Path | None) -> None:
+    from runner.errors import UsageError
+
+    if not plain:
+        raise UsageError("Name one run or several, as RUN, RUN:MODEL or RUN@N.")
+    if out is not None and items is None:
+        raise UsageError("--out writes items: name their metric with --items PATH.")
+
+
+def _watched(
+    named: Sequence[Named], typed: Mapping[str, Sequence[str]], given: Mapping[str, Any]
+) -> int:
+    """The comparison of runs that go on."""
+    from jobs.comparison.watching import show
+    from runner.errors import UsageError
+    from store.stopping import Stopping
+
+    try:
+        stopping = Stopping.of(given["sequential"], given["alpha"])
+    except ValueError as error:
+        raise UsageError(f"--sequential: {error}.") from error
+    show(named, given["runs_dir"], typed, stopping, is_json=given["as_json"])
     return DONE

@@ -15,13 +15,21 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from jobs.comparison.pairing import Columns, Overlap, Paired, Standing
+from jobs.comparison.pairing import (
+    RIGHT_OR_WRONG,
+    Columns,
+    Overlap,
+    Paired,
+    Standing,
+)
 from jobs.metrics import (
     FEW_CLUSTERS,
+    Agreement,
     Difference,
     Interval,
     Ratio,
     Resamples,
+    agreement,
     auprc,
     auprc_of,
     auroc,
@@ -36,7 +44,24 @@ from jobs.metrics import (
 from jobs.metrics.columns import Floats
 from jobs.metrics.resampled import ValueOf
 
-Verdict: TypeAlias = Literal["A higher", "B higher", "equal", "undecided"]
+Verdict: TypeAlias = Literal["better", "worse", "undecided"]
+"""Of B against A."""
+
+_VERDICTS: Mapping[tuple[bool, bool], Verdict] = {
+    (True, False): "better",
+    (True, True): "worse",
+    (False, False): "worse",
+    (False, True): "better",
+}
+"""By whether B is higher, and whether lower is better; of an interval without 0."""
+
+
+def verdict(interval: Interval, *, lower_is_better: bool) -> Verdict:
+    """What the interval of B minus A decides: nothing, unless 0 lies outside of it."""
+    lo, hi = interval.lo, interval.hi
+    if lo is None or hi is None or lo <= 0 <= hi:
+        return "undecided"
+    return _VERDICTS[lo > 0, lower_is_better]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +72,6 @@ class Gap:
     b: float | None
     value: float | None
     interval: Interval
-
-    @property
-    def verdict(self) -> Verdict:
-        """Which side is higher, where the whole interval says so."""
-        lo, hi = self.interval.lo, self.interval.hi
-        if lo is None or hi is None:
-            return "undecided"
-        if lo > 0:
-            return "B higher"
-        if hi < 0:
-            return "A higher"
-        return "equal" if lo == hi else "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +102,13 @@ class Compared:
     gap: Gap
     standing: Standing | None  #: None: no item has a value by itself
     p_values: PValues
+    agreement: Agreement | None  #: None: items are not right or wrong
     p_holm: float | None = None  #: of `p_values.own`, over the family
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether B is better, where the whole interval says so."""
+        return verdict(self.gap.interval, lower_is_better=self.lower_is_better)
 
     @property
     def is_from_few(self) -> bool:
@@ -105,9 +124,36 @@ def gap(paired: Paired, resamples: Resamples) -> Gap:
     if paired.b.second is None:
         # of a mean: exactly rounded once, and not each side's for itself
         value = mean(paired.b.first - paired.a.first)
+    interval = kind.interval((paired.a, paired.b), _drawn(paired), resamples)
+    return Gap(a=a, b=b, value=value, interval=interval)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """What one side comes to by itself."""
+
+    value: float | None
+    interval: Interval
+
+
+def level(paired: Paired, resamples: Resamples) -> Level:
+    """B by itself on the paired items, on the resamples that `gap` is drawn on."""
+    kind = _KINDS[paired.values.kind]
+    interval = kind.interval((paired.b,), _drawn(paired), resamples)
+    return Level(value=kind.value(paired.b), interval=interval)
+
+
+def agreed(paired: Paired) -> Agreement | None:
+    """How far both sides are right on the same items; None where none is 0 or 1."""
+    if not (paired.items and paired.is_right_or_wrong):
+        return None
+    return agreement(paired.a.first.tolist(), paired.b.first.tolist(), RIGHT_OR_WRONG)
+
+
+def _drawn(paired: Paired) -> _Drawn:
     place = {cluster: index for index, cluster in enumerate(paired.drawn)}
     at = np.array([place[cluster] for cluster in paired.clusters], dtype=np.intp)
-    return Gap(a=a, b=b, value=value, interval=kind.interval(paired, resamples, at))
+    return _Drawn(at=at, clusters=len(paired.drawn))
 
 
 def p_values(paired: Paired, seed: int) -> PValues:
@@ -133,25 +179,32 @@ def _below(columns: Columns) -> Floats:
     return np.ones(len(columns.first)) if columns.second is None else columns.second
 
 
-def _sums_interval(
-    paired: Paired, resamples: Resamples, at: npt.NDArray[np.intp]
-) -> Interval:
-    def by_cluster(columns: Columns) -> Ratio:
-        return Ratio(
-            _sums(columns.first, at, len(paired.drawn)),
-            _sums(_below(columns), at, len(paired.drawn)),
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """Where the paired items are among the clusters that are drawn."""
 
-    difference = Difference(by_cluster(paired.b), by_cluster(paired.a))
-    return resamples.intervals([difference])[0]
+    at: npt.NDArray[np.intp]  #: the cluster of each item
+    clusters: int
+
+    def sums(self, column: Floats) -> list[float]:
+        """The column's exactly rounded sum in each cluster."""
+        groups: list[list[float]] = [[] for _ in range(self.clusters)]
+        for place, value in zip(self.at.tolist(), column.tolist(), strict=True):
+            groups[place].append(value)
+        return [math.fsum(group) for group in groups]
 
 
-def _sums(column: Floats, at: npt.NDArray[np.intp], clusters: int) -> list[float]:
-    """The column's exactly rounded sum in each cluster."""
-    groups: list[list[float]] = [[] for _ in range(clusters)]
-    for place, value in zip(at.tolist(), column.tolist(), strict=True):
-        groups[place].append(value)
-    return [math.fsum(group) for group in groups]
+_Sides: TypeAlias = tuple[Columns] | tuple[Columns, Columns]
+"""One side by itself; or A and B, for B minus A."""
+
+
+def _sums_interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+    *before, own = (
+        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)))
+        for columns in sides
+    )
+    statistic = Difference(own, before[0]) if before else own
+    return resamples.intervals([statistic])[0]
 
 
 def _tests_of_mean(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
@@ -160,8 +213,7 @@ def _tests_of_mean(paired: Paired, seed: int) -> tuple[PValue | None, PValue | N
         name=f"sign flips by {paired.values.cluster}",
         p=round12(sign_flip(gaps, paired.clusters, seed)),
     )
-    values = np.concatenate((paired.a.first, paired.b.first))
-    if not np.isin(values, (0, 1)).all():
+    if not paired.is_right_or_wrong:
         return flips, None
     found = paired.standing()
     return flips, PValue(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
@@ -187,15 +239,15 @@ def _auprc(columns: Columns) -> float | None:
 
 def _area_interval(
     prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ValueOf],
-) -> Callable[[Paired, Resamples, npt.NDArray[np.intp]], Interval]:
-    def interval(
-        paired: Paired, resamples: Resamples, at: npt.NDArray[np.intp]
-    ) -> Interval:
-        if not paired.items:
+) -> Callable[[_Sides, _Drawn, Resamples], Interval]:
+    def interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+        if not len(drawn.at):
             return Interval(lo=None, hi=None)
-        a = prepared(*_scored(paired.a), at)
-        b = prepared(*_scored(paired.b), at)
-        return resamples.interval_of(lambda counts: b(counts) - a(counts))
+        *before, own = (prepared(*_scored(columns), drawn.at) for columns in sides)
+        if not before:
+            return resamples.interval_of(own)
+        (a,) = before
+        return resamples.interval_of(lambda counts: own(counts) - a(counts))
 
     return interval
 
@@ -210,7 +262,7 @@ def _tests_of_auroc(paired: Paired, seed: int) -> tuple[PValue | None, PValue | 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     value: Callable[[Columns], float | None]
-    interval: Callable[[Paired, Resamples, npt.NDArray[np.intp]], Interval]
+    interval: Callable[[_Sides, _Drawn, Resamples], Interval]
     p_values: Callable[[Paired, int], tuple[PValue | None, PValue | None]]
     """One that respects clusters, and one that takes items as independent."""
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from jobs.comparison.difference import Compared, gap, p_values
-from jobs.comparison.pairing import Incomparable, ItemGap, pair
+from jobs.comparison.difference import Compared, agreed, gap, p_values
+from jobs.comparison.labelling import Alike, alike
+from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
+from jobs.comparison.sides import Source
 from jobs.metrics import Resamples, holm, round12
 from runner.errors import UsageError
-from runner.scorecard import Comparable
+from runner.scorecard import Comparable, Labels
 
 _KEPT_DRAWS = 4
 """Sets of clusters whose resamples are held; a match's metrics mostly share one."""
@@ -25,9 +27,21 @@ class Side:
     """One model of one run."""
 
     run: str
+    number: int | None  #: of the recorded scoring; None: the run as it stands
     model: str
     comparable: Comparable
+    labels: Callable[[], Labels] | None = None  #: None: the job gives none
     seq: int  #: the last event of the run's log that was scored
+
+    @property
+    def source(self) -> str:
+        """The run, with the scoring's number if there is one."""
+        return str(Source(self.run, self.number))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from other sides: source and model."""
+        return self.source, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +77,7 @@ class Match:
     refused: tuple[Refused, ...]
     only_a: tuple[str, ...]  #: metrics that B does not have
     only_b: tuple[str, ...]
+    alike: Alike | None  #: None: no item is labelled by both
 
 
 def matches(
@@ -124,6 +139,7 @@ def _match(
                 gap=gap(paired, draw(paired.drawn)),
                 standing=paired.standing() if paired.has_item_values else None,
                 p_values=p_values(paired, seed),
+                agreement=agreed(paired),
             )
         )
     return Match(
@@ -133,7 +149,33 @@ def _match(
         refused=tuple(refused),
         only_a=tuple(path for path in a.comparable if path not in b.comparable),
         only_b=tuple(path for path in b.comparable if path not in a.comparable),
+        alike=alike(a.labels(), b.labels()) if a.labels and b.labels else None,
     )
+
+
+def family(made: Sequence[Match]) -> str:
+    """What Holm's correction is over."""
+    owns = [each.p_values.own for match in made for each in match.compared]
+    tests = len(owns) - owns.count(None)
+    return (
+        f"the {tests} {'test' if tests == 1 else 'tests'} of this comparison "
+        f"({len(made)} {'pair' if len(made) == 1 else 'pairs'} of models)"
+    )
+
+
+def by_item(match: Match, path: str) -> Paired:
+    """Both sides of one metric of *match*, item by item.
+
+    Raises:
+        UsageError: the metric was not compared, or no item has a value by itself.
+    """
+    known = [each.path for each in match.compared if each.standing is not None]
+    if path not in known:
+        raise UsageError(
+            f"{path!r} has no value for each item to list; "
+            f"these have: {', '.join(known) or 'none'}."
+        )
+    return pair(match.a.comparable[path](), match.b.comparable[path]())
 
 
 def furthest(match: Match, path: str, n: int) -> tuple[ItemGap, ...]:
@@ -142,15 +184,7 @@ def furthest(match: Match, path: str, n: int) -> tuple[ItemGap, ...]:
     Raises:
         UsageError: the metric was not compared, or no item has a value by itself.
     """
-    by_item = [each.path for each in match.compared if each.standing is not None]
-    if path not in by_item:
-        raise UsageError(
-            f"{path!r} has no value for each item to list; "
-            f"these have: {', '.join(by_item) or 'none'}."
-        )
-    return tuple(
-        pair(match.a.comparable[path](), match.b.comparable[path]()).furthest(n)
-    )
+    return tuple(by_item(match, path).furthest(n))
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:

@@ -15,6 +15,9 @@ import numpy.typing as npt
 from jobs.metrics.columns import Floats, quotient
 from runner.scorecard import ItemValues
 
+RIGHT_OR_WRONG = (0.0, 1.0)
+"""Values of an item that is judged and not measured."""
+
 
 class Incomparable(Exception):
     """The two sides speak of different things; the message says in what."""
@@ -30,7 +33,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Items by the side that has the higher value."""
+    """Items by the side that is better on them, however little."""
 
     wins: int  #: of B
     ties: int
@@ -53,6 +56,7 @@ class ItemGap:
     """One item on both sides."""
 
     item: str
+    cluster: str  #: the document that it is part of
     a: float
     b: float
 
@@ -79,25 +83,51 @@ class Paired:
         """Whether an item by itself is higher on one side."""
         return self.values.kind in {"mean", "ratio"}
 
+    @property
+    def is_right_or_wrong(self) -> bool:
+        """Whether every item is 0 or 1 on both sides."""
+        return self.values.kind == "mean" and all(
+            bool(np.isin(side.first, RIGHT_OR_WRONG).all()) for side in (self.a, self.b)
+        )
+
     def by_item(self) -> tuple[Floats, Floats]:
         """A's and B's value of each item; NaN where a ratio has none."""
         return _by_item(self.a), _by_item(self.b)
 
     def standing(self) -> Standing:
-        """On how many items each side is higher, however little."""
+        """On how many items each side is better."""
         a, b = self.by_item()
+        if self.values.lower_is_better:
+            a, b = b, a
         wins, losses = int(np.sum(b > a)), int(np.sum(b < a))
         return Standing(wins=wins, ties=int(np.sum(b == a)), losses=losses)
+
+    def favour(self, gap: ItemGap) -> int:
+        """1 where B is better on an item, -1 where it is worse, else 0."""
+        higher = (gap.b > gap.a) - (gap.b < gap.a)
+        return -higher if self.values.lower_is_better else higher
 
     def furthest(self, n: int) -> Iterator[ItemGap]:
         """The *n* items that differ most, by falling difference and then by key."""
         a, b = self.by_item()
         gaps = np.abs(b - a)
-        for place in np.argsort(-gaps, kind="stable")[:n]:
+        for place in np.argsort(-gaps, kind="stable")[:n].tolist():
             if gaps[place] > 0:
-                yield ItemGap(
-                    item=self.items[place], a=float(a[place]), b=float(b[place])
-                )
+                yield self._gap(place, a, b)
+
+    def every(self) -> Iterator[ItemGap]:
+        """All items by key, those without a difference too."""
+        a, b = self.by_item()
+        for place in range(len(self.items)):
+            yield self._gap(place, a, b)
+
+    def _gap(self, place: int, a: Floats, b: Floats) -> ItemGap:
+        return ItemGap(
+            item=self.items[place],
+            cluster=self.clusters[place],
+            a=float(a[place]),
+            b=float(b[place]),
+        )
 
 
 def pair(a: ItemValues, b: ItemValues) -> Paired:

@@ -1,31 +1,33 @@
-"""A comparison for people, for programs and for spreadsheets.
+"""A comparison as a terminal shows it.
 
-What a terminal shows fits 80 columns: a metric takes two lines, its name with the
-verdict and its numbers below.
+It fits 80 columns: a metric takes two lines, its name with the verdict and its numbers
+below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from jobs.comparison.difference import Compared
-from jobs.comparison.matching import Drawing, Match, Side
+from jobs.comparison.front import Front, Place
+from jobs.comparison.matching import Drawing, Match, Side, family
 from jobs.comparison.pairing import ItemGap
-from runner.scorecard import Cell
+from jobs.metrics import Agreement, Interval
 
 WIDTH = 80
 UNDEFINED = "n/a"
 
 _WIDTHS = (7, 7, 7, 18, 8, 7, 14)
+_FRONT_WIDTHS = (7, 18, 14, 9)
 
 
-def text(made: Sequence[Match], drawing: Drawing) -> str:
-    """All matches, and how their numbers came about."""
+def text(made: Sequence[Match], front: Front | None, drawing: Drawing) -> str:
+    """All matches, what their sides cost, and how the numbers came about."""
     lines: list[str] = []
     for match in made:
         lines += (*_match(match, drawing.level), "")
+    if front is not None and front.is_known:
+        lines += (*_front(front, drawing.level), "")
     lines += _method(made, drawing)
     return "\n".join(lines)
 
@@ -34,7 +36,7 @@ def items_text(path: str, match: Match, gaps: Sequence[ItemGap]) -> str:
     """The items of one metric on which the sides differ most."""
     lines = [
         "",
-        _one_line(f"{path}: {match.a.model} (A), {match.b.model} (B)"),
+        _one_line(f"{path}: {_name(match.a)} (A), {_name(match.b)} (B)"),
         _cells("A", "B", "B - A", "item"),
     ]
     lines += (
@@ -44,93 +46,9 @@ def items_text(path: str, match: Match, gaps: Sequence[ItemGap]) -> str:
     return "\n".join(lines if gaps else [*lines[:2], "  no item differs"])
 
 
-def as_json(
-    made: Sequence[Match], drawing: Drawing, listed: Sequence[Sequence[ItemGap]]
-) -> dict[str, Any]:
-    """All matches, each with the items *listed* for it, if there are any."""
-    pairs = [_match_json(match) for match in made]
-    for pair, gaps in zip(pairs, listed, strict=False):
-        pair["items"] = [asdict(gap) for gap in gaps]
-    return {**asdict(drawing), "family": family(made), "pairs": pairs}
-
-
-def _match_json(match: Match) -> dict[str, Any]:
-    return {
-        "a": _side_json(match.a),
-        "b": _side_json(match.b),
-        "metrics": {each.path: _metric(each) for each in match.compared},
-        "not_compared": {each.path: each.why for each in match.refused},
-        "only_a": list(match.only_a),
-        "only_b": list(match.only_b),
-    }
-
-
-def _side_json(side: Side) -> dict[str, Any]:
-    return {"run": side.run, "model": side.model, "seq": side.seq}
-
-
-def _metric(each: Compared) -> dict[str, Any]:
-    gap, own, beside = each.gap, each.p_values.own, each.p_values.beside
-    return {
-        "a": gap.a,
-        "b": gap.b,
-        "difference": gap.value,
-        "lo": gap.interval.lo,
-        "hi": gap.interval.hi,
-        "b_used": gap.interval.b_used,
-        "flagged": gap.interval.flagged,
-        "verdict": gap.verdict,
-        "lower_is_better": each.lower_is_better,
-        "few": each.is_from_few,
-        "test": None if own is None else {**asdict(own), "p_holm": each.p_holm},
-        "beside": None if beside is None else asdict(beside),
-        **asdict(each.overlap),
-        "standing": None if each.standing is None else asdict(each.standing),
-        "cluster": each.cluster,
-        "definition": each.definition,
-    }
-
-
-COLUMNS = (
-    *("run_a", "model_a", "run_b", "model_b", "metric", "a", "b", "difference"),
-    *("lo", "hi", "verdict", "test", "p", "p_holm", "beside", "beside_p"),
-    *("n", "clusters", "only_a", "only_b", "undefined", "wins", "ties", "losses"),
-    *("cluster", "definition"),
-)
-"""Of the file that `--csv` writes."""
-
-
-def rows(made: Sequence[Match]) -> Iterator[tuple[Cell, ...]]:
-    """One row a metric and match, below `COLUMNS`."""
-    yield COLUMNS
-    for match in made:
-        for each in match.compared:
-            yield _row(match, each)
-
-
-def _row(match: Match, each: Compared) -> tuple[Cell, ...]:
-    gap, overlap, standing = each.gap, each.overlap, each.standing
-    own, beside = each.p_values.own, each.p_values.beside
-    return (
-        *(match.a.run, match.a.model, match.b.run, match.b.model, each.path),
-        *(gap.a, gap.b, gap.value, gap.interval.lo, gap.interval.hi, gap.verdict),
-        *((own.name, own.p) if own else (None, None)),
-        each.p_holm,
-        *((beside.name, beside.p) if beside else (None, None)),
-        *(overlap.n, overlap.clusters),
-        *(overlap.only_a, overlap.only_b, overlap.undefined),
-        *(
-            (standing.wins, standing.ties, standing.losses)
-            if standing
-            else (None, None, None)
-        ),
-        *(each.cluster, each.definition),
-    )
-
-
 def _match(match: Match, level: float) -> Iterator[str]:
     for name, side in (("A", match.a), ("B", match.b)):
-        yield _one_line(f"{name}  {side.run}  {side.model}")
+        yield _one_line(f"{name}  {_name(side)}")
     yield ""
     interval = f"{100 * level:.4g}% interval"
     yield _cells("A", "B", "B - A", interval, "p (Holm)", "n", "win/tie/loss")
@@ -148,40 +66,48 @@ def _match(match: Match, level: float) -> Iterator[str]:
         if paths:
             yield _one_line(f"only {name} has: {', '.join(paths)}")
     yield from _beside(shared)
+    yield from _agreed(shared)
+    if match.alike is not None:
+        yield _one_line(
+            f"agreement of the {match.alike.what}s on {match.alike.n} items, kappa and "
+            f"AC1: {_agreement(match.alike.agreement)}"
+        )
     yield from _flagged(shared)
 
 
+def _name(side: Side) -> str:
+    return "  ".join(side.key)
+
+
 def _verdict(each: Compared) -> str:
-    """Which side is higher; whether that is worse, and how few clusters say so."""
-    verdict = each.gap.verdict
-    if verdict not in {"A higher", "B higher"}:
-        return verdict
+    """Whether B is better; whether lower is, and how few clusters say so."""
+    if each.verdict == "undecided":
+        return each.verdict
     notes = ["lower is better"] if each.lower_is_better else []
     if each.is_from_few:
         notes.append(f"{each.overlap.clusters} {each.cluster}s only")
-    return f"{verdict} ({'; '.join(notes)})" if notes else verdict
+    told = f"B {each.verdict}"
+    return f"{told} ({'; '.join(notes)})" if notes else told
 
 
 def _numbers(each: Compared) -> tuple[str, ...]:
     gap, standing = each.gap, each.standing
-    lo, hi = gap.interval.lo, gap.interval.hi
-    ends = "" if lo is None or hi is None else f"[{_signed(lo)}, {_signed(hi)}]"
     return (
         _number(gap.a),
         _number(gap.b),
         _signed(gap.value),
-        ends or UNDEFINED,
+        _ends(gap.interval, _signed),
         UNDEFINED if each.p_holm is None else f"{each.p_holm:.2g}",
         str(each.overlap.n),
         f"{standing.wins}/{standing.ties}/{standing.losses}" if standing else "",
     )
 
 
-def _cells(*cells: str) -> str:
+def _cells(*cells: str, widths: Sequence[int] = _WIDTHS) -> str:
     """Cells to the right of their columns; the last as long as it is."""
     *padded, last = cells
-    widths = _WIDTHS[: len(padded)]
-    aligned = (f"{cell:>{width}}" for cell, width in zip(padded, widths, strict=True))
+    own = widths[: len(padded)]
+    aligned = (f"{cell:>{width}}" for cell, width in zip(padded, own, strict=True))
     return "  ".join((*aligned, _one_line(last))).rstrip()
 
 
@@ -210,6 +136,50 @@ def _beside(compared: Sequence[Compared]) -> Iterator[str]:
         yield _one_line(f"{name}'s p, if items were independent: {', '.join(tests)}")
 
 
+def _agreed(compared: Sequence[Compared]) -> Iterator[str]:
+    """How often both are right or both wrong, and how far that is beyond chance."""
+    told = [
+        f"{each.path} {_agreement(found)}"
+        for each in compared
+        if (found := each.agreement)
+    ]
+    if told:
+        yield _one_line(
+            f"agreement in being right, its kappa and AC1: {', '.join(told)}"
+        )
+
+
+def _agreement(found: Agreement) -> str:
+    return " ".join(map(_number, (found.percent, found.kappa, found.ac)))
+
+
+def _front(front: Front, level: float) -> Iterator[str]:
+    lower = " (lower is better)" if front.lower_is_better else ""
+    yield _one_line(
+        f"{front.path}{lower} of the {front.n} items that all sides have, cost, latency"
+    )
+    interval = f"{100 * level:.4g}% interval"
+    heads = ("quality", interval, f"USD/{front.unit}", "median s", "side")
+    yield _cells(*heads, widths=_FRONT_WIDTHS)
+    for place in front.places:
+        cells = (
+            _number(place.quality.value),
+            _ends(place.quality.interval, _number),
+            _significant(place.expense.usd),
+            _significant(place.expense.seconds),
+        )
+        yield _cells(*cells, _name(place.side), widths=_FRONT_WIDTHS)
+        yield from _dominated(place)
+
+
+def _dominated(place: Place) -> Iterator[str]:
+    """By whom; a higher quality is no more than the interval says."""
+    for each in place.dominated:
+        yield _one_line(
+            f"         dominated by {_name(each.by)} (quality {each.quality})"
+        )
+
+
 def _flagged(compared: Sequence[Compared]) -> Iterator[str]:
     for each in compared:
         if each.gap.interval.flagged:
@@ -232,22 +202,21 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
         yield f"p: {', '.join(names)}; Holm over {family(made)}."
 
 
-def family(made: Sequence[Match]) -> str:
-    """What Holm's correction is over."""
-    owns = [each.p_values.own for match in made for each in match.compared]
-    tests = len(owns) - owns.count(None)
-    return (
-        f"the {tests} {'test' if tests == 1 else 'tests'} of this comparison "
-        f"({len(made)} {'pair' if len(made) == 1 else 'pairs'} of models)"
-    )
-
-
 def _number(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:.3f}"
 
 
 def _signed(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:+.3f}"
+
+
+def _significant(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3g}"
+
+
+def _ends(interval: Interval, shown: Callable[[float], str]) -> str:
+    lo, hi = interval.lo, interval.hi
+    return UNDEFINED if lo is None or hi is None else f"[{shown(lo)}, {shown(hi)}]"
 
 
 def _one_line(words: str) -> str:

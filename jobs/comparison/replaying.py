@@ -1,7 +1,7 @@
 """Runs scored again from their logs, and what a reader of a comparison should know.
 
-Nothing is written and no model is called: a comparison is of what the logs hold, under
-each run's own settings or changed ones.
+Nothing is written and no model is called: a comparison is of what the logs hold, as a
+recorded scoring went by it, or under a run's own settings or changed ones.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.comparison.matching import Side
-from jobs.comparison.sides import Named, chosen
+from jobs.comparison.sides import Named, Source, chosen
 from runner.errors import UsageError
+from runner.records.repeating import repeater
 from runner.records.scoring import Scoring, effective_settings, score
 from runner.registry import load_job
 from store.clock import Clock
 from store.events import RunStarted
-from store.runs import RunFolder
+from store.runs import RunFolder, resolve
 from store.views import open_reader, run_started
 
 
@@ -29,96 +30,137 @@ class Replayed:
     folder: RunFolder
     started: RunStarted
     scoring: Scoring
+    number: int | None = None  #: of the recorded scoring that this one repeats
+    digest: str = ""  #: that was recorded then
 
     @property
-    def run(self) -> str:
-        """The run's id."""
-        return self.folder.run_id
+    def name(self) -> str:
+        """The run's id, with the scoring's number if there is one."""
+        return str(Source(self.folder.run_id, self.number))
 
 
 def replayed(
-    folders: Sequence[RunFolder], typed: Mapping[str, Sequence[str]], clock: Clock
-) -> tuple[Replayed, ...]:
-    """Every run of *folders*, scored as it stands; one that is named twice, once.
+    sources: Sequence[Source],
+    runs_dir: Path,
+    typed: Mapping[str, Sequence[str]],
+    clock: Clock,
+) -> dict[Source, Replayed]:
+    """Every source, scored once: a recorded scoring repeated, a run as it stands.
+
+    Args:
+        sources: as they were typed.
+        runs_dir: where their runs are.
+        typed: settings that are changed for the runs that are scored as they stand.
+        clock: is asked for nothing that shows.
 
     Raises:
-        UsageError: the runs are of different jobs, or a setting is wrong.
+        UsageError: the runs are of different jobs, there is no such scoring, a setting
+            is wrong, or settings are changed where nothing is scored under them.
         DatasetError: an input file is missing or wrong.
     """
-    starts = []
-    for folder in folders:
+    folders = {source: resolve(runs_dir, source.run) for source in sources}
+    if typed and all(source.number is not None for source in sources):
+        raise UsageError(
+            "A recorded scoring keeps its settings; name the run without @ as a side "
+            f"that {', '.join(typed)} is changed of."
+        )
+    starts = {}
+    for source, folder in folders.items():
         with open_reader(folder.log) as reader:
-            starts.append(run_started(reader))
-    if len({start.job for start in starts}) > 1:
+            starts[source] = run_started(reader)
+    if len({start.job for start in starts.values()}) > 1:
         told = (
-            f"{folder.run_id} is a run of {start.job}"
-            for folder, start in zip(folders, starts, strict=True)
+            f"{folders[source].run_id} is a run of {start.job}"
+            for source, start in starts.items()
         )
         raise UsageError(f"{' and '.join(told)}; compare runs of one job.")
-    job = load_job(starts[0].job)
-    scored: dict[Path, Scoring] = {}
-    for folder in folders:
-        if folder.path not in scored:
-            settings = effective_settings(job, folder, typed)
-            scored[folder.path] = asyncio.run(
-                score(job, folder, settings, clock=clock, record=False)
-            )
-    return tuple(
-        Replayed(folder=folder, started=start, scoring=scored[folder.path])
-        for folder, start in zip(folders, starts, strict=True)
-    )
+    return {
+        source: _standing(folder, starts[source], typed, clock)
+        if source.number is None
+        else _recorded(folder, source.number)
+        for source, folder in folders.items()
+    }
+
+
+def _standing(
+    folder: RunFolder,
+    started: RunStarted,
+    typed: Mapping[str, Sequence[str]],
+    clock: Clock,
+) -> Replayed:
+    job = load_job(started.job)
+    settings = effective_settings(job, folder, typed)
+    made = asyncio.run(score(job, folder, settings, clock=clock, record=False))
+    return Replayed(folder=folder, started=started, scoring=made)
+
+
+def _recorded(folder: RunFolder, number: int) -> Replayed:
+    with repeater(folder) as run:
+        recorded = run.recorded(number)
+        return Replayed(
+            folder=folder,
+            started=run.started,
+            scoring=run.repeated(recorded),
+            number=number,
+            digest=recorded.digest,
+        )
 
 
 def pairs(
-    named: Sequence[Named], runs: Sequence[Replayed]
+    named: Sequence[Named], runs: Mapping[Source, Replayed]
 ) -> tuple[tuple[Side, Side], ...]:
-    """The sides that the words *named* mean, each word's run standing in its place.
+    """The sides that the words *named* mean.
 
     Raises:
         UsageError: a run has no such model, or the words leave open which are meant.
     """
-    by_word = {word.run: run for word, run in zip(named, runs, strict=True)}
     models = {
-        word: tuple(run.scoring.scorecard.models) for word, run in by_word.items()
+        source: tuple(run.scoring.scorecard.models) for source, run in runs.items()
     }
 
-    def side(word: str, model: str) -> Side:
-        run = by_word[word]
-        made = run.scoring.scorecard.comparable.get(model, {})
-        return Side(run=run.run, model=model, comparable=made, seq=run.scoring.seq)
+    def side(source: Source, model: str) -> Side:
+        run, card = runs[source], runs[source].scoring.scorecard
+        return Side(
+            run=run.folder.run_id,
+            number=run.number,
+            model=model,
+            comparable=card.comparable.get(model, {}),
+            labels=card.labelled.get(model),
+            seq=run.scoring.seq,
+        )
 
     return tuple((side(*a), side(*b)) for a, b in chosen(named, models))
 
 
 def notes(runs: Sequence[Replayed]) -> Iterator[str]:
     """What bears on the comparison and does not show in its numbers."""
-    for each in {run.folder.path: run for run in runs}.values():
+    first, *others = runs
+    for each in runs:
         yield from _of_run(each)
-    a, b = runs[0], runs[-1]
-    yield from _settings(a, b)
-    mine = {given.setting: given.sha256 for given in a.started.inputs}
-    for given in b.started.inputs:
-        if mine.get(given.setting, given.sha256) != given.sha256:
-            yield (
-                f"{given.setting} was not the same file when {a.run} and {b.run} were "
-                "started; where the truth differs, so do the scores."
-            )
+    for other in others:
+        yield from _settings(first, other)
+        yield from _inputs(first, other)
 
 
 def _of_run(each: Replayed) -> Iterator[str]:
     card = each.scoring.scorecard
     if each.scoring.is_partial:
-        yield f"{each.run}: partial: the run is unfinished."
+        yield f"{each.name}: partial: the run is unfinished."
+    if each.digest and each.digest != each.scoring.digest:
+        yield (
+            f"{each.name}: today's code makes another scorecard of it than was "
+            f"recorded; both sides are scored by today's."
+        )
     for setting in each.scoring.changed_inputs:
-        yield (f"{each.run}: {setting} is not the file that the run was started with.")
+        yield f"{each.name}: {setting} is not the file that the run was started with."
     if card.stale:
         yield (
-            f"{each.run}: {card.stale} stored answers are stale: these settings do not "
-            "ask for them, and they are not used."
+            f"{each.name}: {card.stale} stored answers are stale: these settings do "
+            "not ask for them, and they are not used."
         )
     if card.missing:
         yield (
-            f"{each.run}: {card.missing} tasks that these settings ask for are not in "
+            f"{each.name}: {card.missing} tasks that these settings ask for are not in "
             "the run; resume it to ask them."
         )
 
@@ -126,9 +168,20 @@ def _of_run(each: Replayed) -> Iterator[str]:
 def _settings(a: Replayed, b: Replayed) -> Iterator[str]:
     mine, theirs = (dict(each.scoring.scorecard.settings) for each in (a, b))
     changed = [
-        f"{name} ({mine.get(name)} in {a.run}, {theirs.get(name)} in {b.run})"
+        f"{name} ({mine.get(name)} in {a.name}, {theirs.get(name)} in {b.name})"
         for name in sorted({*mine, *theirs})
         if mine.get(name) != theirs.get(name)
     ]
     if changed:
         yield f"the settings differ: {', '.join(changed)}."
+
+
+def _inputs(a: Replayed, b: Replayed) -> Iterator[str]:
+    """Files whose content was not the same on both sides."""
+    mine = {given.setting: given.sha256 for given in a.scoring.inputs}
+    for given in b.scoring.inputs:
+        if mine.get(given.setting, given.sha256) != given.sha256:
+            yield (
+                f"{given.setting} was not the same file for {a.name} and {b.name}; "
+                "where the truth differs, so do the scores."
+            )

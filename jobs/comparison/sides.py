@@ -1,4 +1,4 @@
-"""Which models a command line means: RUN or RUN:MODEL, once or twice.
+"""Which models a command line means: RUN, RUN:MODEL, RUN@N or RUN@N:MODEL.
 
 Pure: what a run holds is given by its models' names.
 """
@@ -6,6 +6,7 @@ Pure: what a run holds is given by its models' names.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,61 +14,87 @@ from typing import TypeAlias
 
 from runner.errors import UsageError
 
-Chosen: TypeAlias = tuple[str, str]
-"""A run as it was typed, and one of its models."""
+_RECORDED = re.compile(r"(?P<run>[^@]+)@(?P<number>[1-9][0-9]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run as it was typed, and which of its scorings."""
+
+    run: str
+    number: int | None = None  #: None: as the run stands
+
+    def __str__(self) -> str:
+        return self.run if self.number is None else f"{self.run}@{self.number}"
+
+
+Chosen: TypeAlias = tuple[Source, str]
+"""One of a source's models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """A word of the command line."""
 
-    run: str
-    model: str | None
+    source: Source
+    model: str | None = None
 
     @classmethod
     def of(cls, word: str) -> Named:
-        """The run and the model of *word*.
+        """The run, the scoring and the model of *word*.
 
-        No run's id holds a colon, and a model's name may; a folder's is looked for.
+        No run's id holds a colon or an @, and a model's name may; a folder's is looked
+        for.
         """
         run, colon, model = word.partition(":")
         if not colon or Path(word).is_dir():
-            return cls(word, None)
-        return cls(run, model)
+            return cls(_source(word))
+        return cls(_source(run), model)
+
+
+def _source(word: str) -> Source:
+    found = None if Path(word).is_dir() else _RECORDED.fullmatch(word)
+    return Source(found["run"], int(found["number"])) if found else Source(word)
 
 
 def chosen(
-    named: Sequence[Named], models: Mapping[str, Sequence[str]]
+    named: Sequence[Named], models: Mapping[Source, Sequence[str]]
 ) -> tuple[tuple[Chosen, Chosen], ...]:
-    """The pairs, A before B, that one or two words mean.
+    """The pairs, A before B, that the words mean; each once.
 
     Args:
-        named: one word (the models of a run against each other) or two.
-        models: of each run that a word names.
+        named: one word (the models of a run against each other) or several, of which
+            every two are a comparison.
+        models: of each source that a word names.
 
     Raises:
         UsageError: a run has no such model, or the words leave open which are meant.
     """
     for each in named:
-        if each.model is not None and each.model not in models[each.run]:
+        if each.model is not None and each.model not in models[each.source]:
             raise UsageError(
-                f"Run {each.run} has no model {each.model!r}; "
-                f"it has: {', '.join(models[each.run])}."
+                f"Run {each.source} has no model {each.model!r}; "
+                f"it has: {', '.join(models[each.source])}."
             )
     if len(named) == 1:
         (only,) = named
-        pairs = _within(only, models[only.run])
-        return tuple(((only.run, left), (only.run, right)) for left, right in pairs)
-    a, b = named
-    pairs = _across(a, b, models[a.run], models[b.run])
-    return tuple(((a.run, left), (b.run, right)) for left, right in pairs)
+        within = _within(only, models[only.source])
+        return tuple(
+            ((only.source, left), (only.source, right)) for left, right in within
+        )
+    across = (
+        ((a.source, left), (b.source, right))
+        for a, b in itertools.combinations(named, 2)
+        for left, right in _across(a, b, models[a.source], models[b.source])
+    )
+    return tuple(dict.fromkeys(across))
 
 
 def _within(named: Named, models: Sequence[str]) -> list[tuple[str, str]]:
     """Every two models of a run, or the one that was named against each other one."""
     if len(models) == 1:
         raise UsageError(
-            f"Run {named.run} has one model only, {models[0]}; name a second run to "
+            f"Run {named.source} has one model only, {models[0]}; name a second run to "
             "compare it with."
         )
     if named.model is None:
@@ -86,8 +113,8 @@ def _across(
     right = _meant(b.model, a.model, in_b)
     if not (left and right):
         raise UsageError(
-            f"Run {a.run} has {', '.join(in_a)} and run {b.run} has {', '.join(in_b)}; "
-            "say which to compare as RUN:MODEL."
+            f"Run {a.source} has {', '.join(in_a)} and run {b.source} has "
+            f"{', '.join(in_b)}; say which to compare as RUN:MODEL."
         )
     return list(itertools.product(left, right))
 

@@ -130,6 +130,7 @@ from jobs.metrics.selective import (
     risk_at_coverage,
     risk_coverage,
 )
+from jobs.metrics.sequential import Sequential
 from jobs.metrics.significance import McNemar, holm, mcnemar, noninferiority, sign_flip
 from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
@@ -166,6 +167,7 @@ __all__ = [
     "Rules",
     "RunFile",
     "Selected",
+    "Sequential",
     "Share",
     "Term",
     "aggregate",

@@ -21,6 +21,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @click.argument("job_name", metavar="JOB")
 @choices.who_answers
 @choices.engine_options
+@choices.stops
 @choices.new_run
 @click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
 @choices.detach
@@ -54,6 +55,7 @@ def run(
 @click.argument("job_name", metavar="JOB")
 @choices.who_answers
 @choices.engine_options
+@choices.stops
 @choices.new_run
 @choices.detach
 @choices.as_json

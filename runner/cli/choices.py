@@ -190,12 +190,35 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
 )
 
 
+def stops(command: C) -> C:
+    """When a run ends before all is answered: fixed for it once it has begun."""
+    for decorate in reversed(_STOPS):
+        command = decorate(command)
+    return command
+
+
+_STOPS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--stop-when-decided",
+        metavar="METRIC[>=MARGIN]",
+        help="Of two models: end once the metric says which is better, or that "
+        "neither is by more than the margin.",
+    ),
+    option(
+        "--alpha",
+        type=float,
+        help="Chance that this decision is wrong, at most.  [default: 0.05]",
+    ),
+)
+
+
 def variables() -> frozenset[str]:
     """The variables of the environment that set an option."""
 
     @new_run
     @who_answers
     @engine_options
+    @stops
     @no_report
     def every(**given: Any) -> None:
         del given

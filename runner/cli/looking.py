@@ -30,9 +30,10 @@ CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
 
 
 @click.command()
+@click.option("--group", help="Only the runs that siftlog run-all began under it.")
 @choices.runs_dir
 @choices.as_json
-def runs(runs_dir: Path, as_json: bool) -> int:
+def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     """List the runs with their state and counts."""
     from runner.cli.stand import status_json
     from store.errors import StoreError
@@ -41,6 +42,7 @@ def runs(runs_dir: Path, as_json: bool) -> int:
 
     found = list_runs(runs_dir)
     lines: list[tuple[str, ...]] = []
+    shown = 0
     for folder in found:
         try:
             with open_reader(folder.log) as reader:
@@ -48,6 +50,9 @@ def runs(runs_dir: Path, as_json: bool) -> int:
         except StoreError as error:
             tell(f"{folder.run_id}: {error}")
             continue
+        if group is not None and seen.status.group != group:
+            continue
+        shown += 1
         if as_json:
             record(status_json(seen))
             continue
@@ -59,6 +64,8 @@ def runs(runs_dir: Path, as_json: bool) -> int:
         row(line)
     if not found:
         tell(f"There is no run in {runs_dir} yet; start one with siftlog run JOB.")
+    elif group is not None and not shown:
+        tell(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
 
 

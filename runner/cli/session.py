@@ -168,14 +168,24 @@ def end(
     given: Mapping[str, Any],
     *,
     scores: bool,
+    shows: bool = True,
 ) -> int:
-    """Score what ended, say how it ended, and choose the exit code."""
+    """Score what ended, say how it ended, and choose the exit code.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        ended: how the process's work on it came out.
+        given: the verb's options.
+        scores: whether it is scored, if it got that far.
+        shows: whether the scores are shown, too.
+    """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
         tell(ended.why)
     # what a budget paid for is worth its scores; what is missing has just been said
-    if scores and ended.outcome in {"finished", "budget"}:
+    if scores and ended.outcome in {"finished", "budget", "decided"}:
         try:
             scoring = asyncio.run(
                 score(
@@ -187,7 +197,8 @@ def end(
                     report=not given["no_report"],
                 )
             )
-            show_scoring(folder, scoring, given)
+            if shows:
+                show_scoring(folder, scoring, given)
         except (RunnerError, StoreError) as error:
             unscored = error
             tell(f"siftlog: the answers are kept, but not scored: {error}")
@@ -231,7 +242,7 @@ def end(
 
 def _exit_code(ended: Ended, failed: int) -> int:
     match ended.outcome:
-        case "finished":
+        case "finished" | "decided":
             return FAILED_TASKS if failed else DONE
         case "budget":
             return BUDGET

@@ -54,6 +54,7 @@ def status_json(present: Present) -> dict[str, Any]:
         "possible_usd": status.possible_usd,
         "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
+        "group": status.group,
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
         "forecast": present.forecast and forecast_json(present),
@@ -104,10 +105,11 @@ def status_text(present: Present) -> str:
         "draining",
         "paused",
     }
+    group = "" if status.group is None else f"  group {status.group}"
     lines = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
-            f"{shown['state']}{age if is_live else ''}"
+            f"{shown['state']}{age if is_live else ''}{group}"
         ),
         (
             f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
@@ -192,5 +194,6 @@ def _cost(status: Status) -> str:
     if status.in_flight_usd:
         said.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
     if status.budget_usd is not None:
-        said.append(f"budget {dollars(status.budget_usd)}")
+        shared = "" if status.group is None else f" shared in {status.group}"
+        said.append(f"budget {dollars(status.budget_usd)}{shared}")
     return ", ".join(said)

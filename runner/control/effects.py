@@ -166,6 +166,11 @@ def _budget(command: Command, run: Target) -> Act:
         raise Refused(f"a budget is raised by more than 0 and at most {MOST:,} dollars")
     if not run.driver.has_budget:
         raise Refused("the run has no budget, so there is nothing to add to")
+    if run.driver.shares_budget:
+        raise Refused(
+            "the budget is that of all runs of its group: raise it in the group's file "
+            "and type siftlog run-all again"
+        )
 
     async def act() -> Done:
         run.driver.add_budget(usd)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runner.control.cancelling import REASON, cancel_rest
+from runner.control.decider import BY, Decider, sentence
 from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth
@@ -13,6 +14,7 @@ from store.clock import Clock
 from store.events import CommandApplied, RunDrained, RunFinished
 from store.log import Log
 from store.runs import RunFolder
+from store.stopping import ComparisonDecided
 from store.views import TaskCounts, open_reader, status
 
 
@@ -20,7 +22,7 @@ from store.views import TaskCounts, open_reader, status
 class Ended:
     """How the process's work on a run came out."""
 
-    outcome: Outcome | Literal["cancelled"]
+    outcome: Outcome | Literal["cancelled", "decided"]
     why: str | None = None  #: one sentence, where the run is not finished
 
 
@@ -34,6 +36,7 @@ class Ending:
     growth: Growth
     driver: Driver
     listener: Listener
+    decider: Decider
 
     async def conclude(self, outcome: Outcome) -> Ended:
         """Write how it ended, and say it in one sentence."""
@@ -45,6 +48,8 @@ class Ending:
             return await self._finish(counts)
         if self.listener.cancels:
             return await self._cancel()
+        if self.decider.decided is not None:
+            return await self._stop(self.decider.decided, counts.open)
         return await self._interrupt(outcome, counts.open)
 
     async def _finish(self, counts: TaskCounts) -> Ended:
@@ -71,13 +76,23 @@ class Ending:
             f"--reason {REASON}",
         )
 
+    async def _stop(self, decided: ComparisonDecided, still_open: int) -> Ended:
+        why = (
+            f"{sentence(decided)}; {still_open:,} tasks stay open, ask them with: "
+            f"siftlog resume {self.folder.run_id}"
+        )
+        await self.log.append(RunDrained(by=BY, why=why, open=still_open))
+        return Ended(outcome="decided", why=why)
+
     async def _interrupt(self, outcome: Outcome, still_open: int) -> Ended:
         unknown = len(await self.log.in_flight())
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
         go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
-        raise_it = (
-            f"{still_open:,} tasks are open and missing from scores; {go_on} --budget "
-            f"USD (or siftlog budget {self.folder.run_id} --add USD)"
+        raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
+            "raise the budget in the file of the group and type siftlog run-all again"
+            if self.driver.shares_budget
+            else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
+            "USD)"
         )
         by, why = {
             "finished": (

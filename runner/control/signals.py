@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
-
-from runner.engine.driver import Driver
+from typing import Protocol
 
 ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
-def obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
+class Worker(Protocol):
+    """A run at work, or several."""
+
+    def drain(self) -> None:
+        """Start nothing more; calls in flight get the grace time."""
+        ...
+
+    def stop(self) -> None:
+        """End at once."""
+        ...
+
+
+def obey_signals(worker: Worker, tell: Callable[[str], None]) -> None:
     """Drain at the first signal, stop at the second.
 
     A terminal that is closed only ever drains: its hang-up comes twice, from the shell
@@ -25,11 +36,11 @@ def obey_signals(driver: Driver, tell: Callable[[str], None]) -> None:
         seen.append(number)
         if len(seen) == 1:
             tell("Finishing the calls in flight; once more to stop at once.")
-            driver.drain()
+            worker.drain()
         else:
-            driver.stop()
+            worker.stop()
 
     for number in ASKING:
         loop.add_signal_handler(number, obey, number)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        loop.add_signal_handler(signal.SIGHUP, driver.drain)
+        loop.add_signal_handler(signal.SIGHUP, worker.drain)

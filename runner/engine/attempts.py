@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from runner import errors as e
 from runner.clients.client import Call, ModelClient, Received
 from runner.engine.answered import answered, completed
+from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
 from runner.engine.growth import Growth
 from runner.engine.lane import Work
@@ -68,6 +69,8 @@ class Parts:
     cache: ResponseCache | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""
+    shares_budget: bool = False  #: with other runs of this process
+    bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
 
 
 @dataclass(slots=True, kw_only=True)

@@ -52,13 +52,16 @@ class Driver:
         self._growth = parts.growth
         self._grace_s = parts.grace_s
         self._frees_held = parts.frees_held
-        self._wake = asyncio.Event()
-        self._attempts = Attempts(parts, self._wake.set)
+        self.shares_budget = parts.shares_budget
+        self._bell = parts.bell
+        self._wake = parts.bell.hang()
+        self._attempts = Attempts(parts, parts.bell.ring)
         self._hits = Hits(parts)
         self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
+        self._unaffordable: Work | None = None  #: what was left as the loop ended
 
     # -- from outside ----------------------------------------------------------
 
@@ -99,7 +102,7 @@ class Driver:
     def set_limits(self, model: str, limits: Limits) -> None:
         """Go by other limits of a person's from now on."""
         self._scheduler.set_limits(model, limits, self._clock.monotonic())
-        self._wake.set()
+        self._bell.ring()
 
     @property
     def has_budget(self) -> bool:
@@ -119,10 +122,9 @@ class Driver:
     @property
     def broke(self) -> str | None:
         """Why the budget stops the run, where that is what is left."""
-        work = self._scheduler.unaffordable
-        if work is None:
+        if self._unaffordable is None:
             return None
-        return why_broke(work, self._scheduler.budget.statistics())
+        return why_broke(self._unaffordable, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -133,16 +135,21 @@ class Driver:
 
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
-        async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
-            plan = calls.create_task(self.guard(self._plan))
-            await self._dispatch(calls, plan)
+        try:
+            async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
+                plan = calls.create_task(self.guard(self._plan))
+                await self._dispatch(calls, plan)
+        finally:
+            self._scheduler.leave()
+            self._bell.take_down(self._wake)
+            self._bell.ring()
         if self._fatal is not None:
             raise self._fatal
         if self._drain_until is not None:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
-        if self._scheduler.unaffordable is not None:
+        if self._unaffordable is not None:
             return "budget"
         return "held" if self._scheduler.held else "finished"
 
@@ -165,11 +172,16 @@ class Driver:
                 call = calls.create_task(self.guard(perform))
                 running.add(call)
                 call.add_done_callback(forget)
+            if step.start or step.yields:
+                # whoever shares an endpoint may have had to wait for this turn
+                self._bell.ring(by=self._wake)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()
                 return
             if self._has_ended(plan, running):
+                # now: whoever shares the budget may reserve of it a moment later
+                self._unaffordable = self._scheduler.unaffordable
                 plan.cancel()
                 return
             await self._nap(step.wake_at)

@@ -42,6 +42,7 @@ class Start:
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
+    is_shuffled: bool = False  #: the plan is in an order of chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class Growth:
         self._consumed = start.planning.consumed
         self._exhausted = start.planning.exhausted
         self._must_catch_up = start.must_catch_up
+        self._is_shuffled = start.is_shuffled
         self._next = start.planning.tasks + 1
         self._skipped = 0
         #: groups that became final before the plan was exhausted
@@ -129,7 +131,13 @@ class Growth:
             return
         there = await self._identities() if self._must_catch_up else frozenset()
         consumed = 0 if self._must_catch_up else self._consumed
-        blocks = first_stage(self._job, self._dataset, self._roles, consumed=consumed)
+        blocks = first_stage(
+            self._job,
+            self._dataset,
+            self._roles,
+            consumed=consumed,
+            is_shuffled=self._is_shuffled,
+        )
         for block in blocks:
             missing = tuple(t for t in block.tasks if identity(t) not in there)
             if missing or not self._exhausted:

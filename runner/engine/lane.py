@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
-from runner.limits.limiter import Endpoint, Limiter, LimiterStatistics, Limits
+from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
+from runner.money.budget import Budget
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
@@ -109,12 +110,18 @@ class Lane:
     """All that concerns one model."""
 
     def __init__(
-        self, model: str, stages: Sequence[str], limits: Limits, endpoint: Endpoint
+        self,
+        model: str,
+        stages: Sequence[str],
+        limits: Limits,
+        endpoint: Endpoint,
+        budget: Budget,
     ) -> None:
         self.model = model
         self.endpoint = endpoint
         self.limits = limits  #: set by hand
-        self.limiter = Limiter(limits, endpoint)
+        self.limiter = endpoint.limiter(model, limits)
+        self.budget = budget
         #: later stages first
         self.queues = {stage: Queue(stage) for stage in reversed(stages)}
         self.waiting: list[tuple[float, int, Work]] = []
@@ -123,6 +130,7 @@ class Lane:
         self.held = 0
         self.is_behind = False  #: a page showed a reopened task that is not settled
         self.is_broke = False  #: the budget has no room for its next task
+        self.is_draining = False
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
@@ -191,6 +199,13 @@ class Lane:
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
 
+    def is_able(self, now: float) -> bool:
+        """Whether its next task may be sent now, turns apart."""
+        if self.is_draining or not self.budget.has_room(self.next_worst_pico(now)):
+            return False
+        _, when = self.ready_at(now)
+        return when is not None and when <= now
+
     def next_queue(self, now: float) -> Queue | None:
         """The queue whose first task is next.
 
@@ -245,9 +260,14 @@ class Lane:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether only money can move it on: nothing is under way, nor on its way."""
+        """Whether only money can move it on: nothing is under way, nor on its way.
+
+        Calls under way of other runs with the same budget may yet cost less than they
+        reserved.
+        """
         is_loading = any(queue.loading for queue in self.queues.values())
-        return self.is_broke and self.is_still and not is_loading
+        is_settled = not self.budget.statistics().reserved_pico
+        return self.is_broke and self.is_still and is_settled and not is_loading
 
     @property
     def is_empty(self) -> bool:

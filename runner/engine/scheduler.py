@@ -21,6 +21,8 @@ Rules that hold here:
 5. A task whose worst case finds no room in the budget holds up its model's later ones:
    within a model nothing smaller overtakes it. Other models go on; what they overtake
    by costs money too, so it ends.
+6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
+   over the models of all of them. A scheduler whose turn it is not `yields`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ class Step:
     start: tuple[Work, ...]
     load: tuple[Load, ...]
     wake_at: float | None  #: look again then, at the latest; None: when told something
+    yields: bool = False  #: it is another run's turn, which is to be woken
 
 
 class Scheduler:
@@ -59,15 +62,17 @@ class Scheduler:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
         self._lanes = {
-            model: Lane(model, stages, limits, endpoint)
+            model: Lane(model, stages, limits, endpoint, self.budget)
             for model, stages, limits, endpoint in lanes
         }
         self._sharing: dict[Endpoint, list[Lane]] = {}
         for lane in self._lanes.values():
             self._sharing.setdefault(lane.endpoint, []).append(lane)
-        self._turn = dict.fromkeys(self._sharing, 0.0)
+            lane.endpoint.join(lane)
         self._deadline_s = deadline_s
         self._draining = False
+        self._yields = False
+        self._sent: set[Work] = set()  #: attempts under way
         self._pauses: set[Scope] = set()
 
     # -- what happened ---------------------------------------------------------
@@ -141,6 +146,7 @@ class Scheduler:
             cost_pico: what it cost; None: its price is known and its usage is not.
             told: what the headers say of limits.
         """
+        self._sent.discard(work)
         self._pay(work, cost_pico)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
@@ -168,6 +174,7 @@ class Scheduler:
         The task is queued again only by `settled(work, retry_at=...)`, once the
         failure is durable.
         """
+        self._sent.discard(work)
         self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
@@ -229,6 +236,20 @@ class Scheduler:
     def drain(self) -> None:
         """Start nothing more."""
         self._draining = True
+        for lane in self._lanes.values():
+            lane.is_draining = True
+
+    def leave(self) -> None:
+        """Take no turn any more: the process's work on the run is over.
+
+        Calls that were given up hold no slot any more, and may be billed.
+        """
+        for lane in self._lanes.values():
+            lane.endpoint.leave(lane)
+        while self._sent:
+            work = self._sent.pop()
+            self._lanes[work.model].limiter.release(work.tokens, None)
+            self._pay(work, None)
 
     def pause(self, stage: str | None, model: str | None) -> None:
         """Start nothing of a stage, a model, both, or nothing at all."""
@@ -262,6 +283,7 @@ class Scheduler:
         start: list[Work] = []
         load: list[Load] = []
         wakes: list[float] = []
+        self._yields = False
         for endpoint, sharing in self._sharing.items():
             if self._draining or endpoint.breaker.stopped is not None:
                 continue
@@ -276,7 +298,10 @@ class Scheduler:
                     wakes.append(changes_at)
                 load.extend(lane.loads())
         return Step(
-            start=tuple(start), load=tuple(load), wake_at=min(wakes, default=None)
+            start=tuple(start),
+            load=tuple(load),
+            wake_at=min(wakes, default=None),
+            yields=self._yields,
         )
 
     def _start(
@@ -288,8 +313,7 @@ class Scheduler:
         """
         able = list(self._sharing[endpoint])
         while able:
-            turn = self._turn[endpoint]
-            lane = min(able, key=lambda lane: max(turn, lane.turn))
+            lane = min(able, key=endpoint.place)
             lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
             if lane.is_broke:
                 able.remove(lane)
@@ -300,8 +324,11 @@ class Scheduler:
                 if when is not None:
                     yield when
                 continue
-            self._turn[endpoint] = max(turn, lane.turn)
-            lane.turn = self._turn[endpoint] + lane.turn_s
+            if endpoint.is_anothers_turn(lane, self._sharing[endpoint], now):
+                self._yields = True
+                return
+            endpoint.turn = max(endpoint.turn, lane.turn)
+            lane.turn = endpoint.turn + lane.turn_s
             work = queue.pop()
             work.reserved_pico = self.budget.reserve(work.worst_pico)
             work.among = lane.limiter.acquire(now, work.tokens)
@@ -309,6 +336,7 @@ class Scheduler:
             if work.since is None:
                 work.since = now
             work.sent_at, work.due = now, float("inf")
+            self._sent.add(work)
             start.append(work)
 
     # -- where it stands -------------------------------------------------------

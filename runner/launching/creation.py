@@ -29,6 +29,7 @@ async def create(
     *,
     imported: bool = False,
     expects: Expected | None = None,
+    group: str | None = None,
 ) -> AsyncIterator[SqliteLog]:
     """A new run's log with its first event; the folder must not hold a run yet."""
     if folder.log.exists():
@@ -64,6 +65,8 @@ async def create(
                 imported=imported,
                 expected=expects,
                 budget_usd=options.budget,
+                group=group,
+                stopping=None if imported else options.stopping,
             )
         )
         yield log

@@ -11,33 +11,36 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from runner.control.cancelling import REASON
+from runner.control.decider import Decider, Looking
 from runner.control.effects import lifts
 from runner.control.ending import Ended, Ending
 from runner.control.listen import Listener, waiting
 from runner.control.signals import obey_signals
+from runner.deciding import load_decide
 from runner.engine.abandoned import abandoned, abandoned_text
 from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
-from runner.engine.scheduler import Scheduler
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
-from runner.job import Job
 from runner.launching.changes import check_inputs, check_requests, reads_differently
+from runner.launching.company import Company
 from runner.launching.connecting import Clients, client_options, open_clients
 from runner.launching.creation import create, owner
+from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
-from runner.limits.limiter import Endpoint
 from runner.money.budget import Budget
 from runner.money.prices import Price, prices_of
 from runner.options import RunOptions
+from runner.records.front import check
 from runner.roles import assigned, remarks
 from runner.work import Work
 from store.estimates import liveness
 from store.events import RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
+from store.stopping import Stopping
 from store.views import open_reader, run_started, spending, status
 
 
@@ -46,20 +49,42 @@ class _TakenUp:
     """How a process found the run that it goes on with; a new run by default."""
 
     must_catch_up: bool = False
+    group: str | None = None  #: whose budget it shares
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
+    stopping: Stopping | None = None  #: what the run stops at
 
 
 async def start(
-    folder: RunFolder, work: Work, options: RunOptions, shell: Shell
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    *,
+    company: Company | None = None,
+    group: str | None = None,
 ) -> Ended:
-    """Run a new run until it ends or is interrupted."""
+    """Run a new run until it ends or is interrupted.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent.
+        shell: what surrounds it.
+        company: the runs that share endpoints and budget with it; None: it is alone,
+            and obeys the process's signals itself.
+        group: the name under which it was started with others, if it was.
+    """
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
+    if options.stopping is not None:
+        check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock)
     for said in remarks(work, options):
         shell.tell(said)
-    async with create(folder, work, options, shell.clock, expects=expects) as log:
+    async with create(
+        folder, work, options, shell.clock, expects=expects, group=group
+    ) as log:
         return await _drive(
             folder,
             log,
@@ -68,7 +93,8 @@ async def start(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(),
+            taken_up=_TakenUp(stopping=options.stopping),
+            company=company,
         )
 
 
@@ -80,6 +106,7 @@ async def resume(
     *,
     accept_changes: bool,
     own: Collection[str] = (),
+    company: Company | None = None,
 ) -> Ended:
     """Take a run up where its last writer left it.
 
@@ -91,6 +118,7 @@ async def resume(
         accept_changes: whether inputs and prompts may differ from what they were.
         own: names of the limits that were given for this process; what was asked of
             earlier ones about them does not hold for it.
+        company: as for `start`.
 
     Raises:
         UsageError: there is nothing to go on with.
@@ -117,9 +145,12 @@ async def resume(
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
-    async with await SqliteLog.open(
-        folder.log, clock=shell.clock, owner=owner()
-    ) as log:
+    async with AsyncExitStack() as stack:
+        if company is None and first.group is not None:
+            stack.enter_context(held(shell.runs_dir, first.group))
+        log = await stack.enter_async_context(
+            await SqliteLog.open(folder.log, clock=shell.clock, owner=owner())
+        )
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
@@ -147,7 +178,14 @@ async def resume(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(must_catch_up=must_catch_up, found=found, own=own),
+            taken_up=_TakenUp(
+                must_catch_up=must_catch_up,
+                group=first.group,
+                found=found,
+                own=own,
+                stopping=first.stopping,
+            ),
+            company=company,
         )
 
 
@@ -161,7 +199,10 @@ async def _drive(
     clients: Clients,
     prices: Mapping[str, Price | None],
     taken_up: _TakenUp,
+    company: Company | None,
 ) -> Ended:
+    shared = company or Company()
+    stopping = taken_up.stopping
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -171,7 +212,9 @@ async def _drive(
             log=log,
             roles=assigned(work.job, options),
             start=Start(
-                planning=await log.planning(), must_catch_up=taken_up.must_catch_up
+                planning=await log.planning(),
+                must_catch_up=taken_up.must_catch_up,
+                is_shuffled=stopping is not None,
             ),
         )
         cache = await stack.enter_async_context(
@@ -185,6 +228,7 @@ async def _drive(
         )
         with open_reader(folder.log) as reader:
             money = spending(reader)
+        others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
@@ -197,13 +241,13 @@ async def _drive(
                 log=log,
                 clock=shell.clock,
                 clients=clients,
-                scheduler=_scheduler(
+                scheduler=shared.scheduler(
                     work.job,
                     options,
                     Budget(
                         money.cap_pico,
-                        spent_pico=money.spent_pico,
-                        possible_pico=money.possible_pico,
+                        spent_pico=money.spent_pico + others.spent_pico,
+                        possible_pico=money.possible_pico + others.possible_pico,
                     ),
                 ),
                 growth=growth,
@@ -214,6 +258,8 @@ async def _drive(
                 frees_held=options.unknown == "retry",
                 cache=cache,
                 prices=prices,
+                bell=shared.bell,
+                shares_budget=shared.budget is not None,
             )
         )
         listener = Listener(
@@ -227,14 +273,29 @@ async def _drive(
             found=taken_up.found,
             own=taken_up.own,
         )
-        obey_signals(driver, shell.tell)
+        decider = Decider(
+            folder=folder,
+            log=log,
+            work=work,
+            driver=driver,
+            clock=shell.clock,
+            tell=shell.tell,
+            looking=None
+            if stopping is None
+            else Looking(stopping=stopping, decide=load_decide()),
+        )
+        if company is None:
+            obey_signals(driver, shell.tell)
+        stack.enter_context(shared.joined(driver))
         shell.launched()
         async with listener.listening():
             # after what was waiting: a retry changes what is left to do
             with open_reader(folder.log) as reader:
                 before = status(reader)
-            async with shell.watch(driver, growth, before):
+            async with shell.watch(driver, growth, before), decider.deciding():
                 outcome = await driver.run()
+                if outcome == "finished":
+                    await decider.look()
         ending = Ending(
             folder=folder,
             log=log,
@@ -242,20 +303,9 @@ async def _drive(
             growth=growth,
             driver=driver,
             listener=listener,
+            decider=decider,
         )
         return await ending.conclude(outcome)
-
-
-def _scheduler(job: Job, options: RunOptions, budget: Budget) -> Scheduler:
-    endpoints: dict[str, Endpoint] = {}
-    roles = assigned(job, options)
-    lanes = []
-    for model in roles.all_models:
-        name = options.endpoint_of(model)
-        endpoint = endpoints.setdefault(name, Endpoint(name))
-        stages = roles.stages_of(job, model)
-        lanes.append((model, stages, options.limits_of(model), endpoint))
-    return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
 
 
 def check_alive(folder: RunFolder) -> None:

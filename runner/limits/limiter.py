@@ -10,7 +10,9 @@ and latencies (`slots`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner import errors as e
 from runner.limits.breaker import Breaker
@@ -53,18 +55,14 @@ class LimiterStatistics:
     paused_until: float | None  #: monotonic seconds
 
 
-class Endpoint:
-    """What several models at one address share: its pauses, its limits, its health."""
+class Contender(Protocol):
+    """Whoever sends requests to an endpoint, in turn with others."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.breaker = Breaker(name)
-        self.ceiling = Ceiling()
-        self.paused_until = float("-inf")
+    turn: float  #: virtual time at which it has had its share
 
-    def pause(self, until: float) -> None:
-        """Send nothing before *until*; never shortens a pause."""
-        self.paused_until = max(self.paused_until, until)
+    def is_able(self, now: float) -> bool:
+        """Whether it would send one now, were it its turn."""
+        ...
 
 
 class _Gate:
@@ -100,6 +98,67 @@ class _Gate:
                 self.bucket.at_most(now, credit)
 
 
+class Endpoint:
+    """What all that is sent to one address shares: pauses, limits, health, turns.
+
+    Several models may be asked there, by one run or by several runs of one process.
+    """
+
+    def __init__(self, name: str, limits: Limits | None = None) -> None:
+        """An endpoint; *limits* of a person's hold for all its models together."""
+        by_hand = limits or Limits(concurrency=MOST_CALLS)
+        self.name = name
+        self.breaker = Breaker(name)
+        self.ceiling = Ceiling()
+        self.paused_until = float("-inf")
+        self.concurrency = by_hand.concurrency
+        self.requests = _Gate(by_hand.rpm, REQUEST_BURST_S)
+        self.tokens = _Gate(by_hand.tpm, TOKEN_BURST_S)
+        self.turn = 0.0  #: virtual time of the last start
+        self._limiters: dict[str, Limiter] = {}
+        self._contenders: list[Contender] = []
+
+    @property
+    def has_place(self) -> bool:
+        """Whether a call may be added to those in flight, whichever model's."""
+        return self.ceiling.in_flight < self.concurrency and self.ceiling.has_place
+
+    def pause(self, until: float) -> None:
+        """Send nothing before *until*; never shortens a pause."""
+        self.paused_until = max(self.paused_until, until)
+
+    def limiter(self, model: str, limits: Limits) -> Limiter:
+        """The gate of a model, one for all runs that ask it; the first sets it up."""
+        if model not in self._limiters:
+            self._limiters[model] = Limiter(limits, self)
+        return self._limiters[model]
+
+    def join(self, contender: Contender) -> None:
+        """Take turns with the others from now on."""
+        self._contenders.append(contender)
+
+    def leave(self, contender: Contender) -> None:
+        """Take no turn any more."""
+        self._contenders.remove(contender)
+
+    def place(self, contender: Contender) -> tuple[float, int]:
+        """Where it stands in the order of turns; the lowest is next."""
+        return max(self.turn, contender.turn), self._contenders.index(contender)
+
+    def is_anothers_turn(
+        self, contender: Contender, own: Collection[Contender], now: float
+    ) -> bool:
+        """Whether somebody outside of *own* would send before *contender*, and can."""
+        if len(self._contenders) == len(own):
+            return False
+        place = self.place(contender)
+        return any(
+            self.place(other) < place and other.is_able(now)
+            for other in self._contenders
+            if other not in own
+        )
+
+
 class Limiter:
     """The gate of one model at one endpoint."""
 
@@ -114,12 +173,22 @@ class Limiter:
     @property
     def has_slot(self) -> bool:
         """Whether a call may be added to those in flight."""
-        return self._in_flight < self._slots.limit and self._ceiling.has_place
+        return self._in_flight < self._slots.limit and self._endpoint.has_place
 
     @property
     def counts_tokens(self) -> bool:
         """Whether there is a token limit, by hand or told."""
-        return self._tokens.bucket is not None
+        return bool(self._token_buckets)
+
+    @property
+    def _request_buckets(self) -> list[MinuteBucket]:
+        gates = (self._requests, self._endpoint.requests)
+        return [gate.bucket for gate in gates if gate.bucket is not None]
+
+    @property
+    def _token_buckets(self) -> list[MinuteBucket]:
+        gates = (self._tokens, self._endpoint.tokens)
+        return [gate.bucket for gate in gates if gate.bucket is not None]
 
     def set(self, limits: Limits, now: float) -> None:
         """A person set other limits; what was learned and told is kept.
@@ -140,27 +209,28 @@ class Limiter:
         if probe is None:
             return None
         when = max(probe, endpoint.paused_until, self._ceiling.ready_at(now))
-        if self._requests.bucket is not None:
-            when = max(when, self._requests.bucket.ready_at(now, 1.0))
-        if self._tokens.bucket is not None:
-            when = max(when, self._tokens.bucket.ready_at(now, float(tokens)))
+        for bucket in self._request_buckets:
+            when = max(when, bucket.ready_at(now, 1.0))
+        for bucket in self._token_buckets:
+            when = max(when, bucket.ready_at(now, float(tokens)))
         return when
 
     def acquire(self, now: float, tokens: int) -> int:
         """Take a slot and the request's share of the minute; calls beside it."""
         self._in_flight += 1
-        if self._requests.bucket is not None:
-            self._requests.bucket.take(now, 1.0)
-        if self._tokens.bucket is not None:
-            self._tokens.bucket.take(now, float(tokens))
+        for bucket in self._request_buckets:
+            bucket.take(now, 1.0)
+        for bucket in self._token_buckets:
+            bucket.take(now, float(tokens))
         return self._ceiling.sent(now)
 
     def release(self, reserved: int, used: int | None) -> None:
         """Give the slot back; settle the reservation with the true usage if known."""
         self._in_flight -= 1
         self._ceiling.ended()
-        if self._tokens.bucket is not None and used is not None:
-            self._tokens.bucket.give_back(float(reserved - used))
+        if used is not None:
+            for bucket in self._token_buckets:
+                bucket.give_back(float(reserved - used))
 
     def answered(self, now: float, sent_at: float, told: Told = NOTHING) -> None:
         """A reply came to a call of *sent_at*; before its slot is given back."""
@@ -201,16 +271,21 @@ class Limiter:
     def statistics(self) -> LimiterStatistics:
         """The limiter's state as a value."""
         until = self._endpoint.paused_until
-        requests, tokens = self._requests.bucket, self._tokens.bucket
         pace = self._ceiling.pace.rate
-        rpms = [requests.per_minute] if requests is not None else []
+        rpms = [bucket.per_minute for bucket in self._request_buckets]
         if pace is not None:
             # in three digits: what is learned moves all the time, mostly by nothing
             rpms.append(float(f"{pace * MINUTE_S:.3g}"))
         return LimiterStatistics(
-            concurrency=int(min(self._slots.limit, self._ceiling.places.limit)),
+            concurrency=int(
+                min(
+                    self._slots.limit,
+                    self._ceiling.places.limit,
+                    self._endpoint.concurrency,
+                )
+            ),
             in_flight=self._in_flight,
             rpm=min(rpms, default=None),
-            tpm=tokens.per_minute if tokens is not None else None,
+            tpm=min((each.per_minute for each in self._token_buckets), default=None),
             paused_until=until if until > float("-inf") else None,
         )

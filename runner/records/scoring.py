@@ -66,6 +66,7 @@ class Scoring:
     artifacts: tuple[str, ...]  #: file names in the scoring's folder
     folder: Path | None
     is_partial: bool  #: the run is unfinished
+    inputs: tuple[Input, ...]  #: that it read, by content
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
     seq: int  #: the log's last event that was read
     ended: int  #: tasks that came to an end by then, or while it was read
@@ -216,6 +217,7 @@ def replayed(
         artifacts=(),
         folder=None,
         is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        inputs=tuple(inputs),
         changed_inputs=_changed(first.inputs, inputs),
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,

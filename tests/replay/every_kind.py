@@ -29,6 +29,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import manifest_bytes
+from store.stopping import ComparisonDecided, Stopping
 
 PART = Blob(
     sha256=bytes.fromhex(
@@ -45,7 +46,7 @@ PLAN = [
     PlannedTask(stage="ask", key="five", model="m", replicate=1, root=5),
 ]
 
-ENTRIES: list[Entry] = [
+FIRST: list[Entry] = [
     Entry(
         event=RunStarted(
             run_id="golden",
@@ -151,3 +152,27 @@ ENTRIES: list[Entry] = [
         )
     ),
 ]
+
+STOPPING = Stopping(metric="accuracy", margin=0.05, alpha=0.1)
+
+ENTRIES: dict[str, list[Entry]] = {
+    "log-1": FIRST,
+    "log-1-decided": [
+        *FIRST,
+        Entry(
+            event=ComparisonDecided(
+                stopping=STOPPING,
+                a="m",
+                b="n",
+                verdict="close",
+                clusters=400,
+                cluster="paper",
+                difference=0.0125,
+                lo=-0.03125,
+                hi=0.046875,
+                seq=24,
+            )
+        ),
+    ],
+}
+"""By golden log: a kind that comes later gets a log of its own, with all before it."""

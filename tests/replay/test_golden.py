@@ -14,7 +14,7 @@ import pytest
 from store import codec
 from store.connect import APPLICATION_ID, connect
 from store.errors import NewerLog
-from store.events import KINDS, Unknown
+from store.events import KINDS, Entry, Unknown
 from store.moment import moment_of
 from store.prefix import Prefix
 from store.rebuild import rebuild
@@ -67,29 +67,41 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return target
 
 
+@pytest.fixture
+def entries(request: pytest.FixtureRequest, path: Path) -> list[Entry]:
+    """What was written into it."""
+    del path  # which log it is
+    return ENTRIES[request.node.callspec.params["path"].stem]
+
+
 def test_there_is_a_golden_log_and_it_holds_every_kind() -> None:
-    assert LOGS
-    assert {type(entry.event) for entry in ENTRIES} == set(KINDS.values())
+    assert {log.stem for log in LOGS} == set(ENTRIES)
+    held = {type(entry.event) for entries in ENTRIES.values() for entry in entries}
+    assert held == set(KINDS.values())
 
 
 @pytest.mark.usefixtures("upcaster")
-def test_every_event_comes_back_as_it_was_written(path: Path) -> None:
-    written = [entry.event for entry in ENTRIES] + [OLD_STARTED, OLD_FAILED]
+def test_every_event_comes_back_as_it_was_written(
+    path: Path, entries: list[Entry]
+) -> None:
+    written = [entry.event for entry in entries] + [OLD_STARTED, OLD_FAILED]
     with open_reader(path) as reader:
         found = events(reader)
         payloads = [payload(reader, row.seq) for row in found]
         assert parts(reader, [PART.sha256]) == {PART.sha256: PART.data}
     assert [row.event for row in found] == written
-    assert payloads == [entry.payload for entry in ENTRIES] + [None, None]
+    assert payloads == [entry.payload for entry in entries] + [None, None]
 
 
 @pytest.mark.usefixtures("upcaster")
-def test_it_is_sound_and_its_projections_are_what_this_code_makes(path: Path) -> None:
+def test_it_is_sound_and_its_projections_are_what_this_code_makes(
+    path: Path, entries: list[Entry]
+) -> None:
     with open_reader(path) as reader:
         report = verify(reader)
         seen = status(reader)
     assert report.faults == ()
-    assert report.events == len(ENTRIES) + 2
+    assert report.events == len(entries) + 2
     tasks = seen.tasks
     assert (tasks.planned, tasks.completed, tasks.skipped, tasks.open) == (5, 1, 2, 2)
     assert (seen.attempts.started, seen.attempts.unknown) == (5, 1)
@@ -97,7 +109,7 @@ def test_it_is_sound_and_its_projections_are_what_this_code_makes(path: Path) ->
 
 
 @pytest.mark.usefixtures("upcaster")
-def test_it_can_be_gone_on_with(path: Path) -> None:
+def test_it_can_be_gone_on_with(path: Path, entries: list[Entry]) -> None:
     async def go_on() -> None:
         async with await SqliteLog.open(path, clock=FakeClock(), owner="x") as log:
             assert log.epoch == 2
@@ -105,7 +117,7 @@ def test_it_can_be_gone_on_with(path: Path) -> None:
                 await log.append(
                     OLD_STARTED.__class__(task=3, attempt=2, request_sha256="d" * 64)
                 )
-                == len(ENTRIES) + 3
+                == len(entries) + 3
             )
 
     asyncio.run(go_on())
@@ -113,10 +125,12 @@ def test_it_can_be_gone_on_with(path: Path) -> None:
         assert verify(reader).faults == ()
 
 
-def test_without_its_upcaster_an_old_event_is_named_by_verify(path: Path) -> None:
+def test_without_its_upcaster_an_old_event_is_named_by_verify(
+    path: Path, entries: list[Entry]
+) -> None:
     with open_reader(path) as reader:
         (fault, *_) = verify(reader).faults
-    assert (fault.what, fault.where) == ("event", f"event {len(ENTRIES) + 2}")
+    assert (fault.what, fault.where) == ("event", f"event {len(entries) + 2}")
 
 
 def test_old_and_new_facts_mean_the_same() -> None:
@@ -150,7 +164,9 @@ def test_a_log_with_later_events_is_read_and_not_written(
 
 
 @pytest.mark.usefixtures("upcaster")
-def test_kinds_that_are_not_known_are_kept_and_passed_over(path: Path) -> None:
+def test_kinds_that_are_not_known_are_kept_and_passed_over(
+    path: Path, entries: list[Entry]
+) -> None:
     with sqlite3.connect(path) as conn:
         conn.execute("UPDATE kind SET name = 'of_the_future' WHERE name = 'run_paused'")
     conn.close()
@@ -162,7 +178,7 @@ def test_kinds_that_are_not_known_are_kept_and_passed_over(path: Path) -> None:
         (paused,) = conn.execute("SELECT count(*) FROM pause").fetchone()
     assert paused == 0
     assert kinds.count("of_the_future") == 1
-    assert len(kinds) == len(ENTRIES) + 2
+    assert len(kinds) == len(entries) + 2
     assert len(own) == 5
 
 

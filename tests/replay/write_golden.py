@@ -1,21 +1,21 @@
-"""Writes the golden log of the present version: `python -m tests.replay.write_golden`.
+"""Writes the golden logs that are missing: `python -m tests.replay.write_golden`.
 
-Run once for each version of the tables or of an event, never again for an old one: what
-is committed is what old siftlogs have written. The log is kept as SQL text, so that a
-review can read it. Its last events are of a version 0 that no siftlog ever wrote: they
-show, in every later version too, that an old row is read through its upcaster.
+Run once for each version of the tables or of an event, and for a new kind, never again
+for an old one: what is committed is what old siftlogs have written. A log is kept as
+SQL text, so that a review can read it. Its last events are of a version 0 that no
+siftlog ever wrote: they show, in every later version too, that an old row is read
+through its upcaster.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from store.connect import SCHEMA_VERSION
 from store.events import AttemptFailed, AttemptStarted, Entry
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
@@ -40,12 +40,12 @@ OLD_FACTS = (
 )
 
 
-async def _write(path: Path) -> None:
+async def _write(path: Path, entries: Sequence[Entry]) -> None:
     clock = FakeClock()
     async with await SqliteLog.create(
         path, run_id="golden", config_sha256=b"c" * 32, clock=clock, owner="golden"
     ) as log:
-        for entry in ENTRIES:
+        for entry in entries:
             clock.advance(7.0)
             await log.append(entry)
         await log.append(OLD_STARTED)
@@ -60,13 +60,18 @@ def _write_old(log: SqliteLog, clock: FakeClock) -> None:
 
 
 def main() -> None:
-    """Write `golden/log-<version>.sql`, unless it is there."""
-    target = GOLDEN / f"log-{SCHEMA_VERSION}.sql"
-    if target.exists():
-        sys.exit(f"{target} exists: golden logs are never written again")
+    """Write each of `golden/<name>.sql`, unless it is there."""
+    for name, entries in ENTRIES.items():
+        target = GOLDEN / f"{name}.sql"
+        if not target.exists():
+            _golden(target, entries)
+
+
+def _golden(target: Path, entries: Sequence[Entry]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log.db")
-        asyncio.run(_write(path))
+        asyncio.run(_write(path, entries))
+        AttemptFailed.VERSION = 1  # the log's thread has read it by now
         with closing(sqlite3.connect(path)) as conn:
             lines = [line for line in conn.iterdump() if "heartbeat VALUES" not in line]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")

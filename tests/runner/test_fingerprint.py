@@ -28,6 +28,8 @@ FILES = {
     "house/other/__init__.py": "",
     "house/other/job.py": "",
     "neighbour.py": "",
+    "house/trials/__init__.py": "import house.shared\n\n\nclass Trials:\n    pass\n",
+    "alone.py": "class Alone:\n    pass\n",
 }
 
 
@@ -39,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
-    for name in [n for n in sys.modules if n.split(".")[0] == "house"]:
+    for name in [n for n in sys.modules if n.split(".")[0] in {"house", "alone"}]:
         del sys.modules[name]
 
 
@@ -63,6 +65,26 @@ def test_what_it_does_not_import_is_left_out(folder: Path, changed: str) -> None
     before = code_hash(_job())
     (folder / changed).write_text("# changed\n")
     assert code_hash(_job()) == before
+
+
+def test_a_job_in_the_face_of_its_package_counts_what_it_imports(folder: Path) -> None:
+    job = cast("Job", importlib.import_module("house.trials").Trials())
+    before = code_hash(job)
+    (folder / "house/other/job.py").write_text("# changed\n")
+    assert code_hash(job) == before
+    (folder / "house/shared.py").write_text("# changed\n")
+    assert code_hash(job) != before
+
+
+def test_a_job_that_is_one_module_is_its_file_alone(folder: Path) -> None:
+    job = cast("Job", importlib.import_module("alone").Alone())
+    before = code_hash(job)
+    (folder / "neighbour.py").write_text("# changed\n")
+    (folder / "house/shared.py").write_text("# changed\n")
+    assert code_hash(job) == before
+    with (folder / "alone.py").open("a") as file:
+        file.write("# changed\n")
+    assert code_hash(job) != before
 
 
 def test_the_place_of_the_house_does_not_matter(folder: Path) -> None:

@@ -35,6 +35,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import manifest_bytes
+from store.stopping import ComparisonDecided, Stopping
 from store.task import TaskState
 
 STAGES = ("ask", "judge")
@@ -126,6 +127,19 @@ def reply(number: int, body: bytes, attempt: int = 1, **changed: object) -> Entr
     return Entry(event=answered(number, attempt, **changed), payload=body)
 
 
+DECIDED = ComparisonDecided(
+    stopping=Stopping(metric="accuracy", margin=0.05),
+    a="m-large",
+    b="m-small",
+    verdict="worse",
+    clusters=40,
+    cluster="paper",
+    difference=-0.25,
+    lo=-0.5,
+    hi=-0.0625,
+    seq=9,
+)
+
 #: What concerns no task: any of these may stand anywhere.
 ASIDE: tuple[Event, ...] = (
     RunResumed(code_sha256="2" * 64, settings="{}", unknown=1),
@@ -137,6 +151,7 @@ ASIDE: tuple[Event, ...] = (
     RunDrained(by="operator", why="drained on request", open=3),
     RunCancelled(by="operator"),
     RunFinished(completed=1, failed=1, skipped=1),
+    DECIDED,
     LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),
     LimitObserved(model="m-small", concurrency=4, in_flight=0, tpm=1000.0),
     CommandAccepted(command="c1", kind="drain", author="someone", payload="{}"),

@@ -19,7 +19,7 @@ def metric(**changed: Any) -> dict[str, Any]:
         "hi": 0.375,
         "b_used": 2000,
         "flagged": False,
-        "verdict": "B higher",
+        "verdict": "better",
         "few": False,
         "test": {"name": "sign flips by paper", "p": 0.001, "p_holm": 0.002},
         "beside": None,

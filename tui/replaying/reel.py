@@ -34,6 +34,7 @@ TURNS = (
     "run_drained",
     "run_cancelled",
     "run_finished",
+    "comparison_decided",
     "scoring_recorded",
 )
 """Kinds of events that one may want to see a run at."""

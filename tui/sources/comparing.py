@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Items by the side that has the higher value."""
+    """Items by the side that is better on them."""
 
     wins: int  #: of B
     ties: int
@@ -67,7 +67,7 @@ class Metric:
     difference: float | None  #: B minus A
     lo: float | None  #: None: there is no interval
     hi: float | None
-    verdict: str  #: says something only where there is an interval
+    verdict: str  #: B is better or worse, or undecided; of an interval alone
     few: bool  #: from so few clusters that the interval says little
     test: PValue | None
     n: int  #: items with a value on both sides

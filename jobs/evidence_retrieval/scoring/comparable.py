@@ -13,11 +13,15 @@ from jobs.evidence_retrieval.measuring.criteria import BOOTSTRAP
 from jobs.evidence_retrieval.measuring.measure import Quotient
 from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.measuring.sections import measures
+from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Ints
-from runner.scorecard import Comparable, ItemValues
+from runner.scorecard import Comparable, ItemValues, Labels
 
 CURVES = ("auroc", "auprc")
 BRIER = "brier"
+STATES = ("none", "evidence")
+"""By the decision, False or True."""
+
 SUMS = (
     BRIER,
     "evidence_recall@K",
@@ -38,6 +42,23 @@ def comparable(own: ModelResults) -> Comparable:
             make = _curve if path in CURVES else _sums
             made[path] = partial(make, block, path, definition)
     return made
+
+
+def labels(own: ModelResults) -> Labels:
+    """Whether each judged query is said to have evidence, at tau; of probabilities."""
+    block = own.block
+    said: list[str | None] = [None] * len(block.queries)
+    if block.gated is not None and block.gated.is_probability:
+        decided = at_threshold(block.gated.p, block.settings.tau).tolist()
+        for row, is_evidence in zip(block.gated.rows.tolist(), decided, strict=True):
+            said[row] = STATES[is_evidence]
+    rows = np.flatnonzero(block.judged).tolist()
+    return Labels(
+        what="decision",
+        categories=STATES,
+        items=[block.queries.key(row) for row in rows],
+        said=[said[row] for row in rows],
+    )
 
 
 def _curve(block: Block, path: str, definition: str) -> ItemValues:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.evidence_retrieval.artifacts.checks import checks_table
 from jobs.evidence_retrieval.artifacts.documents import documents
@@ -17,7 +18,7 @@ from jobs.evidence_retrieval.figures import Gallery
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
-from jobs.evidence_retrieval.scoring.comparable import comparable
+from jobs.evidence_retrieval.scoring.comparable import comparable, labels
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary.terminal import run_text
 from runner.scorecard import Artifact, Detail, Scorecard, Verdict
@@ -77,6 +78,7 @@ def score(
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.models.items()},
+        labelled={model: partial(labels, own) for model, own in results.models.items()},
     )
     return checked(card, results, dataset.stored)
 

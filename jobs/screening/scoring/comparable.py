@@ -11,13 +11,16 @@ from jobs.metrics.columns import Bools
 from jobs.screening.measuring.results import Column
 from jobs.screening.measuring.view import UNDECIDED, View
 from jobs.screening.validation_set import record_key
-from runner.scorecard import Comparable, ItemValues
+from runner.scorecard import Comparable, ItemValues, Labels
 
 RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
 """Means over reviews."""
 
 LOSSES = frozenset({"atd", "loss"})
 """Those of them that are the better the lower they are."""
+
+DECISIONS = ("exclude", "include")
+"""By what a call is, 0 or 1."""
 
 DRAWN = "; percentile bootstrap"
 """Where the part of a definition begins that is about its interval."""
@@ -40,6 +43,24 @@ def comparable(column: Column) -> Comparable:
         path = f"all.macro.{word}"
         made[path] = partial(_of_reviews, column, word, _definition(column, path))
     return {path: make for path, make in made.items() if path in known}
+
+
+def labels(column: Column) -> Labels:
+    """What is decided of each record; nothing where it is undecided."""
+    view, records = column.view, column.view.records
+    reviews = [records.reviews[at] for at in records.review.tolist()]
+    return Labels(
+        what="decision",
+        categories=DECISIONS,
+        items=[
+            record_key(review, paper)
+            for review, paper in zip(reviews, records.papers, strict=True)
+        ],
+        said=[
+            None if call == UNDECIDED else DECISIONS[call]
+            for call in view.call.tolist()
+        ],
+    )
 
 
 def _by_kind(view: View) -> list[tuple[str, Bools]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.screening.artifacts.long import LongFiles
 from jobs.screening.artifacts.tables import short_tables
@@ -12,7 +13,7 @@ from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.measuring.results import Column, Results, measured
-from jobs.screening.scoring.comparable import comparable
+from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
 from jobs.screening.summary.terminal import run_text
@@ -59,6 +60,9 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable={model: comparable(own) for model, own in results.columns.items()},
+        labelled={
+            model: partial(labels, own) for model, own in results.columns.items()
+        },
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
 

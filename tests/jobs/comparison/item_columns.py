@@ -40,11 +40,13 @@ def pooled(
     )
 
 
-def side(comparable: Mapping[str, ItemValues], model: str = "m") -> Side:
+def side(
+    comparable: Mapping[str, ItemValues], model: str = "m", number: int | None = None
+) -> Side:
     made: Comparable = {
         path: (lambda given=values: given) for path, values in comparable.items()
     }
-    return Side(run="r", model=model, comparable=made, seq=7)
+    return Side(run="r", number=number, model=model, comparable=made, seq=7)
 
 
 ITEMS = st.builds(

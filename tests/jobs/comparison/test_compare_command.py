@@ -106,11 +106,11 @@ def test_every_metric_that_is_compared_is_one_of_the_scorecard(runs: Path) -> No
                 assert found[side] == pytest.approx(metrics[path]["value"], abs=1e-12)
 
 
-def test_a_model_against_itself_is_equal_in_everything(runs: Path) -> None:
+def test_a_model_against_itself_is_undecided_in_everything(runs: Path) -> None:
     (pair,) = compared(runs, "base", f"base:{LEXICAL}")["pairs"]
     for found in pair["metrics"].values():
         assert (found["difference"], found["lo"], found["hi"]) == (0.0, 0.0, 0.0)
-        assert found["verdict"] == "equal"
+        assert found["verdict"] == "undecided"
         assert found["test"] is None or found["test"]["p_holm"] == 1.0
 
 
@@ -183,7 +183,7 @@ def test_what_bears_on_a_comparison_is_said_and_kept_in_the_json(runs: Path) -> 
     assert said == [
         "the settings differ: variant_case (fold in base, keep in five).",
         (
-            "bench was not the same file when base and five were started; "
+            "bench was not the same file for base and five; "
             "where the truth differs, so do the scores."
         ),
     ]
@@ -207,8 +207,12 @@ def test_what_bears_on_a_comparison_is_said_and_kept_in_the_json(runs: Path) -> 
         (("recorded", "--metric=nothing"), "No metric 'nothing' can be compared"),
         (("recorded", "--items=nothing"), "'nothing' has no value for each item"),
         (("recorded", "--set=nothing=1"), "nothing"),
-        ((), "Name one or two runs, as RUN or RUN:MODEL"),
-        (("base", "base", "base"), "Name one or two runs, as RUN or RUN:MODEL"),
+        ((), "Name one run or several, as RUN, RUN:MODEL or RUN@N."),
+        (("base@7", "base"), "Run base has no scoring 7; its newest is "),
+        (("base@1", "base@1", "--set=variant_case=keep"), "name the run without @"),
+        (("recorded", "--out=x.csv"), "name their metric with --items PATH"),
+        (("recorded", "--plot=x.pdf"), "x.pdf: name it .png or .svg"),
+        (("recorded", "--plot=x.png"), "No side has a cost or a latency to draw"),
     ],
 )
 def test_usage_errors_are_one_sentence_with_the_next_step(
@@ -260,5 +264,5 @@ def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
         shown = terminal.read_until(b"of models).").decode()
     lines = shown.splitlines()
     (row,) = [line for line in lines if line.startswith("avg_paper_score  ")]
-    assert row.split(maxsplit=1)[1] == "A higher (5 papers only)"
+    assert row.split(maxsplit=1)[1] == "B worse (5 papers only)"
     assert max(map(len, lines)) <= 80

@@ -59,6 +59,6 @@ def test_reranked_minus_retriever(realdata: Path, run: str) -> None:
         assert (own.name, own.p) == ("sign flips by post", pytest.approx(p, rel=1e-11))
         if ends is not None:
             assert (gap.interval.lo, gap.interval.hi) == pytest.approx(ends, rel=1e-10)
-        assert found[path].gap.verdict == "undecided"
+        assert found[path].verdict == "undecided"
     assert [each.p_holm for each in match.compared] == [1.0] * 5
     assert {each.overlap.n for each in match.compared} == {140}

@@ -50,7 +50,7 @@ def test_two_models_of_the_full_size_set(a: SetA) -> None:
     assert (area.gap.interval.lo, area.gap.interval.hi) == pytest.approx(
         (0.06776053859306257, 0.10398216096216743), rel=1e-11
     )
-    assert area.gap.verdict == "B higher"
+    assert area.verdict == "better"
     assert area.p_values.own is None
     assert area.p_values.beside is not None
     delong = delong_paired(a.y, a.p, a.p2)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.difference import Gap, gap, p_values
+from jobs.comparison.difference import Gap, agreed, gap, p_values, verdict
 from jobs.comparison.matching import Drawing
 from jobs.comparison.pairing import Paired, pair
 from jobs.metrics import (
+    Interval,
     Resamples,
     auprc,
     auroc,
@@ -38,9 +39,8 @@ SAME_KIND = st.one_of(
 )
 Two = tuple[ItemValues, ItemValues]
 OPPOSITE = {
-    "A higher": "B higher",
-    "B higher": "A higher",
-    "equal": "equal",
+    "better": "worse",
+    "worse": "better",
     "undecided": "undecided",
 }
 
@@ -57,7 +57,9 @@ def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
     assert found.value in {0.0, None}
     assert found.interval.lo in {0.0, None}
     assert found.interval.hi == found.interval.lo
-    assert found.verdict in {"equal", "undecided"}
+    for lower_is_better in (False, True):
+        said = verdict(found.interval, lower_is_better=lower_is_better)
+        assert said == "undecided"
     made = p_values(paired, 1)
     assert all(test.p == 1.0 for test in (made.own, made.beside) if test)
 
@@ -68,11 +70,22 @@ def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
     one, other = drawn(there), drawn(back)
     assert (one.a, one.b) == (other.b, other.a)
     assert one.value == (None if other.value is None else -other.value)
-    assert one.verdict == OPPOSITE[other.verdict]
+    for lower_is_better in (False, True):
+        here, over_there = (
+            verdict(each.interval, lower_is_better=lower_is_better)
+            for each in (one, other)
+        )
+        assert here == OPPOSITE[over_there]
     if one.interval.lo is not None:
         assert other.interval.hi == pytest.approx(-one.interval.lo, rel=1e-11)
         assert other.interval.lo == pytest.approx(-one.interval.hi, rel=1e-11)
     assert p_values(there, 1) == p_values(back, 1)
+    won, lost = there.standing(), back.standing()
+    assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
+    met, again = agreed(there), agreed(back)
+    assert (met is None) == (again is None)
+    if met and again:
+        assert (met.kappa, met.ac) == pytest.approx((again.kappa, again.ac))
 
 
 @given(SAME_KIND)
@@ -97,18 +110,22 @@ def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
     whole, part = pair(a, b), pair(cut(a), cut(b))
     assert drawn(whole) == drawn(part)
     assert p_values(whole, 1) == p_values(part, 1)
+    assert agreed(whole) == agreed(part)
+    assert whole.standing() == part.standing()
 
 
-@given(SAME_KIND)
-def test_no_side_is_higher_unless_the_whole_interval_is(two: Two) -> None:
-    found = drawn(pair(*two))
-    lo, hi = found.interval.lo, found.interval.hi
-    if found.verdict == "B higher":
-        assert lo is not None
-        assert lo > 0
-    if found.verdict == "A higher":
-        assert hi is not None
-        assert hi < 0
+ENDS = st.one_of(st.none(), st.sampled_from((-0.5, -1e-12, 0.0, 1e-12, 0.5)))
+
+
+@given(ENDS, ENDS, st.booleans())
+def test_nobody_wins_without_an_interval_that_leaves_0_out(
+    lo: float | None, hi: float | None, lower_is_better: bool
+) -> None:
+    said = verdict(Interval(lo=lo, hi=hi), lower_is_better=lower_is_better)
+    if lo is None or hi is None or lo <= 0 <= hi:
+        assert said == "undecided"
+    elif min(lo, hi) > 0:
+        assert said == ("worse" if lower_is_better else "better")
 
 
 @given(MEANS, MEANS)
@@ -248,5 +265,5 @@ def test_one_class_has_neither_area_nor_interval_nor_test() -> None:
     one = pooled({"p1": (1.0, 0.5), "p2": (1.0, 0.25)}, kind="auroc")
     found = drawn(paired := pair(one, one))
     assert (found.a, found.value, found.interval.lo) == (None, None, None)
-    assert found.verdict == "undecided"
+    assert verdict(found.interval, lower_is_better=False) == "undecided"
     assert p_values(paired, 1).own is None

@@ -124,4 +124,4 @@ def test_seed_and_level_and_replicates_are_those_asked_for() -> None:
     assert narrow.lo is not None
     assert first.lo < narrow.lo
     assert undefined.lo is None
-    assert none.compared[0].gap.verdict == "undecided"
+    assert none.compared[0].verdict == "undecided"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -98,3 +99,16 @@ def test_a_ratio_wins_by_item_where_both_have_a_denominator() -> None:
     b = pooled({"p1": (2.0, 2.0), "p2": (1.0, 1.0), "p3": (2.0, 8.0)})
     found = pair(a, b).standing()
     assert (found.wins, found.ties, found.losses) == (1, 1, 0)
+
+
+@given(MEANS, MEANS)
+def test_where_lower_is_better_wins_are_losses(a: ItemValues, b: ItemValues) -> None:
+    plain = pair(a, b)
+    turned = pair(*(replace(each, lower_is_better=True) for each in (a, b)))
+    won, lost = plain.standing(), turned.standing()
+    assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
+    favours = [plain.favour(gap) for gap in plain.every()]
+    assert [-favour for favour in favours] == [
+        turned.favour(gap) for gap in turned.every()
+    ]
+    assert [favours.count(n) for n in (1, 0, -1)] == [won.wins, won.ties, won.losses]

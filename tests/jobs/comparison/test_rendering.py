@@ -6,18 +6,23 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison import rendering
+from jobs.comparison import record, rendering
+from jobs.comparison.expense import Expense
+from jobs.comparison.front import Place, front
 from jobs.comparison.matching import Drawing, Match, furthest, matches
 from runner.records.render import csv_lines
+from runner.scorecard import Labels
 from tests.jobs.comparison.item_columns import means, pooled, side
 
 DRAWING = Drawing(b=100)
 HEAD = "      A        B    B - A        95% interval  p (Holm)        n  win/tie/loss"
-HOSTILE = "p1\x1b]0;x\x07\nA higher\u202e=SUM(1)"
+HOSTILE = "p1\x1b]0;x\x07\nA better\u202e=SUM(1)"
 
 
 def match(paths: tuple[str, ...] = ("avg_score",)) -> Match:
@@ -32,13 +37,13 @@ def match(paths: tuple[str, ...] = ("avg_score",)) -> Match:
 
 
 def test_the_table_of_a_match() -> None:
-    lines = rendering.text([match()], DRAWING).splitlines()
+    lines = rendering.text([match()], None, DRAWING).splitlines()
     assert lines[:7] == [
         "A  r  m",
         "B  r  m",
         "",
         HEAD,
-        "avg_score" + " " * 63 + "B higher",
+        "avg_score" + " " * 63 + "B better",
         "  0.388    0.939   +0.551    [+0.495, +0.623]    0.0002       28  28/0/0",
         "v" + " " * 70 + "undecided",
     ]
@@ -59,7 +64,7 @@ def test_every_row_of_the_table_fits_80_columns(path: str, scale: float) -> None
     a = means({f"p{n}": scale * n / 20 for n in range(12)})
     b = means({f"p{n}": scale * (n % 7) / 7 for n in range(12)})
     (made,) = matches([(side({path: a}), side({path: b}))], (), DRAWING)
-    table = rendering.text([made], DRAWING).splitlines()[3:6]
+    table = rendering.text([made], None, DRAWING).splitlines()[3:6]
     assert max(map(len, table)) <= rendering.WIDTH
     ends = [found.end() for found in re.finditer(r"\S+(?: \S+)*", table[2])]
     heads = [found.end() for found in re.finditer(r"\S+(?: \S+)*", table[0])]
@@ -70,29 +75,29 @@ def test_few_papers_are_said_beside_the_verdict() -> None:
     a = means({f"p{n}": 0.1 for n in range(4)})
     b = means({f"p{n}": 0.2 for n in range(4)})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    assert "B higher (4 papers only)" in rendering.text([made], DRAWING)
+    assert "B better (4 papers only)" in rendering.text([made], None, DRAWING)
 
 
 def test_where_lower_is_better_the_verdict_says_so() -> None:
     a = means({f"p{n}": 0.1 for n in range(4)}, lower_is_better=True)
     b = means({f"p{n}": 0.2 for n in range(4)}, lower_is_better=True)
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    told = rendering.text([made], DRAWING)
-    assert "B higher (lower is better; 4 papers only)" in told
-    (pair,) = rendering.as_json([made], DRAWING, ())["pairs"]
+    told = rendering.text([made], None, DRAWING)
+    assert "B worse (lower is better; 4 papers only)" in told
+    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
     assert pair["metrics"]["m"]["lower_is_better"]
 
 
 def test_undefined_is_n_a_and_never_a_number() -> None:
     a, b = means({"p1": None}), means({"p1": 1.0, "p2": 0.5})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    lines = rendering.text([made], DRAWING).splitlines()
+    lines = rendering.text([made], None, DRAWING).splitlines()
     assert lines[4:7] == [
         "no item in common: m",
         "items left out: only in A / only in B / in both without a value",
         "  0/1/1  every metric",
     ]
-    (said,) = rendering.as_json([made], DRAWING, [])["pairs"]
+    (said,) = record.as_json([made], None, DRAWING, [])["pairs"]
     metric = said["metrics"]["m"]
     assert (metric["a"], metric["difference"], metric["lo"], metric["test"]) == (
         *(None, None, None, None),
@@ -102,7 +107,7 @@ def test_undefined_is_n_a_and_never_a_number() -> None:
 def test_one_paper_has_a_difference_and_no_interval() -> None:
     a, b = means({"p1": 0.25, "p2": 0.5}), means({"p1": 0.5})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    verdict, row = rendering.text([made], DRAWING).splitlines()[4:6]
+    verdict, row = rendering.text([made], None, DRAWING).splitlines()[4:6]
     assert verdict.endswith("  undecided")
     assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0"]
 
@@ -110,14 +115,14 @@ def test_one_paper_has_a_difference_and_no_interval() -> None:
 def test_nothing_left_out_is_not_a_line() -> None:
     same = side({"m": means({"p1": 1.0, "p2": 0.0})})
     (made,) = matches([(same, same)], (), DRAWING)
-    assert "left out" not in rendering.text([made], DRAWING)
+    assert "left out" not in rendering.text([made], None, DRAWING)
 
 
 def test_replicates_without_a_value_are_said() -> None:
     # few of the papers have a denominator
     a = pooled({f"p{n}": (1.0, float(n == 0)) for n in range(4)})
     (made,) = matches([(side({"m": a}), side({"m": a}))], (), DRAWING)
-    assert "interval of m: undefined in" in rendering.text([made], DRAWING)
+    assert "interval of m: undefined in" in rendering.text([made], None, DRAWING)
 
 
 def test_names_and_keys_from_outside_stay_on_their_line() -> None:
@@ -125,9 +130,9 @@ def test_names_and_keys_from_outside_stay_on_their_line() -> None:
     b = means({HOSTILE: 0.0, "p2": 0.0}, clusters=["p1", "p2"])
     sides = side({"m": a}, HOSTILE), side({"m": b}, HOSTILE)
     (made,) = matches([sides], (), DRAWING)
-    told = rendering.text([made], DRAWING)
+    told = rendering.text([made], None, DRAWING)
     told += rendering.items_text("m", made, furthest(made, "m", 5))
-    assert not [line for line in told.splitlines() if line.startswith("A higher")]
+    assert not [line for line in told.splitlines() if line.startswith("A better")]
     (shown,) = [line for line in told.split("\n") if line.endswith("=SUM(1)")][-1:]
     assert shown.startswith("  1.000    0.000   -1.000  p1")
 
@@ -140,7 +145,7 @@ def test_equal_items_are_said_to_be_equal() -> None:
 
 def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
     made = match()
-    said = rendering.as_json([made], DRAWING, [furthest(made, "avg_score", 1)])
+    said = record.as_json([made], None, DRAWING, [furthest(made, "avg_score", 1)])
     assert json.loads(json.dumps(said, allow_nan=False)) == said
     assert said["family"] == "the 2 tests of this comparison (1 pair of models)"
     assert (said["b"], said["seed"], said["level"]) == (100, 20260118, 0.95)
@@ -148,19 +153,85 @@ def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
     metric = pair["metrics"]["avg_score"]
     (own,) = [each for each in made.compared if each.path == "avg_score"]
     assert metric["difference"] == own.gap.value
-    assert metric["verdict"] == "B higher"
+    assert metric["verdict"] == "better"
     assert metric["test"]["p_holm"] == own.p_holm
     assert (metric["n"], metric["only_a"], metric["only_b"]) == (28, 2, 3)
-    assert pair["a"] == {"run": "r", "model": "m", "seq": 7}
+    assert pair["a"] == {"run": "r", "scoring": None, "model": "m", "seq": 7}
     assert pair["only_a"] == ["a"]
     assert pair["items"][0]["item"] == "p2"
 
 
 def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
     made = match(("=SUM(1)",))
-    file = io.StringIO(csv_lines(rendering.rows([made])))
+    file = io.StringIO(csv_lines(record.rows([made])))
     rows = list(csv.DictReader(file))
     assert [row["metric"] for row in rows] == ["'=SUM(1)", "v", "r"]
     ratio = rows[-1]
     assert (ratio["test"], ratio["p"], ratio["p_holm"]) == ("", "", "")
     assert float(rows[0]["difference"]) == made.compared[0].gap.value
+
+
+def interval(place: Place) -> list[str]:
+    ends = place.quality.interval
+    return [f"[{ends.lo:.3f},", f"{ends.hi:.3f}]"]
+
+
+def test_cost_and_latency_stand_beside_quality_and_say_who_dominates() -> None:
+    made = match()
+    cheap, dear = Expense(usd=0.0123, seconds=1.5), Expense(usd=None, seconds=2.25)
+    sides = [replace(made.a, model="poor"), replace(made.b, model="good")]
+    (both,) = matches([(sides[0], sides[1])], (), DRAWING)
+    spent = {sides[0].key: dear, sides[1].key: cheap}
+    found = front([both], "avg_score", spent, "paper", DRAWING)
+    assert found is not None
+    lines = rendering.text([both], found, DRAWING).splitlines()
+    at = lines.index("avg_score of the 28 items that all sides have, cost, latency")
+    assert [line.split() for line in lines[at + 1 : at + 5]] == [
+        ["quality", "95%", "interval", "USD/paper", "median", "s", "side"],
+        ["0.388", *interval(found.places[0]), "n/a", "2.25", "r", "poor"],
+        ["dominated", "by", "r", "good", "(quality", "better)"],
+        ["0.939", *interval(found.places[1]), "0.0123", "1.5", "r", "good"],
+    ]
+    told = record.as_json([both], found, DRAWING, ())["front"]
+    assert [place["model"] for place in told["sides"]] == ["poor", "good"]
+    (dominance,) = told["sides"][0]["dominated_by"]
+    assert (dominance["model"], dominance["quality"]) == ("good", "better")
+    assert (told["sides"][0]["usd"], told["sides"][1]["seconds"]) == (None, 1.5)
+
+
+def test_agreement_is_told_of_metrics_that_are_right_or_wrong() -> None:
+    a = means({"p1": 1.0, "p2": 1.0, "p3": 0.0, "p4": 0.0})
+    b = means({"p1": 1.0, "p2": 0.0, "p3": 0.0, "p4": 0.0})
+    score = means({"p1": 0.5, "p2": 0.0, "p3": 0.1, "p4": 0.0})
+    sides = side({"v": a, "s": a}), side({"v": b, "s": score})
+    (made,) = matches([sides], (), DRAWING)
+    assert (
+        "agreement in being right, its kappa and AC1: v 0.750 0.500 0.529"
+        in rendering.text([made], None, DRAWING).splitlines()
+    )
+    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    assert pair["metrics"]["s"]["agreement"] is None
+    assert pair["metrics"]["v"]["agreement"]["kappa"] == pytest.approx(0.5)
+
+
+def labels(said: str, items: str) -> Labels:
+    """One letter an item; "-" where nothing was said."""
+    return Labels(
+        what="answer",
+        categories=("n", "y"),
+        items=list(items),
+        said=[None if each == "-" else each for each in said],
+    )
+
+
+def test_labels_are_agreed_on_whether_right_or_wrong() -> None:
+    score = means({"p1": 1.0, "p2": 0.0})
+    a = replace(side({"m": score}), labels=lambda: labels("yyn-", "abcd"))
+    b = replace(side({"m": score}), labels=lambda: labels("ynn", "abc"))
+    (made,) = matches([(a, b)], (), DRAWING)
+    told = rendering.text([made], None, DRAWING).splitlines()
+    assert (
+        "agreement of the answers on 3 items, kappa and AC1: 0.667 0.400 0.333" in told
+    )
+    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    assert (pair["labels"]["what"], pair["labels"]["n"]) == ("answer", 3)

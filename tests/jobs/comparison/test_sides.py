@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison.sides import Named, chosen
+from jobs.comparison.sides import Named, Source, chosen
 from runner.errors import UsageError
 
 MODELS = {
@@ -20,7 +20,10 @@ MODELS = {
 
 def pairs(*words: str) -> list[tuple[str, ...]]:
     named = [Named.of(word) for word in words]
-    return [(*a, *b) for a, b in chosen(named, MODELS)]
+    models = {each.source: MODELS[each.source.run] for each in named}
+    return [
+        (str(a), left, str(b), right) for (a, left), (b, right) in chosen(named, models)
+    ]
 
 
 def test_a_run_alone_is_its_models_with_each_other() -> None:
@@ -82,5 +85,39 @@ def test_what_is_not_plain_is_said_with_the_next_step(
 def test_a_folder_may_have_a_colon_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "runs:old"
     folder.mkdir()
-    assert Named.of(str(folder)) == Named(str(folder), None)
-    assert Named.of("r:m:8b") == Named("r", "m:8b")
+    assert Named.of(str(folder)) == Named(Source(str(folder)))
+    assert Named.of("r:m:8b") == Named(Source("r"), "m:8b")
+
+
+def test_a_number_after_an_at_is_a_recorded_scoring(tmp_path: Path) -> None:
+    assert Named.of("r@12") == Named(Source("r", 12))
+    assert Named.of("r@3:vendor/m@7:free") == Named(Source("r", 3), "vendor/m@7:free")
+    assert Named.of("r:m@2") == Named(Source("r"), "m@2")
+    folder = tmp_path / "runs@2"
+    assert Named.of(str(folder)) == Named(Source(str(tmp_path / "runs"), 2))
+    folder.mkdir()
+    assert Named.of(str(folder)) == Named(Source(str(folder)))
+
+
+@pytest.mark.parametrize("word", ["r@", "r@0", "r@-1", "r@x", "@2"])
+def test_what_is_no_number_is_part_of_the_name(word: str) -> None:
+    assert Named.of(word) == Named(Source(word))
+
+
+def test_two_scorings_of_a_run_are_compared_model_by_model() -> None:
+    assert pairs("two@1", "two@2") == [
+        ("two@1", "b/y", "two@2", "b/y"),
+        ("two@1", "a/x", "two@2", "a/x"),
+    ]
+    assert pairs("one@1", "one") == [("one@1", "a/x", "one", "a/x")]
+
+
+def test_of_several_words_every_two_are_compared_once() -> None:
+    assert pairs("one", "other", "three:b/y") == [
+        ("one", "a/x", "other", "b/y"),
+        ("one", "a/x", "three", "b/y"),
+        ("other", "b/y", "three", "b/y"),
+    ]
+    assert (
+        pairs("one", "other", "one", "other").count(("one", "a/x", "other", "b/y")) == 1
+    )

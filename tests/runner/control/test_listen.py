@@ -175,6 +175,23 @@ def test_a_budget_is_raised_by_what_was_asked(tmp_path: Path) -> None:
     run_virtual(main())
 
 
+def test_a_budget_that_other_runs_share_is_not_raised_in_one(tmp_path: Path) -> None:
+    async def plot(live: Live, driver: Driver) -> None:
+        driver.shares_budget = True
+        live.ask("budget", add_usd=2.5)
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        live.bench.budget = Budget(pico(10))
+        await live.run(plot)
+        assert live.bench.budget.statistics().cap_pico == pico(10)
+        (rejected,) = await live.answers()
+        assert isinstance(rejected, CommandRejected)
+        assert "raise it in the group's file" in rejected.reason
+
+    run_virtual(main())
+
+
 def test_a_request_that_was_accepted_and_not_applied_is_carried_out_by_the_next(
     tmp_path: Path,
 ) -> None:

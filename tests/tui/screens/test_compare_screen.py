@@ -123,7 +123,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(tmp_path: Path) -> None
         await at.compare()
         text = at.shown()
         assert "A r1 m-large  ↔  B r2 m-large" in text
-        assert "+0.125 … +0.375  B higher" in text
+        assert "+0.125 … +0.375  B better" in text
         assert "$ per 1,000 tasks" in text
         assert "as of event 12 of A and 14 of B" in text
         assert len(text.split("\n")) == 24
@@ -143,7 +143,7 @@ def test_a_choice_a_comparison_its_items_and_their_tasks(tmp_path: Path) -> None
         await at.press("c")
         assert "item-1/q:1" in at.shown()
         await at.press("escape")
-        assert "B higher" in at.shown()
+        assert "B better" in at.shown()
         assert at.screen.focused is not None
         await at.press("escape")
         assert not isinstance(at.app.screen, CompareScreen)
@@ -175,7 +175,7 @@ def test_while_it_computes_its_time_is_told_and_escape_stops_it(tmp_path: Path) 
         assert at.child.stopped == 2
         at.child.may.set()
         await at.compare()
-        assert "B higher" in at.shown()
+        assert "B better" in at.shown()
 
     seat(tmp_path).run(act)
 
@@ -191,7 +191,7 @@ def test_what_fails_is_a_sentence_with_the_next_keys(tmp_path: Path) -> None:
         at.child.answer = answer
         await at.press("r")
         await at.settled()
-        assert "B higher" in at.shown()
+        assert "B better" in at.shown()
         assert [asked[:2] for asked in at.child.asked] == [("compare", "r1")] * 2
 
     seat(tmp_path, models=("m-large", "m-small")).run(act)
@@ -210,7 +210,7 @@ def test_alone_it_says_how_to_begin_and_takes_what_is_typed(tmp_path: Path) -> N
         assert "Nothing listed fits r2:m/x: enter compares" in at.shown()
         await at.compare()
         assert at.child.asked[0][:3] == ("compare", "r1", "r2:m/x")
-        assert "B higher" in at.shown()
+        assert "B better" in at.shown()
 
     seat(tmp_path, is_alone=True).run(act)
 

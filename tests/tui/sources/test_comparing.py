@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison import rendering
 from jobs.comparison.matching import Drawing, furthest, matches
+from jobs.comparison.record import as_json
 from store.events import Entry, Event
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.store.logs import COURSE, written
@@ -44,7 +44,7 @@ def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
     b = side({"score": high, "none": means({}), "r": ratio})
     made = matches([(a, b)], (), Drawing(b=50))
     listed = [furthest(match, "score", 3) for match in made]
-    printed = rendering.as_json(made, Drawing(b=50), listed)
+    printed = as_json(made, None, Drawing(b=50), listed)
     child = FakeChild([{"job": "j", "notes": ["n"], **printed}])
     found = compared(runs(tmp_path), child).compared
     (read,) = found.pairs
@@ -54,7 +54,7 @@ def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
         read.metrics["score"].difference
         == printed["pairs"][0]["metrics"]["score"]["difference"]
     )
-    assert read.metrics["score"].verdict == "B higher"
+    assert read.metrics["score"].verdict == "better"
     assert read.metrics["r"].test is None
     assert read.metrics["none"].a is None
     assert read.only_a == ("a",)

@@ -81,6 +81,7 @@ def configured(
         ("siftlog", began.siftlog_version),
         ("replicates", str(began.replicates)),
         ("budget", "no cap" if began.budget_usd is None else money(began.budget_usd)),
+        *([("group", began.group)] if began.group is not None else []),
         ("imported", "yes" if began.imported else "no"),
     ]
     sections = {

@@ -161,14 +161,18 @@ def _interval(row: Row) -> str:
             return ""
 
 
+_DECIDED = {"better", "worse"}
+"""Verdicts on B that an interval without 0 gives."""
+
+
 def is_sure(metric: Metric) -> bool:
-    """Whether there is an interval, without which no side is called higher."""
+    """Whether there is an interval, without which no side is called better."""
     return metric.lo is not None and metric.hi is not None
 
 
 def is_doubtful(metric: Metric) -> bool:
-    """Whether a side is called higher by few clusters only."""
-    return metric.few and metric.verdict in {"A higher", "B higher"}
+    """Whether a side is called better by few clusters only."""
+    return metric.few and metric.verdict in _DECIDED
 
 
 def _verdict(row: Row) -> str:
@@ -176,7 +180,8 @@ def _verdict(row: Row) -> str:
         case Metric(n=0):
             return "no pairs"
         case Metric() as metric if is_sure(metric):
-            return f"{metric.verdict}{' !' if is_doubtful(metric) else ''}"
+            side = "B " if metric.verdict in _DECIDED else ""
+            return f"{side}{metric.verdict}{' !' if is_doubtful(metric) else ''}"
         case Metric():
             return UNKNOWN
         case _:
@@ -184,9 +189,9 @@ def _verdict(row: Row) -> str:
 
 
 def _verdict_tone(row: Row) -> str:
-    """Which is higher is no praise: it stands out where it is sure, and no more."""
+    """It stands out where it is sure, and no more."""
     match row.shown:
-        case Metric(verdict="A higher" | "B higher") as metric if is_sure(metric):
+        case Metric() as metric if metric.verdict in _DECIDED and is_sure(metric):
             return ""
         case _:
             return "dim"
@@ -252,11 +257,11 @@ def _about_metric(metric: Metric) -> Iterator[str]:
     yield f"{pairs}, only A {count(metric.only_a)}, only B {count(metric.only_b)}"
     if metric.standing is not None:
         wins, losses = metric.standing.wins, metric.standing.losses
-        yield f"B higher on {count(wins)}, lower on {count(losses)}"
+        yield f"B better on {count(wins)}, worse on {count(losses)}"
     if metric.undefined:
         yield f"{count(metric.undefined)} without a value"
     if not is_sure(metric):
-        yield "no interval, so neither is called higher"
+        yield "no interval, so neither is called better"
     elif is_doubtful(metric):
         yield f"! {count(metric.clusters)} {metric.cluster}s only: trust it little"
     if metric.test is not None:

@@ -34,10 +34,13 @@ from store.events import (
     TasksReopened,
     Unknown,
 )
+from store.stopping import ComparisonDecided
 from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money
 from tui.drawing.tables.task_columns import task_name
 from tui.texts.flatten import readable
 
+DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}
+"""What the verdict of a comparison is in a sentence."""
 NAMED = 5
 """Tasks that are named one by one; the others are counted."""
 
@@ -122,6 +125,13 @@ def said(event: Event | Unknown) -> str:  # noqa: C901, PLR0911, PLR0912 - one f
             return _joined(
                 f"scoring {event.number} of events up to {count(event.seq)}",
                 f"job {event.job_version}",
+            )
+        case ComparisonDecided():
+            return _joined(
+                f"{event.b} is {DECIDED[event.verdict]} {event.a}",
+                f"{event.stopping.metric} {event.difference:+.3g} "
+                f"[{event.lo:.3g}, {event.hi:.3g}]",
+                f"after {count(event.clusters)} {event.cluster}s",
             )
         case Unknown():
             facts = event.facts.decode(errors="replace")

@@ -46,11 +46,12 @@ def rank(listed: Listed) -> int:
 
 
 def matches(listed: Listed, words: str) -> bool:
-    """Whether a run's name, job or state has each of some words in it."""
+    """Whether a run's name, job, state or group has each of some words in it."""
     sight = listed.sight
     said = [listed.folder.run_id]
     if isinstance(sight, Snapshot):
         said += [sight.status.job, sight.state.replace("_", " ")]
+        said += [sight.status.group or ""]
     text = " ".join(said).lower()
     return all(word in text for word in words.lower().split())
 
@@ -152,7 +153,9 @@ def about(listed: Listed) -> tuple[str, str]:
         *([f"last error {_ago(sight, failure.at_us)} ago"] if failure else []),
     ]
     job = f"{listed.folder.run_id} · {sight.status.job} {sight.status.job_version}"
-    return " · ".join([job, *filter(None, [sentence(sight)])]), " · ".join(parts)
+    group = sight.status.group and f"group {sight.status.group}"
+    said = [job, *filter(None, [group, sentence(sight)])]
+    return " · ".join(said), " · ".join(parts)
 
 
 def _ago(seen: Snapshot, at_us: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from jobs.comparison.labelling import alike
 from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
@@ -204,6 +205,15 @@ def test_ensembles_and_figures_and_comparables_are_there(
             made = make()
             assert len(made.items) == len(made.clusters) == len(made.first)
             assert len(set(made.items)) == len(made.items)
+    one, two = (found.labelled[model]() for model in ("one", "two"))
+    both = alike(one, two)
+    (row,) = [
+        row
+        for row in tabulated(found, "comparison")
+        if {"one", "two"} <= set(row.values())
+    ]
+    assert both is not None
+    assert (row["kappa"], row["ac1"]) == (both.agreement.kappa, both.agreement.ac)
     assert "missed" in found.summary
     assert "see the report, Limits" in found.summary
 

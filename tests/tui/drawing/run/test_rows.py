@@ -158,6 +158,9 @@ def test_runs_are_sorted_counted_and_found_by_their_state(live: Snapshot) -> Non
     assert [each.folder.run_id for each in runs if matches(each, "PAUSED st")] == [
         "stuck"
     ]
+    grouped = listed("one", with_status(live, group="march"))
+    assert [matches(each, "MARCH") for each in (grouped, runs[-1])] == [True, False]
+    assert about(grouped)[0] == "one · sample-job 1 · group march"
     lines = about(runs[-1])
     assert lines[0] == "busy · sample-job 1"
     assert lines[1].startswith("2 of 8 tasks · failed 1 (12.5 %) · retry-waiting 1")

@@ -44,17 +44,17 @@ def test_a_line_has_both_values_the_interval_and_who_wins() -> None:
         "B": "0.750",
         "B - A": "+0.250",
         "interval": "+0.125 … +0.375",
-        "verdict": "B higher",
+        "verdict": "B better",
         "win/tie/loss": "31 k/561 k/460",
         "pairs": "612,004",
         "p (Holm)": "0.002",
     }
 
 
-def test_no_side_is_higher_without_an_interval_and_few_are_doubted() -> None:
-    assert cells(row_of(**UNSURE | {"verdict": "B higher"}))["verdict"] == "-"
-    assert "neither is called higher" in drawing.about(row_of(**UNSURE))
-    assert cells(row_of(**FEW))["verdict"] == "B higher !"
+def test_no_side_is_better_without_an_interval_and_few_are_doubted() -> None:
+    assert cells(row_of(**UNSURE | {"verdict": "better"}))["verdict"] == "-"
+    assert "neither is called better" in drawing.about(row_of(**UNSURE))
+    assert cells(row_of(**FEW))["verdict"] == "B better !"
     assert "! 4 papers only" in drawing.about(row_of(**FEW))
     undecided = FEW | {"verdict": "undecided"}
     assert cells(row_of(**undecided))["verdict"] == "undecided"

@@ -1,0 +1,116 @@
+"""Progress over several runs at once, in one line on stderr."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from runner.cli.figures import duration
+from runner.cli.pace import PLAIN_S, TERMINAL_S
+from runner.cli.progress import DOT, WINDOW_S
+from runner.cli.speech import ERASE, mutter
+from runner.engine.beside import beside
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth
+from store.clock import Clock
+from store.spending import dollars
+from store.task import usd
+from store.views import Status
+
+
+class JointProgress:
+    """Figures of all runs that are, or were, at work."""
+
+    def __init__(self, clock: Clock, runs: int, *, shares_budget: bool) -> None:
+        """Nothing has been done yet.
+
+        Args:
+            clock: tells rates.
+            runs: how many there will be.
+            shares_budget: whether all of them count the same money.
+        """
+        self._clock = clock
+        self._runs = runs
+        self._shares_budget = shares_budget
+        self._seen: list[tuple[Driver, Growth, Status]] = []
+        self._over = 0
+        self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
+
+    @asynccontextmanager
+    async def watch(
+        self, driver: Driver, growth: Growth, before: Status
+    ) -> AsyncIterator[None]:
+        """Count a run in; a watcher for `runner.launching.shell.Shell`."""
+        self._seen.append((driver, growth, before))
+        try:
+            yield
+        finally:
+            self._over += 1
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Show the line while the body runs, and once more at the end."""
+        async with beside(self._show()):
+            yield
+        erased = ERASE if sys.stderr.isatty() else ""
+        mutter(f"{erased}{self.line()}\n")
+
+    async def _show(self) -> None:
+        terminal = sys.stderr.isatty()
+        while True:
+            pause = TERMINAL_S if terminal else PLAIN_S
+            await self._clock.sleep_until(self._clock.monotonic() + pause)
+            if terminal:
+                # a longer line would wrap, and leave its first part behind
+                mutter(ERASE + self.line()[: shutil.get_terminal_size().columns - 1])
+            else:
+                mutter(f"{self.line()}\n")
+
+    def line(self) -> str:
+        """How all runs stand, in one line."""
+        figures = [driver.statistics() for driver, _, _ in self._seen]
+        here = sum(each.tasks_ended for each in figures)
+        ended = here + sum(
+            before.tasks.completed + before.tasks.failed for *_, before in self._seen
+        )
+        planned = sum(
+            growth.planned - before.tasks.skipped - growth.skipped
+            for _, growth, before in self._seen
+        )
+        rate = self._rate(here)
+        share = ended / planned if planned else 0.0
+        parts = [
+            f"{self._over:,} of {self._runs:,} runs over",
+            f"{ended:,} of {planned:,} planned {share:.1%}",
+            f"{rate:,.1f}/s",
+        ]
+        if rate > 0 and planned > ended:
+            parts.append(f"{duration((planned - ended) / rate)} left")
+        budgets = [each.budget for each in figures]
+        if self._shares_budget:
+            budgets = budgets[:1]
+        spent = sum(each.spent_pico + each.possible_pico for each in budgets)
+        cap = budgets[0].cap_pico if self._shares_budget and budgets else None
+        if cap is not None:
+            parts.append(f"{dollars(usd(spent))} of {dollars(usd(cap))}")
+        elif spent:
+            parts.append(dollars(usd(spent)))
+        counts = {
+            "failed": sum(before.tasks.failed for *_, before in self._seen)
+            + sum(each.tasks_failed for each in figures),
+            "waiting": sum(each.waiting for each in figures),
+            "in flight": sum(each.in_flight for each in figures),
+        }
+        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        return DOT.join(parts)
+
+    def _rate(self, ended: int) -> float:
+        """Tasks a second over the last minute."""
+        now = self._clock.monotonic()
+        self._marks.append((now, ended))
+        while self._marks[1][0] < now - WINDOW_S:
+            self._marks.pop(0)
+        began, count = self._marks[0]
+        return (ended - count) / max(now - began, 1e-9)

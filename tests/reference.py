@@ -1,0 +1,231 @@
+"""The parts of docs/ that are made from the code: `make docs` writes them anew.
+
+A page holds such a part between `<!-- NAME: made by make docs -->` and `<!-- end -->`.
+A block whose first line is a comment with the path of a file is that file.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from runner import errors as runner_errors
+from runner.bundle import manifest
+from runner.cli.main import USAGE_ERRORS, cli
+from runner.engine.retry import RULES, Rule
+from store import commands, events, task
+from store import errors as store_errors
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+_FILE = re.compile(r"(```(?:python|toml)\n)# (example/\S+)\n(.*?)(```)", re.DOTALL)
+_PART = re.compile(
+    r"(<!-- ([\w-]+): made by make docs -->\n)(.*?)(<!-- end -->)", re.DOTALL
+)
+
+
+def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown, in which a bar is no edge of a cell."""
+    heads = list(titles)
+    lines = [heads, ["---"] * len(heads), *rows]
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in escaped)
+
+
+def command_line() -> str:
+    """Every verb with its usage, its words and its options."""
+    frame = click.Context(cli, info_name="siftlog")
+    return "\n".join(
+        _verb(command, click.Context(command, info_name=name, parent=frame))
+        for name in cli.list_commands(frame)
+        if (command := cli.get_command(frame, name))
+    )
+
+
+def verbs() -> str:
+    """Every verb, with what it is for and where it stands."""
+    frame = click.Context(cli, info_name="siftlog")
+    return table(
+        ("command", "does"),
+        (
+            (f"[{name}](#siftlog-{name})", command.get_short_help_str(100))
+            for name in cli.list_commands(frame)
+            if (command := cli.get_command(frame, name))
+        ),
+    )
+
+
+def _verb(command: click.Command, context: click.Context) -> str:
+    usage = " ".join(command.collect_usage_pieces(context))
+    said = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    parts = [
+        f"## {context.command_path}\n",
+        f"    {context.command_path} {usage}\n",
+        f"{said}\n",
+    ]
+    rows = [*_options(command, context)]
+    if rows:
+        parts.append(table(("option", "does", "environment"), rows))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            own = command.get_command(context, name)
+            if own is not None:
+                within = click.Context(own, info_name=name, parent=context)
+                parts.append("#" + _verb(own, within))
+    return "\n".join(parts)
+
+
+def _options(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[str, str, str]]:
+    for option in command.get_params(context):
+        shown = option.get_help_record(context)
+        if isinstance(option, click.Argument) or shown is None or option.name == "help":
+            continue
+        names, said = shown
+        variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""
+        yield f"`{names}`", said, variable
+
+
+def kinds_of_events() -> str:
+    """Every kind of event, with what it says and its fields."""
+    return table(
+        ("kind", "version", "says", "fields"),
+        (
+            (
+                f"`{kind}`",
+                str(event.VERSION),
+                _first_line(event),
+                ", ".join(f"`{field.name}`" for field in dataclasses.fields(event)),
+            )
+            for kind, event in events.KINDS.items()
+        ),
+    )
+
+
+def _first_line(thing: type) -> str:
+    return inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def fields_of(of: type) -> Callable[[], str]:
+    """The fields of a dataclass, with the comment beside each."""
+
+    def fields() -> str:
+        return table(("field", "type", ""), _fields(of))
+
+    return fields
+
+
+def _fields(of: type) -> Iterator[tuple[str, str, str]]:
+    source = inspect.getsource(of)
+    lines = source.splitlines()
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            comment = lines[node.lineno - 1].partition("#: ")[2]
+            yield f"`{node.target.id}`", f"`{ast.unparse(node.annotation)}`", comment
+
+
+def states_of_tasks() -> str:
+    """Each state of a task, with the comment beside it."""
+    said = re.findall(r"(\w+) = \d  #: (.*)", inspect.getsource(task.TaskState))
+    return table(("state", "means"), ((name.lower(), text) for name, text in said))
+
+
+def moves_of_tasks() -> str:
+    """Every legal move of a task: the machine itself."""
+    return table(
+        ("from", "by", "to"),
+        (
+            (before.name.lower(), move.value, after.name.lower())
+            for (before, move), after in task.MOVES.items()
+        ),
+    )
+
+
+def classes_of_failures() -> str:
+    """Each class of a failed attempt, and how it is met."""
+    return table(
+        ("class", "is", "attempts", "may be billed"),
+        (
+            (
+                f"`{error.__name__}`",
+                _first_line(error),
+                _bound(rule),
+                "yes" if rule.is_billed else "no",
+            )
+            for error, rule in RULES.items()
+        ),
+    )
+
+
+def _bound(rule: Rule) -> str:
+    """How often an attempt may end so."""
+    if rule.stops_endpoint:
+        return "stops the endpoint"
+    return str(rule.tries) if rule.is_counted else "not counted"
+
+
+def errors_of_commands() -> str:
+    """Each error that a command may end with, by what can be done."""
+    drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
+    attempts = {error.__name__ for error in RULES} | {"AttemptError", "IllegalMove"}
+    usage = {error.__name__ for error in USAGE_ERRORS}
+    return table(
+        ("error", "what it means: what to do", "exit code"),
+        (
+            (
+                f"`{name}`",
+                re.sub(r" \(exit \d\)", "", said),
+                "2" if name in usage else "1",
+            )
+            for name, said in drawn
+            if name not in attempts
+        ),
+    )
+
+
+def _drawn(doc: str | None) -> list[tuple[str, str]]:
+    """The leaves of a tree of errors as its module draws it."""
+    return re.findall(r"^ +(\w+)  +(.*)$", doc or "", re.MULTILINE)
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "verbs": verbs,
+    "command-line": command_line,
+    "task-states": states_of_tasks,
+    "moves": moves_of_tasks,
+    "events": kinds_of_events,
+    "commands": fields_of(commands.Command),
+    "bundle": fields_of(manifest.Manifest),
+    "failures": classes_of_failures,
+    "errors": errors_of_commands,
+}
+
+
+def renewed(page: str) -> str:
+    """A page with each part as the code makes it now."""
+    made = _PART.sub(lambda found: found[1] + PARTS[found[2]]() + found[4], page)
+    return _FILE.sub(
+        lambda found: (
+            f"{found[1]}# {found[2]}\n{(DOCS / found[2]).read_text()}{found[4]}"
+        ),
+        made,
+    )
+
+
+def main() -> None:
+    """Write all parts anew."""
+    for path in sorted(DOCS.glob("*.md")):
+        path.write_text(renewed(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()

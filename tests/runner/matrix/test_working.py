@@ -1,0 +1,113 @@
+"""Runs side by side in one loop: what breaks one, and what ends all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth
+from runner.errors import RunnerError
+from runner.launching.group import Spent, elsewhere, held, members
+from runner.launching.shell import Shell
+from runner.matrix.cell import Cell
+from runner.matrix.file import MatrixFile
+from runner.matrix.working import Came, carry_out
+from runner.options import RunOptions
+from runner.reply import Reply
+from runner.task import Task
+from runner.testing import ToyJob, ToySettings
+from runner.work import load_work
+from store.clock import SystemClock
+from store.runs import RunFolder
+from store.views import Status, open_reader, status
+
+
+class _BrokenJob(ToyJob):
+    """Cannot read the first reply that comes."""
+
+    @staticmethod
+    def _words(dataset: ToySettings, task: Task, reply: Reply) -> tuple[str, ...]:
+        del dataset, task, reply
+        raise ValueError("a mistake in the parser")
+
+
+@asynccontextmanager
+async def _unwatched(
+    driver: Driver, growth: Growth, before: Status
+) -> AsyncIterator[None]:
+    del driver, growth, before
+    yield
+
+
+def _cell(folder: Path, name: str, job: ToyJob, items: int) -> Cell:
+    return Cell(
+        folder=RunFolder(folder / name),
+        work=load_work(job, ToySettings(items=items)),
+        options=RunOptions(),
+        varied={},
+        state=None,
+    )
+
+
+def _carried(folder: Path, cells: list[Cell], *, fail_fast: bool) -> list[Came]:
+    file = MatrixFile(
+        path=folder / "g.toml", group="g", options=RunOptions(), jobs=(), endpoints=()
+    )
+
+    def shell(_: Cell) -> Shell:
+        return Shell(
+            clock=SystemClock(),
+            environment={},
+            runs_dir=folder,
+            tell=lambda _: None,
+            launched=lambda: None,
+            watch=_unwatched,
+        )
+
+    return asyncio.run(
+        carry_out(file, cells, shell, lambda _: None, fail_fast=fail_fast)
+    )
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_a_run_that_breaks_ends_the_others_only_if_it_is_to(
+    tmp_path: Path, *, fail_fast: bool
+) -> None:
+    cells = [
+        _cell(tmp_path, "broken", _BrokenJob(), 1),
+        _cell(tmp_path, "large", ToyJob(), 150),
+    ]
+    broken, large = _carried(tmp_path, cells, fail_fast=fail_fast)
+    assert broken.ended is None
+    assert broken.why == "ValueError: a mistake in the parser"
+    assert not broken.is_clean
+    assert large.is_clean
+    assert large.ended is not None
+    assert large.ended.outcome == ("drained" if fail_fast else "finished")
+    with open_reader(large.cell.folder.log) as reader:
+        assert bool(status(reader).tasks.open) is fail_fast
+        assert status(reader).group == "g"
+    assert [folder.run_id for folder in members(tmp_path, "g")] == ["broken", "large"]
+    assert members(tmp_path, "other") == []
+
+
+def test_what_offline_models_took_of_a_budget_is_nothing(tmp_path: Path) -> None:
+    _carried(tmp_path, [_cell(tmp_path, "one", ToyJob(), 1)], fail_fast=False)
+    assert elsewhere(tmp_path, "g") == Spent()
+    assert elsewhere(tmp_path, None) == Spent()
+
+
+def test_one_process_at_a_time_works_on_a_group(tmp_path: Path) -> None:
+    with (
+        held(tmp_path, "g"),
+        pytest.raises(RunnerError, match="Another process works on the runs of g"),
+        held(tmp_path, "g"),
+    ):
+        pass
+    with held(tmp_path, "g") as folder:
+        assert folder == tmp_path / "g"

@@ -1,0 +1,162 @@
+"""The pages under docs/ are of the present code, lead somewhere, and run as written."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from runner.cli.main import cli
+from runner.errors import DatasetError
+from runner.registry import job_names, load_job
+from store.estimates import STATES
+from tests.pages import blocks, follow
+from tests.plugging import plugged
+from tests.reference import DOCS, renewed
+
+PAGES = sorted(DOCS.glob("*.md"))
+README = DOCS.parent / "README.md"
+EXAMPLE = DOCS / "example"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_made_from_the_code_is_of_this_code(page: Path) -> None:
+    assert renewed(page.read_text()) == page.read_text(), "run: make docs"
+
+
+def _anchors(page: Path) -> set[str]:
+    """What a link may point to in a page: its headings, as they are called in links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-")
+        for head in heads
+    }
+
+
+def test_every_link_into_a_page_finds_its_heading() -> None:
+    for page in [README, *PAGES]:
+        for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            target = page.parent / file if file else page
+            assert anchor in _anchors(target), (page.name, file, anchor)
+
+
+def test_every_page_is_reached_from_the_first() -> None:
+    named = set(re.findall(r"\(([\w-]+\.md)\)", (DOCS / "index.md").read_text()))
+    assert named == {page.name for page in PAGES} - {"index.md"}
+
+
+def _commands() -> Iterator[tuple[str, list[str]]]:
+    """Each command that stands in a block of a page, with its words."""
+    for page in [README, *PAGES]:
+        text = page.read_text().replace("\\\n", " ")
+        fenced = re.findall(r"^```(?:sh)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        indented = re.findall(r"^    .*$", text, re.MULTILINE)
+        for line in "\n".join([*fenced, *indented]).splitlines():
+            if line.strip().startswith("siftlog "):
+                yield page.name, shlex.split(line, comments=True)
+
+
+def test_every_command_of_a_page_is_one_with_options_that_it_has() -> None:
+    frame = click.Context(cli, info_name="siftlog")
+    run = cli.get_command(frame, "run")
+    assert run is not None
+    asking = {name for option in run.params for name in option.opts}
+    fields = (load_job(job).Settings.model_fields for job in job_names())
+    settings = {f"--{name.replace('_', '-')}" for own in fields for name in own}
+    passed = {*asking, *settings, "--trials", "--help"}  # one is of the page's own job
+    for page, words in _commands():
+        verb = cli.get_command(frame, words[1])
+        assert verb is not None, (page, words)
+        own = {name for option in verb.params for name in option.opts}
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        # which take settings of a job, and if need be the options of a run
+        takes_more = verb.context_settings
+        assert given <= own | (passed if takes_more else set()), (page, words)
+
+
+def test_every_state_of_a_run_is_explained() -> None:
+    text = (DOCS / "concepts.md").read_text()
+    table = text[text.index("## States of a run") :]
+    assert set(re.findall(r"^\| (\w+) \|", table, re.MULTILINE)) - {"state"} == set(
+        STATES
+    )
+
+
+@pytest.mark.timeout(180)
+def test_the_quick_start_goes_as_it_is_written(tmp_path: Path) -> None:
+    printed = follow((DOCS / "index.md").read_text(), tmp_path)
+    assert "setting variant_link" in printed
+    assert "came out the same again, without a network" in printed
+
+
+@pytest.mark.timeout(180)
+def test_a_job_of_sixty_lines_plugs_in_and_is_run_and_scored(tmp_path: Path) -> None:
+    page = (DOCS / "write-your-own-job.md").read_text()
+    (package,) = (tomllib.loads(text) for text in blocks("toml", page))
+    points = package["project"]["entry-points"]["siftlog.jobs"]
+    env = plugged(tmp_path / "installed", **points)
+    env["PYTHONPATH"] += f"{os.pathsep}{EXAMPLE}"
+    trials = (EXAMPLE / "trials.jsonl").read_text()
+    assert blocks("json", page)[0] in trials
+    (tmp_path / "trials.jsonl").write_text(trials)
+    printed = follow(page, tmp_path, env)
+    assert blocks("text", page)[0] in printed
+    assert printed.count("accuracy 0.6667") == 2, "the same by both scorings"
+
+
+def test_the_job_of_sixty_lines_refuses_a_wrong_row_before_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLE)
+    job = importlib.import_module("participants").job
+    path = tmp_path / "trials.jsonl"
+    path.write_text('{"id": "T1", "abstract": "Of 3 adults.", "enrolled": -3}\n')
+    with pytest.raises(DatasetError, match=r"trials.jsonl line 1: enrolled is -3"):
+        job.load(job.Settings(trials=path))
+
+
+def test_the_job_of_sixty_lines_has_no_more_of_them() -> None:
+    lines = (EXAMPLE / "participants/__init__.py").read_text().splitlines()
+    assert sum(bool(re.match(r"(?!from |import |\"\"\").", x)) for x in lines) <= 60
+
+
+def test_sentences_of_symptoms_are_those_that_are_said() -> None:
+    page = (DOCS / "troubleshooting.md").read_text()
+    cells = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    quoted = (q for cell in cells for q in re.findall(r'[`"](.*? .*?)[`"]', cell))
+    said = {part.strip() for q in quoted for part in re.split(r"\.\.\.|'x'", q)} - {""}
+    folders = (DOCS.parent / name for name in ("runner", "store"))
+    code = "".join(path.read_text() for f in folders for path in f.rglob("*.py"))
+    assert len(said) > 5
+    assert [sentence for sentence in said if sentence not in code] == []
+
+
+#: Sections that each job's page has, in this order, whatever else it has.
+SECTIONS = (
+    r"Inputs",
+    r"What is asked",
+    r"The summary",
+    r"Why .* (got what it got|counts as it does)",
+    r"Files of a scoring",
+    r"\w+ that were (made|extracted) elsewhere",
+    r"What was checked, and how",
+)
+
+
+@pytest.mark.parametrize("job", job_names())
+def test_every_job_has_a_page_of_one_form(job: str) -> None:
+    text = (DOCS / f"{job}.md").read_text()
+    assert text.startswith(f"# {job}: ")
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    found = [
+        next(i for i, h in enumerate(heads) if re.fullmatch(s, h)) for s in SECTIONS
+    ]
+    assert sorted(found) == found, [heads[i] for i in found]

@@ -98,7 +98,7 @@ def test_a_truth_that_is_off_is_told_in_one_sentence(
 @pytest.mark.parametrize("folder", ["", "/somewhere/else"])
 def test_a_data_set_of_a_hub_is_refused(folder: str) -> None:
     # settings make every path absolute
-    with pytest.raises(UsageError, match=r"^hf:owner: .*download it"):
+    with pytest.raises(UsageError, match=r"^hf:owner/name@rev: .*download it"):
         read_truth(Path(folder, "hf:owner/name@rev"), Noticed())
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runner.control.cancelling import REASON, cancel_rest
-from runner.control.decider import BY, Decider, sentence
+from runner.control.decider import BY, sentence
 from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth
@@ -36,7 +36,7 @@ class Ending:
     growth: Growth
     driver: Driver
     listener: Listener
-    decider: Decider
+    decided: ComparisonDecided | None = None  #: what ended it, if models were watched
 
     async def conclude(self, outcome: Outcome) -> Ended:
         """Write how it ended, and say it in one sentence."""
@@ -48,8 +48,8 @@ class Ending:
             return await self._finish(counts)
         if self.listener.cancels:
             return await self._cancel()
-        if self.decider.decided is not None:
-            return await self._stop(self.decider.decided, counts.open)
+        if self.decided is not None:
+            return await self._stop(self.decided, counts.open)
         return await self._interrupt(outcome, counts.open)
 
     async def _finish(self, counts: TaskCounts) -> Ended:

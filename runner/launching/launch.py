@@ -303,7 +303,7 @@ async def _drive(
             growth=growth,
             driver=driver,
             listener=listener,
-            decider=decider,
+            decided=decider.decided,
         )
         return await ending.conclude(outcome)
 

@@ -71,7 +71,9 @@ class PropertyExtraction(Job):
 
     def replicates(self, settings: JobSettings) -> int:
         """How often each item is asked, where `--replicates` does not say it."""
-        return settings.verify_replicates if settings.mode == "verify" else 1
+        if settings.mode == "verify":
+            return settings.verify_replicates
+        return max(1, settings.consensus)
 
     def request(self, dataset: Dataset, task: Task) -> ChatRequest:
         """The request of a task."""

@@ -109,7 +109,8 @@ class Settings(Profiled):
         None, description="CSV of name pairs to verify, as a scoring writes it"
     )
     verdicts: tuple[Path, ...] = Field(
-        (), description="verdicts on name pairs: CSV files, or runs of mode verify"
+        (),
+        description="verdicts on name pairs: CSV; prepare aliases: runs too",
     )
     review: Path | None = Field(
         None, description="prepare aliases: CSV of decisions made by people"

@@ -17,6 +17,8 @@ import pytest
 from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation import job as papers
+from jobs.property_extraction.inputs.load import SAMPLE as EXTRACTED
+from jobs.property_extraction.job import job as extraction
 from jobs.review_benchmark.job import job as reviews
 from jobs.screening.inputs.load import SAMPLE as SCREENED
 from jobs.screening.job import job as screening
@@ -142,6 +144,22 @@ def _screening(_folder: Path) -> Case:
     )
 
 
+def _extraction(_folder: Path) -> Case:
+    """Papers in pieces, which are gathered before their quotes are asked for again."""
+    return Case(
+        job=extraction,
+        words=(
+            *(f"--{name}={EXTRACTED / name}.csv" for name in ("truth", "rubric")),
+            *(f"--papers={EXTRACTED / 'papers'}", "--requote", "--boot-b=0"),
+            *(f"--max-chars={600 if PROVE else 1500}", "--chunk-overlap=200"),
+        ),
+        options=("--replicates=4",) if PROVE else (),
+        models=2,
+        hits=(20, 2, 2, 2, 2, 2, 2) if PROVE else (1, 0, 0, 0, 0, 0, 0),
+        least_deadly=14 if PROVE else 1,
+    )
+
+
 JOBS = {
     "survey": "tests.crash.survey.job:job",
     "panel": "tests.crash.panel.job:job",
@@ -150,7 +168,8 @@ JOBS = {
 
 @pytest.mark.timeout(1800 if PROVE else 600)
 @pytest.mark.parametrize(
-    "case_in", [_survey, _panel, _papers, _evidence, _screening, _reviews]
+    "case_in",
+    [_survey, _panel, _papers, _evidence, _screening, _reviews, _extraction],
 )
 def test_hit_at_random_moments_a_run_repeats_nothing_it_had_recorded(
     case_in: Callable[[Path], Case], tmp_path: Path

@@ -152,4 +152,4 @@ def _text(made: AliasSet, report: tuple[str, ...]) -> Iterator[str]:
         yield f"... and {counted(len(report) - SHOWN, 'line')} more in report.txt"
     run = made.created_from.run or "RUN"
     drafts = " --accept-drafts" if any(e.is_draft for e in made.entries) else ""
-    yield f"next: siftlog score {run} --aliases aliases-{made.id}.json{drafts}"
+    yield f"next: siftlog score {run} --aliases DIR/aliases-{made.id}.json{drafts}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import Outcome, Predicted, State
 from jobs.property_extraction.row import Prediction
+from runner.errors import UsageError
 
 
 def consensus(replicates: Sequence[Predicted], least: int) -> Predicted:
@@ -18,7 +20,16 @@ def consensus(replicates: Sequence[Predicted], least: int) -> Predicted:
     Args:
         replicates: of one model.
         least: replicates that must have found a row.
+
+    Raises:
+        UsageError: there are fewer.
     """
+    if len(replicates) < least:
+        raise UsageError(
+            f"consensus={least} needs rows that {least} replicates found, and "
+            f"{replicates[0].model} has {counted(len(replicates), 'replicate')} (ask "
+            f"with --replicates {least}, or score with --set consensus=0)."
+        )
     found: Counter[tuple[str, ...]] = Counter()
     first: dict[tuple[str, ...], Prediction] = {}
     for own in replicates:

@@ -43,8 +43,12 @@ def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:
             own = columns.get((answer.task.model, answer.task.replicate))
             if own is None or not own.add(answer):
                 stale += answer.reply is not None
+    told = {model for (model, _), own in columns.items() if own.outcomes}
     predicted = tuple(
-        own.predicted(model, replicate) for (model, replicate), own in columns.items()
+        own.predicted(model, replicate)
+        for (model, replicate), own in columns.items()
+        # of imported models each brings as many replicates as it has
+        if own.outcomes or not (answers.imported and model in told)
     )
     return Sheet(
         models=answers.models,

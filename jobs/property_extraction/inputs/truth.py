@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +38,10 @@ def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> T
         DatasetError: a column is missing, a row has no paper or name, or there is none.
         UsageError: a data set of a hub is named instead of a file.
     """
-    if str(path).startswith("hf:"):
+    hub = re.search(r"(?:^|/)(hf:.*)", path.as_posix())
+    if hub and not path.exists():
         raise UsageError(
-            f"{path}: data sets of a hub are not read yet; download it and name its "
+            f"{hub[1]}: data sets of a hub are not read yet; download it and name its "
             "CSV file with --truth FILE."
         )
     table = open_table(path, missing)

@@ -26,6 +26,9 @@ LEAST: dict[Grounding, frozenset[Level]] = {
 JUDGED = GROUNDED | {Level.NEAR, Level.ABSENT}
 """Levels of rows that have both a quote and a text."""
 
+UNSTATED = frozenset({Fate.OUTSIDE, Fate.ABSTAINED})
+"""Rows that state no value of a scored paper, so that no quote is due."""
+
 LEVELS = tuple(Level)
 """The best first."""
 
@@ -73,7 +76,7 @@ def metrics(fates: Fates, standing: Sequence[Standing]) -> Iterator[Metric]:
     inside = [
         own
         for own, fate in zip(standing, fates.fates, strict=True)
-        if fate is not Fate.OUTSIDE
+        if fate not in UNSTATED
     ]
     levels = Counter(own.quote.level for own in inside)
     for level in LEVELS:

@@ -26,8 +26,10 @@ NONE: Final = "none"
 """The letter of no target at all."""
 
 _WORD: Final = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
-# "no difference" says what there is not, and decides nothing
-_LACK: Final = re.compile(r"\bno\s+\w", re.IGNORECASE)
+# "no difference" says what there is not, "not true" what is not so: they decide nothing
+_LACK: Final = re.compile(
+    r"\bno\s+\w|(?:\bnot|n['\u2019]t)\s+(?:true|false|yes)\b", re.IGNORECASE
+)
 _EDGES: Final = " \t\r\n.,:;()[]\"'*_`"
 
 

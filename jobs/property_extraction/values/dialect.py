@@ -25,8 +25,9 @@ Es Eu Fe Fl Fm Fr Ga Gd Ge He Hf Hg Ho Hs In Ir Kr La Li Lr Lu Lv Mc Md Mn Mo Mt
 Nb Nd Ne Nh Ni No Np Og Os Pb Pd Pm Po Pr Pt Pu Ra Rb Re Rf Rg Rh Rn Ru Sb Sc Se Sg Si
 Sm Sn Sr Ta Tb Tc Te Th Ti Tl Tm Ts Xe Yb Zn Zr
 """
-NO_UNITS = frozenset(_ELEMENTS.split())
-"""Elements, as in uB/Eu, which pint reads as exadaltons.
+_OTHERS = "at a me"  # as in at.% and a.u.; and electron masses
+NO_UNITS = frozenset((_ELEMENTS + _OTHERS).split())
+"""Elements, as in uB/Eu, which pint reads as exadaltons, and others it misreads.
 
 Pa stays the pascal, and Mg the megagram of densities.
 """
@@ -62,7 +63,7 @@ _ROWS = (
     # with prefixes, or kA/cm2 and A/cm2 would be of different dimensions
     _Row(names="A Å A°", factor=Fraction(1, 10**10), powers=_LENGTH, prefixes="uμmkM"),
     _Row(
-        names="Oe oersted G gauss",
+        names="Oe oersted G Gs gauss",
         factor=Fraction(1, 10**4),
         powers=_FLUX_DENSITY,
         prefixes="uμmkKM",
@@ -80,8 +81,8 @@ _ROWS = (
     _Row(names="cc", factor=Fraction(1, 10**6), powers={"[length]": 3}),
     _Row(names="%", factor=Fraction(1, 10**2), powers={}),
     _Row(names="n", factor=Fraction(1), powers={}),
-    # CODATA 2022; pint reads uB as microbyte
-    _Row(names="uB μB", factor=Fraction("9.2740100657e-24"), powers=_MOMENT),
+    # CODATA 2022; pint reads uB as microbyte, and muB so too
+    _Row(names="uB μB muB", factor=Fraction("9.2740100657e-24"), powers=_MOMENT),
 )
 
 

@@ -19,8 +19,11 @@ def run_text(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[str]:
-    equal = len(verification.equal)
-    yield f"Names verified: {counted(len(verification.pairs), 'pair')}, {equal:,} equal"
+    equal, known = len(verification.equal), verification.known
+    yield (
+        f"Names verified: {counted(len(verification.pairs), 'pair')}, {equal:,} equal"
+        + (f", {known:,} verified before" if known else "")
+    )
     columns = verification.columns
     said = [[own.is_match for own in each.rulings.values()] for each in columns]
     yield from table(
@@ -45,5 +48,5 @@ def _lines(verification: Verification) -> Iterator[str]:
     )
     yield (
         "to build aliases: siftlog prepare property-extraction aliases --candidates "
-        "FILE --verdicts RUN"
+        "FILE --verdicts RUN --out DIR"
     )

@@ -12,7 +12,7 @@ from jobs.property_extraction.aliases.verdicts import (
     Verdict,
     majority,
 )
-from jobs.property_extraction.asking.questions import AUTO
+from jobs.property_extraction.asking.questions import AUTO, DONE
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.gathering.verdicts import STAGE, verdicts_in
 from jobs.property_extraction.inputs.candidates import Pair
@@ -44,6 +44,7 @@ class Verification:
 
     pairs: tuple[Pair, ...]  #: in the order of the questions
     equal: frozenset[Names]  #: names that are one but for case: nobody was asked
+    known: int  #: pairs that had a verdict before
     columns: tuple[Column, ...]  #: in the run's order of models
     rulings: Mapping[Names, Ruling]  #: of all models together
     outcomes: tuple[scorecard.Verdict, ...]  #: of each answer, for the monitor
@@ -78,6 +79,7 @@ def verification_of(dataset: Dataset, answers: Answers) -> Verification:
             if question.skip == AUTO
             for target in question.targets
         ),
+        known=sum(len(own.pairs) for own in questions if own.skip == DONE),
         columns=tuple(
             Column(model=model, verdicts=tuple(own), rulings=majority(own))
             for model, own in verdicts.items()

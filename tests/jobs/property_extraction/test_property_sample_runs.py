@@ -93,7 +93,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_two_recorded_models_are_scored(recorded: Run) -> None:
     assert recorded.metrics(*COUNTS) == {TEASEL: (43, 27, 24), YARROW: (6, 18, 49)}
     fabricated = recorded.metrics("grounding.absent", "grounding.no_quote")
-    assert fabricated == {TEASEL: (1, 0), YARROW: (0, 4)}
+    assert fabricated == {TEASEL: (1, 0), YARROW: (0, 1)}
 
 
 def test_habits_have_targets_that_a_draft_finds_and_false_friends(
@@ -184,7 +184,7 @@ def test_a_second_look_at_quotes_finds_withdraws_or_gives_up(
     again = Run(tmp_path, "again")
     assert again.metrics(*COUNTS) == recorded.metrics(*COUNTS)
     quotes = again.metrics("grounding.absent", "grounding.no_quote")
-    assert quotes == {TEASEL: (1, 0), YARROW: (0, 3)}
+    assert quotes == {TEASEL: (1, 0), YARROW: (0, 0)}
 
 
 def test_the_baseline_runs_on_the_sample(tmp_path: Path) -> None:

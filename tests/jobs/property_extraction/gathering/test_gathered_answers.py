@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,9 @@ from jobs.property_extraction.gathering.predicted import (
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
 from jobs.property_extraction.job import job
 from jobs.property_extraction.row import Prediction
+from jobs.property_extraction.settings import Settings
 from jobs.testing import MemoryAnswers
+from runner.errors import UsageError
 from runner.job import ImportedAnswer
 from runner.reply import Reply
 from runner.task import Task, TaskSpec
@@ -155,10 +158,26 @@ def test_imported_rows_keep_their_order_and_blank_ones_predict_nothing(
 ROW = st.tuples(*map(st.sampled_from, (("P1", "P2"), ("a", "b"), ("1", "2"))))
 
 
-@given(st.lists(st.lists(ROW, max_size=6), min_size=1, max_size=4), st.integers(1, 4))
+def test_imported_models_have_as_many_replicates_as_their_files(tmp_path: Path) -> None:
+    told = text_of([Told(row=2, name="gap", value="1")])
+    answers = MemoryAnswers.of_import(
+        ImportedAnswer(
+            spec=TaskSpec(stage=STAGE, key="P1"),
+            model=model,
+            replicate=replicate,
+            text=told,
+        )
+        for model, replicate in (("m", 1), ("m", 2), ("n", 1))
+    )
+    sheet = sheet_of(papers(tmp_path, PARAGRAPH), answers)
+    assert [len(sheet.of(model)) for model in ("m", "n")] == [2, 1]
+
+
+@given(st.data(), st.lists(st.lists(ROW, max_size=6), min_size=1, max_size=4))
 def test_a_consensus_row_is_in_enough_replicates_and_counts_once(
-    replicates: list[list[tuple[str, str, str]]], least: int
+    data: st.DataObject, replicates: list[list[tuple[str, str, str]]]
 ) -> None:
+    least = data.draw(st.integers(1, len(replicates)))
     columns = [
         Predicted(
             model="m",
@@ -182,12 +201,11 @@ def test_a_consensus_row_is_in_enough_replicates_and_counts_once(
     }
 
 
-@given(
-    st.lists(st.sampled_from(list(State)), min_size=1, max_size=4), st.integers(1, 4)
-)
+@given(st.data(), st.lists(st.sampled_from(list(State)), min_size=1, max_size=4))
 def test_a_paper_of_a_consensus_was_read_often_enough(
-    states: list[State], least: int
+    data: st.DataObject, states: list[State]
 ) -> None:
+    least = data.draw(st.integers(1, len(states)))
     columns = [
         Predicted(
             model="m",
@@ -201,3 +219,14 @@ def test_a_paper_of_a_consensus_was_read_often_enough(
     read = Counter(states)[State.SCORED]
     is_scored = read >= least or read == len(states)
     assert (found is State.SCORED) == is_scored
+
+
+def test_a_consensus_of_more_replicates_than_there_are_is_refused() -> None:
+    alone = Predicted(model="m", replicate=1, predictions=())
+    with pytest.raises(UsageError, match=r"m has 1 replicate .*--replicates 2"):
+        consensus([alone], 2)
+
+
+def test_a_consensus_asks_as_often_as_it_needs() -> None:
+    asked = (Settings(consensus=3), Settings(), Settings(mode="verify", consensus=3))
+    assert [job.replicates(each) for each in asked] == [3, 1, 1]

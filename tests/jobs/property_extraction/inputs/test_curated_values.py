@@ -95,9 +95,11 @@ def test_a_truth_that_is_off_is_told_in_one_sentence(
     assert told.count("\n") == 0
 
 
-def test_a_data_set_of_a_hub_is_refused() -> None:
-    with pytest.raises(UsageError, match="download it"):
-        read_truth(Path("hf:owner/name@rev"), Noticed())
+@pytest.mark.parametrize("folder", ["", "/somewhere/else"])
+def test_a_data_set_of_a_hub_is_refused(folder: str) -> None:
+    # settings make every path absolute
+    with pytest.raises(UsageError, match=r"^hf:owner/name@rev: .*download it"):
+        read_truth(Path(folder, "hf:owner/name@rev"), Noticed())
 
 
 def test_a_label_goes_before_a_property_name_and_that_is_said_once(

@@ -52,6 +52,8 @@ def test_a_word_alone_is_a_verdict_too(text: str, is_match: bool) -> None:
         ('{"is_match": 1}', "bad_verdict"),
         ('{"is_match": null}', "bad_verdict"),
         ("There is no difference between them.", "no_verdict"),
+        ("It is not true that they are one.", "no_verdict"),
+        ("This isn\u2019t false.", "no_verdict"),
         ("The two are alike.", "no_verdict"),
     ],
 )

@@ -37,6 +37,8 @@ SAME = [
     ("e-3 cm3/C", "10⁻³ cm³/C"),
     ("E-9m3/C", "mm3/C"),
     ("Oe", "gauss"),
+    ("kGs", "kOe"),
+    ("muB", "μB"),  # not the microbyte
     ("℃", "°C"),
     ("mm/h", "mm/hour"),
     ("P", "poise"),
@@ -77,6 +79,9 @@ UNKNOWN = [
     "10^5",
     "dB",
     "uB/Eu",  # an element, not exadaltons
+    "at.%",  # not atmospheres
+    "a.u.",  # neither years nor daltons
+    "me",  # an electron's mass, not a thousandth of its charge
     "emu/mol Nd",
     "Others",
     "nm (thickness)",

@@ -17,6 +17,7 @@ def verification(*pairs: tuple[float | None, bool | None]) -> Verification:
             for name, (similarity, _) in zip(names, pairs, strict=True)
         ),
         equal=frozenset(),
+        known=0,
         columns=(),
         rulings=majority(
             Verdict(pred_name=name, gt_name="t", is_match=said, model="m")

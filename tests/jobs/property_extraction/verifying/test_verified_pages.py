@@ -46,3 +46,15 @@ def test_equal_names_and_unknown_ones_say_so(runs: Path) -> None:
     refused = command("explain", "v", "nothing", "--runs-dir", runs)
     assert refused.code != 0
     assert "No pair has the name 'nothing'" in refused.err
+
+
+def test_of_a_longer_list_the_new_pairs_alone_are_asked_about(runs: Path) -> None:
+    first = runs / "v/scores/1/alias_verification_all__baseline--lexical.csv"
+    pairs = [*PAIRS, ("coherence length", "gap", 1, 0.5)]
+    longer = write_csv(runs / "longer.csv", COLUMNS, pairs)
+    done = command(
+        *("run", "property-extraction", "--mode", "verify", "--candidates", longer),
+        *("--verdicts", first, "--runs-dir", runs, "--run-id", "w", "--no-report"),
+    )
+    assert done.out.startswith("Names verified: 4 pairs, 1 equal, 2 verified before\n")
+    assert command("tasks", "w", "--runs-dir", runs).out.count("completed") == 1

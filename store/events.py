@@ -51,8 +51,7 @@ class RunStarted:
     imported: bool = False
     expected: Expected | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
-    group: str | None = None
-    """Name that it shares with the runs it was started with; its cap is theirs too."""
+    group: str | None = None  #: of runs that were started together, under one cap
     stopping: Stopping | None = None  #: None: it answers all that is planned
 
 

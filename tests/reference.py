@@ -38,6 +38,9 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in escaped)
 
 
+HELP = "--help"
+
+
 def command_line() -> str:
     """Every verb with its usage, its words and its options."""
     frame = click.Context(cli, info_name="siftlog")
@@ -86,7 +89,8 @@ def _options(
 ) -> Iterator[tuple[str, str, str]]:
     for option in command.get_params(context):
         shown = option.get_help_record(context)
-        if isinstance(option, click.Argument) or shown is None or option.name == "help":
+        # every command has --help
+        if isinstance(option, click.Argument) or shown is None or HELP in option.opts:
             continue
         names, said = shown
         variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from runner.job import Dataset, Job, Stage
 from runner.shuffled import shuffled
 from runner.task import Answer, Task, TaskSpec
-from store.events import PlannedTask
+from store.manifest import PlannedTask
 from store.task import TaskRow
 
 BLOCK = 1000

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from store import projections
 from store.codec import unpack
-from store.events import Event, PlannedTask, TasksPlanned, Unknown
-from store.manifest import planned_tasks
+from store.events import Event, TasksPlanned, Unknown
+from store.manifest import PlannedTask, planned_tasks
 from store.reading import damaged, event_in, last_seq
 from store.statements import SQL, script
 

@@ -20,8 +20,8 @@ from store.blobs import BlobStore
 from store.chain import EventRow, link
 from store.codec import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove
-from store.events import NAMES, Entry, Event, PlannedTask, TasksPlanned
-from store.manifest import planned_tasks
+from store.events import NAMES, Entry, Event, TasksPlanned
+from store.manifest import PlannedTask, planned_tasks
 from store.statements import SQL
 
 

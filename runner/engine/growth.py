@@ -26,9 +26,9 @@ from runner.plan import (
 )
 from runner.reading import parsed_answer
 from runner.task import Answer, TaskSpec
-from store.events import Entry, Event, PlannedTask, TasksPlanned
+from store.events import Entry, Event, TasksPlanned
 from store.log import Log, Planning
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.task import TaskRow
 
 PAGE = 500

@@ -20,7 +20,6 @@ from store.events import (
     Event,
     Input,
     LimitObserved,
-    PlannedTask,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -34,7 +33,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.stopping import ComparisonDecided, Stopping
 from store.task import TaskState
 

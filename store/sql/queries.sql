@@ -310,6 +310,16 @@ FROM (SELECT e.seq, sum(length(e.facts) + coalesce(length(b.data), 0))
       FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
       WHERE e.seq > ? AND e.seq <= ?)
 WHERE total <= ?;
+-- name: link_at
+SELECT h FROM chain WHERE last_seq = ?;
+-- name: next_event_us
+SELECT ts_us FROM event WHERE seq > ? ORDER BY seq LIMIT 1;
+-- name: rows_weight
+SELECT coalesce(max(e.seq), ?1),
+       coalesce(sum(length(e.facts) + coalesce(length(b.data), 0)), 0)
+FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq > ?1;
+-- name: blobs_weight
+SELECT coalesce(max(id), ?1), coalesce(sum(length(data)), 0) FROM blob WHERE id > ?1;
 
 -- Filter terms (store/query.py): conditions over the view `tasks` ---------------------
 

@@ -18,15 +18,18 @@ from store.union.refreshing import refresh
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+#: A shard's log.
+_SHARD = re.compile(r"log\.([0-9]+)-([0-9]+)\.db")
 #: The name that stands for the run which was made last.
 LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of one run; nothing is opened or made."""
+    """The paths of one run, or of a shard of it; nothing is opened or made."""
 
     path: Path
+    part: str = ""  #: of a shard: what its own files have in their names
 
     @staticmethod
     def is_valid_id(name: str) -> bool:
@@ -38,15 +41,28 @@ class RunFolder:
         """The run's id: the folder's name."""
         return self.path.name
 
+    def shard(self, index: int, count: int) -> RunFolder:
+        """The same folder for shard *index* of *count*, which has a log of its own."""
+        return RunFolder(self.path, f".{index}-{count}")
+
+    def shards(self) -> tuple[RunFolder, ...]:
+        """The shards whose logs lie in the folder, by their number."""
+        found = {
+            (int(name[2]), int(name[1]))
+            for path in self.path.glob("log.*.db")
+            if (name := _SHARD.fullmatch(path.name)) is not None
+        }
+        return tuple(self.shard(index, count) for count, index in sorted(found))
+
     @property
     def log(self) -> Path:
         """The event log."""
-        return self.path / "log.db"
+        return self.path / f"log{self.part}.db"
 
     @property
     def lock(self) -> Path:
         """What the writer holds."""
-        return self.path / "log.lock"
+        return self.path / f"log{self.part}.lock"
 
     def shard_log(self, index: int, count: int) -> Path:
         """The event log of one shard of a run that is split; `log` is their union."""
@@ -69,7 +85,7 @@ class RunFolder:
     @property
     def diagnostics(self) -> Path:
         """What a detached run has to say."""
-        return self.path / "run.log"
+        return self.path / f"run{self.part}.log"
 
     @property
     def scores(self) -> Path:

@@ -26,7 +26,7 @@ from store.segments.segment import (
 )
 from store.segments.span import FOLDER, Mark, Span, leading_on
 from store.shard import Shard
-from store.statements import SQL
+from store.union.statements import UNION
 from store.traffic import one_moment
 from store.union.source import STRETCH_BYTES, LogSource
 
@@ -110,7 +110,7 @@ class Sending:
         if seq == 0:
             log = self._source.identity
             return genesis(log.run_id, log.config_sha256, log.created_us)
-        found = self._reader.execute(SQL["link_at"], (seq,)).fetchone()
+        found = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
         return None if found is None else bytes(found[0])
 
     def measure(self) -> int | None:
@@ -121,11 +121,11 @@ class Sending:
         """
         reader, seen = self._reader, self._measured.joined(self.mark)
         with one_moment(reader):
-            seq, of_rows = reader.execute(SQL["rows_weight"], (seen.seq,)).fetchone()
+            seq, of_rows = reader.execute(UNION["rows_weight"], (seen.seq,)).fetchone()
             parts, of_blobs = reader.execute(
-                SQL["blobs_weight"], (seen.parts,)
+                UNION["blobs_weight"], (seen.parts,)
             ).fetchone()
-            since = reader.execute(SQL["next_event_us"], (self.mark.seq,)).fetchone()
+            since = reader.execute(UNION["next_event_us"], (self.mark.seq,)).fetchone()
         self._measured = Mark(seq, parts)
         self.unshipped_bytes += of_rows + of_blobs
         return None if since is None else int(since[0])

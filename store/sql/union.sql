@@ -134,7 +134,7 @@ JOIN event AS s ON s.seq = t.started_seq
 JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
 WHERE i.id = ? AND t.state = 3;
 
--- Reading a log to carry it elsewhere (store/union/source.py) -------------------------
+-- Reading a log to carry it elsewhere (store/union/source.py, store/segments) ---------
 
 -- name: first_writer
 SELECT writer FROM writer ORDER BY epoch LIMIT 1;

@@ -31,7 +31,7 @@ class Place(ABC):
     """Files that are made once: what is asked of it, wherever it is."""
 
     def __init__(self, address: str) -> None:
-        self.address = address  #: as a person would write it
+        self.address = address  #: as messages show it
 
     @staticmethod
     def of(address: str) -> Place:
@@ -40,12 +40,17 @@ class Place(ABC):
         Raises:
             StoreError: no package for such URLs is installed, or there is none.
         """
-        url = urlsplit(address)
         if "://" not in address:
             return _Folder(Path(address))
-        if url.scheme == "file":
-            return _Folder(Path(unquote(url.path)))
-        return _Remote(address)
+        url = urlsplit(address)
+        if url.scheme not in {"file", "local"}:
+            return _Remote(address)
+        if url.netloc not in {"", "localhost"}:
+            raise StoreError(
+                f"{address} names a folder of another machine: write file:///PATH for "
+                "one of this, or the folder itself"
+            )
+        return _Folder(Path(unquote(url.path)))
 
     @abstractmethod
     def put_new(self, name: str, data: bytes) -> bool:
@@ -190,13 +195,13 @@ class _Remote(Place):
     def __init__(self, address: str) -> None:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - takes longer than status
 
-        super().__init__(address)
+        super().__init__(_without_password(address))
         try:
             found: tuple[Any, str] = url_to_fs(address)
         except (ImportError, ValueError) as error:
             said = " ".join(str(error).split())
             raise StoreError(
-                f"{address} cannot be reached from here ({said}): install that "
+                f"{self.address} cannot be reached from here ({said}): install that "
                 "package beside siftlog, or name a folder"
             ) from error
         self._files, self._root = found[0], found[1].rstrip("/")
@@ -240,3 +245,8 @@ class _Remote(Place):
         except Exception as error:
             # each of fsspec's file systems raises what its own client does
             raise self._away(error) from error
+
+
+def _without_password(address: str) -> str:
+    password = urlsplit(address).password
+    return address if not password else address.replace(f":{password}@", ":...@", 1)

@@ -16,6 +16,7 @@ from store.segments.done import finished
 from store.segments.place import Place
 from store.segments.source import sources
 from store.segments.span import Mark
+from store.union.source import LogSource
 from tests.store.logs import reopen
 from tests.store.samples import ASIDE
 from tests.store.segments.carried import (
@@ -27,6 +28,7 @@ from tests.store.segments.carried import (
     sending,
     whole,
 )
+from tests.store.union.union_logs import merge
 
 EACH = tuple(range(1, len(UNITS)))
 
@@ -42,6 +44,18 @@ def test_what_was_carried_is_the_log(path: Path, place: Place) -> None:
     assert whole(source) == local(path)
     assert len(place.names("seg")) == len(UNITS)
     assert source.shard == SHARD
+
+
+def test_what_was_carried_is_merged_as_the_log_itself_would_be(
+    path: Path, tmp_path: Path, place: Place
+) -> None:
+    carried(path, place, EACH)
+    union = tmp_path / "union.db"
+    (source,) = sources(place)
+    assert merge(union, source) == len(local(path).rows)
+    with open_reader(path) as reader:
+        assert merge(union, LogSource(reader)) == 0
+    assert merge(union, source) == 0
 
 
 def test_nothing_is_carried_twice(path: Path, place: Place) -> None:

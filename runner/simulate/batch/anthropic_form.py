@@ -17,11 +17,11 @@ from runner.simulate.batch.exchange import (
     Refusal,
     encoded,
     joined,
-    page,
     read,
 )
 from runner.simulate.batch.messages import message_body, read_message
 from runner.simulate.batch.office import Kept, Office
+from runner.simulate.batch.paging import page
 from runner.simulate.batch.state import Ending, Item, Phase
 from runner.simulate.ledger import Ledger
 from runner.simulate.model import SimulatedModel

@@ -16,7 +16,6 @@ from runner.simulate.batch.exchange import (
     Refusal,
     encoded,
     joined,
-    page,
     read,
 )
 from runner.simulate.batch.files import File, Files
@@ -28,6 +27,7 @@ from runner.simulate.batch.openai_lines import (
     output_lines,
     read_orders,
 )
+from runner.simulate.batch.paging import page
 from runner.simulate.batch.state import Ending, Phase
 from runner.simulate.ledger import BatchAct, BatchLine, Ledger
 from runner.simulate.model import SimulatedModel, reply_body

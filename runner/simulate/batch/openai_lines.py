@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,7 +52,11 @@ def read_orders(content: bytes, endpoint: str) -> tuple[list[Order], list[Proble
                 message=f"The file is larger than {MOST_BYTES} bytes.",
             )
         ]
-    lines = [line for line in content.split(b"\n") if line.strip()]
+    lines = [
+        (number, line)
+        for number, line in enumerate(content.split(b"\n"), start=1)
+        if line.strip()
+    ]
     if not lines:
         return [], [Problem(code="empty_file", message="The file has no lines.")]
     if len(lines) > MOST_REQUESTS:
@@ -62,29 +66,36 @@ def read_orders(content: bytes, endpoint: str) -> tuple[list[Order], list[Proble
                 message=f"The file has more than {MOST_REQUESTS} requests.",
             )
         ]
-    orders: list[Order] = []
+    orders: dict[str, Order] = {}
     problems: list[Problem] = []
-    known: set[str] = set()
-    models: set[str] = set()
-    for number, raw in enumerate(lines, start=1):
+    model = ""
+    for number, raw in lines:
         try:
             line = msgspec.json.decode(raw, type=_Line)
-            models.add(msgspec.json.decode(line.body, type=_Model).model)
+            asked = msgspec.json.decode(line.body, type=_Model).model
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problems.append(
                 Problem(code="invalid_json_line", message=f"{error}.", line=number)
             )
             continue
-        problems += _problems(line, number, endpoint, known, models)
-        known.add(line.custom_id)
-        orders.append(Order.of(line.custom_id, bytes(line.body)))
-    return orders, problems
+        model = model or asked
+        is_known = line.custom_id in orders
+        problems += (
+            Problem(code=code, message=message, line=number, param=param)
+            for is_broken, code, param, message in _rules(
+                line, asked, endpoint=endpoint, model=model, is_known=is_known
+            )
+            if is_broken
+        )
+        orders[line.custom_id] = Order.of(line.custom_id, bytes(line.body))
+    return list(orders.values()), problems
 
 
-def _problems(
-    line: _Line, number: int, endpoint: str, known: set[str], models: set[str]
-) -> Iterator[Problem]:
-    for is_wrong, code, param, message in (
+def _rules(
+    line: _Line, asked: str, *, endpoint: str, model: str, is_known: bool
+) -> tuple[tuple[bool, str, str, str], ...]:
+    """Rules for a line: whether it breaks them, code, field, and what to say then."""
+    return (
         (
             not 1 <= len(line.custom_id) <= LONGEST_ID,
             "invalid_custom_id",
@@ -92,7 +103,7 @@ def _problems(
             f"A custom_id has 1 to {LONGEST_ID} characters.",
         ),
         (
-            line.custom_id in known,
+            is_known,
             "duplicate_custom_id",
             "custom_id",
             f"The custom_id {line.custom_id} stands in another line too.",
@@ -105,14 +116,12 @@ def _problems(
             f"The batch is for {endpoint}, not for {line.url}.",
         ),
         (
-            len(models) > 1,
+            asked != model,
             "model_mismatch",
             "body.model",
-            "All requests of a batch ask the same model.",
+            f"The batch asks {model}, and nothing of {asked}.",
         ),
-    ):
-        if is_wrong:
-            yield Problem(code=code, message=message, line=number, param=param)
+    )
 
 
 def output_lines(kept: Kept) -> list[Mapping[str, Any]]:

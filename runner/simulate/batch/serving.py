@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from aiohttp import BodyPartReader, web
+from aiohttp.http import HttpProcessingError
 
 from runner.simulate.batch.anthropic_form import AnthropicForm
 from runner.simulate.batch.exchange import (
@@ -183,12 +185,14 @@ def _key(method: str, pattern: str, asking: Asking) -> str:
 
 
 async def _fields(request: web.BaseRequest) -> dict[str, Upload]:
-    """The fields of a form, where the request is one."""
+    """The fields of a form, as far as the request is one."""
+    fields: dict[str, Upload] = {}
     if not request.content_type.startswith("multipart/"):
-        return {}
-    fields = {}
-    async for part in await request.multipart():
-        if isinstance(part, BodyPartReader) and part.name:
-            content = bytes(await part.read())
-            fields[part.name] = Upload(name=part.filename or "", content=content)
+        return fields
+    # what is no form is told by the fields that are missing
+    with suppress(ValueError, HttpProcessingError):
+        async for part in await request.multipart():
+            if isinstance(part, BodyPartReader) and part.name:
+                content = bytes(await part.read())
+                fields[part.name] = Upload(name=part.filename or "", content=content)
     return fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -92,3 +93,167 @@ async def test_a_batch_goes_in_and_its_results_come_out(tmp_path: Path) -> None:
         usage = found[line.custom_id]["message"]["usage"]
         assert usage["input_tokens"] == line.tokens_in
         assert usage["output_tokens"] == line.tokens_out
+
+
+async def test_no_item_counts_as_done_before_the_batch_has_ended(
+    tmp_path: Path,
+) -> None:
+    rates = {"batch_error_rate": 0.3, "batch_expire_rate": 0.2}
+    async with stand(tmp_path, batch_seconds=1000.0, **rates) as (http, clock):
+        created = await create(http, *(request(f"q{n}") for n in range(60)))
+        address = f"{BATCHES}/{created['id']}"
+        clock.advance(400)
+        half = (await http.get(address)).json()
+        early = await http.get(f"{address}/results")
+        clock.advance(600)
+        batch = (await http.get(address)).json()
+        found = await results(http, batch)
+    assert half["processing_status"] == "in_progress"
+    assert half["request_counts"]["processing"] == 60
+    assert early.status_code == 400
+    assert early.json()["error"]["type"] == "invalid_request_error"
+    assert batch["processing_status"] == "ended"
+    kinds = Counter(result["type"] for result in found.values())
+    assert set(kinds) == {"succeeded", "errored", "expired"}
+    assert batch["request_counts"] == {"processing": 0, "canceled": 0, **kinds}
+    errors = [result["error"] for result in found.values() if "error" in result]
+    assert {error["type"] for error in errors} == {"error"}
+    assert {error["error"]["type"] for error in errors} <= {
+        "api_error",
+        "rate_limit_error",
+        "overloaded_error",
+    }
+
+
+async def test_a_cancelled_batch_ends_with_what_was_done(tmp_path: Path) -> None:
+    async with stand(tmp_path, batch_seconds=1000.0) as (http, clock):
+        created = await create(http, *(request(f"q{n}") for n in range(20)))
+        address = f"{BATCHES}/{created['id']}"
+        clock.advance(300)
+        canceling = (await http.post(f"{address}/cancel")).json()
+        clock.advance(100)
+        batch = (await http.get(address)).json()
+        found = await results(http, batch)
+        late = await http.post(f"{address}/cancel")
+    assert canceling["processing_status"] == "canceling"
+    assert canceling["cancel_initiated_at"] == "2026-01-01T00:05:00.000000Z"
+    assert batch["processing_status"] == "ended"
+    kinds = Counter(result["type"] for result in found.values())
+    assert set(kinds) == {"succeeded", "canceled"}
+    assert kinds.total() == 20
+    assert late.status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("requests", "said"),
+    [
+        ([], "1 to 100000"),
+        ([request("")], "requests.0.custom_id"),
+        ([request("q" * 65)], "requests.0.custom_id"),
+        ([request("q1"), request("a b")], "requests.1.custom_id"),
+        ([request("q1"), request("q1")], "q1 comes twice"),
+        ([{"custom_id": "q1"}], "not as it should be"),
+    ],
+)
+async def test_a_batch_that_cannot_be_is_turned_away(
+    requests: list[dict[str, Any]], said: str, tmp_path: Path
+) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        reply = await http.post(BATCHES, json={"requests": requests})
+    assert reply.status_code == 400
+    assert reply.json()["type"] == "error"
+    assert reply.json()["error"]["type"] == "invalid_request_error"
+    assert said in reply.json()["error"]["message"]
+    assert read_batch_ledger(tmp_path / "ledger.jsonl") == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "status", "kind"),
+    [
+        ("x-api-key", 401, "authentication_error"),
+        ("anthropic-version", 400, "invalid_request_error"),
+    ],
+)
+async def test_the_headers_of_every_request_are_required(
+    missing: str, status: int, kind: str, tmp_path: Path
+) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        del http.headers[missing]
+        reply = await http.get(BATCHES)
+    assert reply.status_code == status
+    assert reply.json()["error"]["type"] == kind
+    assert missing in reply.json()["error"]["message"]
+
+
+async def test_an_unknown_batch_or_path_is_not_found(tmp_path: Path) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        for path in ("none", "none/results", "none/what"):
+            reply = await http.get(f"{BATCHES}/{path}")
+            assert reply.status_code == 404
+            assert reply.json()["error"]["type"] == "not_found_error"
+
+
+async def test_batches_are_listed_from_either_side(tmp_path: Path) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        created = [(await create(http, request("q1")))["id"] for _ in range(5)]
+        newest = created[::-1]
+
+        async def ids(**query: str | int) -> tuple[list[str], bool]:
+            body = (await http.get(BATCHES, params=query)).json()
+            found = [batch["id"] for batch in body["data"]]
+            assert (body["first_id"], body["last_id"]) == (found[0], found[-1])
+            return found, body["has_more"]
+
+        assert await ids() == (newest, False)
+        assert await ids(limit=2) == (newest[:2], True)
+        assert await ids(limit=2, after_id=newest[1]) == (newest[2:4], True)
+        assert await ids(limit=2, after_id=newest[3]) == (newest[4:], False)
+        assert await ids(limit=2, before_id=newest[3]) == (newest[1:3], True)
+        assert await ids(limit=2, before_id=newest[2]) == (newest[:2], False)
+
+
+async def test_params_that_are_no_message_fail_for_good(tmp_path: Path) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        created = await create(
+            http,
+            request("good"),
+            request("none", messages=[]),
+            request("tool", tools=[], tool_choice={"type": "tool", "name": "t"}),
+            {"custom_id": "empty", "params": {}},
+        )
+        batch = (await http.get(f"{BATCHES}/{created['id']}")).json()
+        found = await results(http, batch)
+    assert found.pop("good")["type"] == "succeeded"
+    for result in found.values():
+        assert result["error"]["error"]["type"] == "invalid_request_error"
+    assert "at least one message" in found["none"]["error"]["error"]["message"]
+
+
+async def test_an_answer_has_the_form_that_was_asked_for(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"enum": ["a", "b"]}},
+        "required": ["answer"],
+    }
+    async with stand(tmp_path) as (http, _clock):
+        created = await create(
+            http,
+            request(
+                "schema",
+                system=[{"type": "text", "text": "You read papers."}],
+                output_config={"format": {"type": "json_schema", "schema": schema}},
+            ),
+            request(
+                "tool",
+                tools=[{"name": "say", "input_schema": schema}],
+                tool_choice={"type": "tool", "name": "say"},
+            ),
+        )
+        batch = (await http.get(f"{BATCHES}/{created['id']}")).json()
+        found = await results(http, batch)
+    (text,) = found["schema"]["message"]["content"]
+    assert json.loads(text["text"])["answer"] in {"a", "b"}
+    (tool,) = found["tool"]["message"]["content"]
+    assert (tool["type"], tool["name"]) == ("tool_use", "say")
+    assert tool["input"]["answer"] in {"a", "b"}
+    assert found["tool"]["message"]["stop_reason"] == "tool_use"

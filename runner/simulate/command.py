@@ -41,6 +41,9 @@ _SHARE = click.FloatRange(0, 1)
     "--batch-seconds", type=float, default=0.0, help="Until a batch ends, at most."
 )
 @click.option(
+    "--batch-queue", type=int, help="Items of batches that may wait at a time."
+)
+@click.option(
     "--batch-error-rate", type=_SHARE, default=0.0, help="Share of items that fail."
 )
 @click.option(

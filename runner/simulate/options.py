@@ -28,6 +28,7 @@ class SimulateOptions:
     ledger: Path | None = None
     job: str | None = None  #: whose baseline writes the answers
     batch_seconds: float = 0.0  #: at most so long until a batch ends; 0: at once
+    batch_queue: int | None = None  #: items that may wait in batches at a time
     batch_error_rate: float = 0.0  #: of the items of batches, as the next
     batch_expire_rate: float = 0.0
     batch_lost_create_rate: float = 0.0  #: of the replies that tell of a new batch
@@ -53,6 +54,8 @@ class SimulateOptions:
             )
         if self.batch_seconds < 0:
             raise UsageError("--batch-seconds is a time; give 0 or more.")
+        if self.batch_queue is not None and self.batch_queue <= 0:
+            raise UsageError("--batch-queue is a number of items; give more than 0.")
         if min(self.latency_ms, self.jitter_ms) < 0:
             raise UsageError("Latency and jitter are times; give 0 or more.")
         if any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)):

@@ -108,6 +108,8 @@ class AnthropicForm:
                     f"requests.{index}.custom_id: {request.custom_id} comes twice"
                 )
             known.add(request.custom_id)
+        if not self._office.has_room(len(requests)):
+            raise Refusal("Too many requests wait in batches.", status=429)
         kept = self._office.create(
             [
                 Order.of(request.custom_id, bytes(request.params))

@@ -81,6 +81,14 @@ class Office:
         self._note(BatchAct.CREATED, kept, now_us, requests=len(found))
         return kept
 
+    def has_room(self, more: int) -> bool:
+        """Whether *more* items may wait in batches beside those that do."""
+        most = self._options.batch_queue
+        waiting = (
+            each.batch.total - len(each.batch.ended) for each in self._open.values()
+        )
+        return most is None or sum(waiting) + more <= most
+
     def find(self, batch_id: str) -> Kept:
         """The batch of that id; a `Refusal` where there is none."""
         try:

@@ -21,6 +21,7 @@ from runner.simulate.batch.exchange import (
 from runner.simulate.batch.files import File, Files
 from runner.simulate.batch.office import Kept, Office
 from runner.simulate.batch.openai_lines import (
+    TOO_MANY_WAITING,
     Problem,
     error_body,
     error_lines,
@@ -138,6 +139,8 @@ class OpenAIForm:
         wanted = read(asking.body, _Wanted)
         file = self._checked(wanted)
         orders, problems = read_orders(file.content, wanted.endpoint)
+        if not self._office.has_room(len(orders)):
+            problems = [TOO_MANY_WAITING]
         kept = self._office.create(
             [] if problems else orders,
             asking.now_us,

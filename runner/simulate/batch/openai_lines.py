@@ -32,6 +32,13 @@ class Problem:
     param: str | None = None
 
 
+TOO_MANY_WAITING: Final = Problem(
+    code="token_limit_exceeded",
+    message="Too much waits in other batches; try again when some have ended.",
+)
+"""OpenAI counts the tokens that wait, the simulation items."""
+
+
 class _Model(msgspec.Struct):
     model: str
 

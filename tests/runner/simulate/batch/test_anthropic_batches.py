@@ -167,6 +167,18 @@ async def test_a_batch_that_cannot_be_is_turned_away(
     assert read_batch_ledger(tmp_path / "ledger.jsonl") == []
 
 
+async def test_a_batch_is_refused_while_too_much_waits_in_others(
+    tmp_path: Path,
+) -> None:
+    async with stand(tmp_path, batch_seconds=1000.0, batch_queue=1) as (http, clock):
+        await create(http, request("q1"))
+        reply = await http.post(BATCHES, json={"requests": [request("q2")]})
+        assert reply.status_code == 429
+        assert reply.json()["error"]["type"] == "rate_limit_error"
+        clock.advance(1000)
+        await create(http, request("q2"))
+
+
 @pytest.mark.parametrize(
     ("missing", "status", "kind"),
     [

@@ -16,6 +16,7 @@ import pytest
 from runner.simulate.ledger import BatchAct, read_batch_ledger, read_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
+from tests.processes import simulated
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,12 +24,16 @@ HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 BATCHES = "/messages/batches"
 
 
+def client(base_url: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=base_url, headers=HEADERS, trust_env=False)
+
+
 @asynccontextmanager
 async def stand(folder: Path, **values: Any) -> AsyncIterator[httpx.AsyncClient]:
     options = SimulateOptions(ledger=folder / "ledger.jsonl", **values)
     async with (
         running(options) as base_url,
-        httpx.AsyncClient(base_url=base_url, headers=HEADERS, trust_env=False) as http,
+        client(base_url) as http,
     ):
         yield http
 
@@ -71,6 +76,22 @@ async def test_a_batch_whose_creation_was_lost_is_there_and_billed(
     assert heard | lost == set(there)
     assert heard & lost == set()
     assert acts[BatchAct.CREATED] == acts[BatchAct.BILLED] == len(there) == 30
+
+
+async def test_a_batch_outlives_the_client_that_never_heard_of_it(
+    tmp_path: Path,
+) -> None:
+    words = ("--batch-lost-create-rate", 1, "--batch-seconds", 0.01)
+    with simulated(*words, cwd=tmp_path) as url:
+        async with client(url) as http:
+            assert await outcome(http, "q1") == "RemoteProtocolError"
+        async with client(url) as http:
+            (batch_id,) = await listed(http)
+            while not (
+                results := await http.get(f"{BATCHES}/{batch_id}/results")
+            ).is_success:
+                pass
+    assert results.json()["custom_id"] == "q1"
 
 
 async def test_what_is_refused_or_never_answered_was_not_done(tmp_path: Path) -> None:

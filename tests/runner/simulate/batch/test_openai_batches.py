@@ -231,6 +231,20 @@ async def test_a_file_that_is_no_batch_shows_in_the_batch(
     assert batch.output_file_id is batch.error_file_id is None
 
 
+async def test_a_batch_fails_while_too_much_waits_in_others(tmp_path: Path) -> None:
+    async with stand(tmp_path, batch_seconds=1000.0, batch_queue=3) as server:
+        first = await server.create(line("q1"), line("q2"))
+        second = await server.create(line("q3"), line("q4"))
+        server.clock.advance(1000)
+        third = await server.create(line("q3"), line("q4"))
+        server.clock.advance(1000)
+        ended = [await server.look(each.id) for each in (first, second, third)]
+    assert [each.status for each in ended] == ["completed", "failed", "completed"]
+    assert ended[1].errors is not None
+    assert ended[1].errors.data is not None
+    assert [each.code for each in ended[1].errors.data] == ["token_limit_exceeded"]
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

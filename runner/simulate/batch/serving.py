@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http import HttpProcessingError
 
 from runner.simulate.batch.anthropic_form import AnthropicForm
@@ -191,7 +191,8 @@ async def _fields(request: web.BaseRequest) -> dict[str, Upload]:
         return fields
     # what is no form is told by the fields that are missing
     with suppress(ValueError, HttpProcessingError):
-        async for part in await request.multipart():
+        # the request's own reader refuses files of more than 1 MiB
+        async for part in MultipartReader(request.headers, request.content):
             if isinstance(part, BodyPartReader) and part.name:
                 content = bytes(await part.read())
                 fields[part.name] = Upload(name=part.filename or "", content=content)

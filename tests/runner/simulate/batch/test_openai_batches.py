@@ -288,6 +288,13 @@ async def test_batches_are_listed_page_by_page_the_last_one_first(
     assert len(set(created)) == 5
 
 
+async def test_large_files_are_taken(tmp_path: Path) -> None:
+    async with stand(tmp_path) as server:
+        content = b"x" * 3_000_000
+        file_id = await server.upload(content)
+        assert (await server.client.files.content(file_id)).content == content
+
+
 async def test_files_are_kept_until_they_are_deleted(tmp_path: Path) -> None:
     async with stand(tmp_path) as server:
         file_id = await server.upload(line("q1"))

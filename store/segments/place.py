@@ -28,10 +28,20 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 class Place(ABC):
-    """Files that are made once: what is asked of it, wherever it is."""
+    """Files that are made once: what is asked of it, wherever it is.
+
+    Two of one address are equal: what was read from one is what the other has.
+    """
 
     def __init__(self, address: str) -> None:
-        self.address = address  #: as messages show it
+        self._given = address
+        self.address = _without_password(address)  #: as messages show it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and self._given == other._given
+
+    def __hash__(self) -> int:
+        return hash(self._given)
 
     @staticmethod
     def of(address: str) -> Place:
@@ -195,7 +205,7 @@ class _Remote(Place):
     def __init__(self, address: str) -> None:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - takes longer than status
 
-        super().__init__(_without_password(address))
+        super().__init__(address)
         try:
             found: tuple[Any, str] = url_to_fs(address)
         except (ImportError, ValueError) as error:

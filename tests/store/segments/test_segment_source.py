@@ -185,3 +185,15 @@ def test_two_logs_of_one_id_are_not_mixed(path: Path, tmp_path: Path) -> None:
     said, (found,) = _told(one)
     assert found == local(path)
     assert f"read up to event {upto}" in said[0]
+
+
+def test_a_second_look_at_what_has_not_changed_reads_no_segment(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Fickle(str(tmp_path / "place"))
+    carried(path, place, EACH)
+    (first,) = sources(place)
+    monkeypatch.setattr(place, "get", lambda name: pytest.fail(f"{name} was read"))
+    (second,) = sources(place)
+    assert second.identity == first.identity
+    assert second.heartbeat == first.heartbeat

@@ -56,21 +56,13 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The event log."""
+        """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
 
     @property
     def lock(self) -> Path:
         """What the writer holds."""
         return self.path / f"log{self.part}.lock"
-
-    def shard_log(self, index: int, count: int) -> Path:
-        """The event log of one shard of a run that is split; `log` is their union."""
-        return self.path / f"log.{index}-{count}.db"
-
-    def shard_logs(self) -> list[Path]:
-        """The shards' logs that lie here, by name."""
-        return sorted(self.path.glob("log.*-*.db"))
 
     @property
     def control(self) -> Path:
@@ -103,8 +95,8 @@ class RunFolder:
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
-        if shards := self.shard_logs():
-            refresh(self.log, shards)
+        if shards := self.shards():
+            refresh(self.log, [shard.log for shard in shards])
 
     def open_reader(self) -> Reader:
         """A connection that looks at its log.
@@ -116,9 +108,9 @@ class RunFolder:
 
     def is_alive(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
-        shards = [path.with_suffix(".lock") for path in self.shard_logs()]
+        shards = () if self.part else self.shards()
         # who holds the union's lock merges or scores, and makes no calls
-        return any(map(lock.is_held, shards or [self.lock]))
+        return any(lock.is_held(folder.lock) for folder in shards or (self,))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
@@ -133,7 +125,7 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 def _holds_log(folder: RunFolder) -> bool:
     """Whether there is a log in it; what may not be entered is as if it held none."""
     try:
-        return folder.log.is_file() or bool(folder.shard_logs())
+        return folder.log.is_file() or bool(folder.shards())
     except PermissionError:
         return False
 

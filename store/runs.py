@@ -14,7 +14,8 @@ from store import lock
 from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
 from store.reading import created_us
-from store.union.refreshing import refresh
+from store.union.elsewhere import sources_in
+from store.union.refreshing import Refreshed, refresh
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -89,14 +90,20 @@ class RunFolder:
         """Files made for other programs."""
         return self.path / "exports"
 
-    def refresh(self) -> None:
+    @property
+    def places(self) -> Path:
+        """Where else logs of the run are, as a JSON list of folders and URLs."""
+        return self.path / "places.json"
+
+    def refresh(self) -> Refreshed | None:
         """Bring the union of a split run up to date; nothing to do for another.
 
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
-        if shards := self.shards():
-            refresh(self.log, [shard.log for shard in shards])
+        shards = [shard.log for shard in self.shards()]
+        others = sources_in(self.places)
+        return refresh(self.log, shards, others) if shards or others else None
 
     def open_reader(self) -> Reader:
         """A connection that looks at its log.
@@ -125,7 +132,7 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 def _holds_log(folder: RunFolder) -> bool:
     """Whether there is a log in it; what may not be entered is as if it held none."""
     try:
-        return folder.log.is_file() or bool(folder.shards())
+        return folder.log.is_file() or bool(folder.shards()) or folder.places.is_file()
     except PermissionError:
         return False
 
@@ -177,6 +184,8 @@ def _latest(runs: list[RunFolder], runs_dir: Path) -> RunFolder:
     made: list[tuple[int, str, RunFolder]] = []
     for folder in runs:
         try:
+            if not folder.log.exists():
+                folder.refresh()
             with open_reader(folder.log) as reader:
                 made.append((created_us(reader), folder.run_id, folder))
         except StoreError:

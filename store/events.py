@@ -187,6 +187,7 @@ class AttemptStarted:
     attempt: int  #: counts from 1 in its task
     request_sha256: str
     worst_usd: float | None = None  #: what it may cost at most; None: no known price
+    adopted: bool = False  #: of an answer that another log of the run has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

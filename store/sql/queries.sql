@@ -184,7 +184,7 @@ INSERT OR REPLACE INTO pause(stage, model, who) VALUES (?, ?, ?);
 DELETE FROM pause WHERE stage = ? AND model = ?;
 
 -- name: events_for_fold
-SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data
+SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data, e.epoch
 FROM event AS e JOIN kind AS k ON k.id = e.kind
 LEFT JOIN body AS b ON b.seq = e.seq AND k.name = 'tasks_planned'
 WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?;
@@ -284,32 +284,6 @@ SELECT e.enc, e.blen, b.data FROM event AS e LEFT JOIN body AS b ON b.seq = e.se
 WHERE e.seq = ?;
 -- name: part
 SELECT enc, size, data FROM blob WHERE sha256 = ?;
-
--- Reading a log to carry it elsewhere (store/union/source.py) -------------------------
-
--- name: first_writer
-SELECT writer FROM writer ORDER BY epoch LIMIT 1;
--- name: writers
-SELECT epoch, writer FROM writer ORDER BY epoch;
--- name: last_link
-SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT 1;
--- name: links_after
-SELECT last_seq, h FROM chain WHERE last_seq > ? AND last_seq <= ?
-ORDER BY last_seq LIMIT ?;
--- name: last_blob
-SELECT coalesce(max(id), 0) FROM blob;
--- name: blobs_after
-SELECT id, sha256, enc, size, data
-FROM (SELECT *, sum(length(data)) OVER (ORDER BY id) AS total
-      FROM (SELECT * FROM blob WHERE id > ? AND id <= ? ORDER BY id LIMIT 4096))
-WHERE total - length(data) < ?;
--- name: rows_within
-SELECT max(seq)
-FROM (SELECT e.seq, sum(length(e.facts) + coalesce(length(b.data), 0))
-               OVER (ORDER BY e.seq) AS total
-      FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
-      WHERE e.seq > ? AND e.seq <= ?)
-WHERE total <= ?;
 
 -- Filter terms (store/query.py): conditions over the view `tasks` ---------------------
 
@@ -546,7 +520,8 @@ ORDER BY e.seq;
 -- name: roots
 SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task LIMIT ?;
 -- name: descendants
-SELECT * FROM tasks WHERE root <> task AND root >= ? AND root <= ? AND task <= ?
+SELECT * FROM tasks
+WHERE root <> task AND root IN (SELECT value FROM json_each(?)) AND task <= ?
 ORDER BY root, task;
 -- name: roots_of_model
 SELECT * FROM tasks

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from store.chain import EventRow
+from store.chain import EventRow, genesis
 from store.connect import Reader
 from store.errors import CorruptLog
 from store.statements import SQL
 from store.status import Heartbeat
 from store.traffic import one_moment
+from store.union.statements import UNION
 
 #: What one stretch holds of a log, but for one large commit or blob.
 STRETCH_ROWS = 2000
@@ -30,6 +31,11 @@ class LogIdentity:
     run_id: str
     config_sha256: bytes
     created_us: int
+
+    @property
+    def genesis(self) -> bytes:
+        """What the first link of its chain follows."""
+        return genesis(self.run_id, self.config_sha256, self.created_us)
 
 
 class BlobRow(NamedTuple):
@@ -83,7 +89,7 @@ class LogSource:
         run_id, _epoch, config_sha256, created_us = reader.execute(
             SQL["run"]
         ).fetchone()
-        first = reader.execute(SQL["first_writer"]).fetchone()
+        first = reader.execute(UNION["first_writer"]).fetchone()
         if first is None:
             raise CorruptLog(
                 f"{reader.path} was created and never written: delete it and start "
@@ -108,12 +114,12 @@ class LogSource:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         reader = self._reader
         with one_moment(reader):
-            upto = reader.execute(SQL["last_link"]).fetchone()
-            most = reader.execute(SQL["last_blob"]).fetchone()[0]
-        writers = dict(reader.execute(SQL["writers"]).fetchall())
+            upto = reader.execute(UNION["last_link"]).fetchone()
+            most = reader.execute(UNION["last_blob"]).fetchone()[0]
+        writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
             found = reader.execute(
-                SQL["blobs_after"], (blobs_after, most, STRETCH_BYTES)
+                UNION["blobs_after"], (blobs_after, most, STRETCH_BYTES)
             ).fetchall()
             blobs_after = found[-1][0]
             yield Stretch(
@@ -121,7 +127,7 @@ class LogSource:
             )
         while upto is not None and after < upto[0]:
             links = reader.execute(
-                SQL["links_after"], (after, upto[0], STRETCH_ROWS)
+                UNION["links_after"], (after, upto[0], STRETCH_ROWS)
             ).fetchall()
             last = self._cut(after, links)
             rows = reader.execute(SQL["link_rows"], (after, last)).fetchall()
@@ -140,7 +146,7 @@ class LogSource:
         fitting = [seq for seq, _ in links if seq - after <= STRETCH_ROWS]
         last = fitting[-1] if fitting else links[0][0]
         (upto,) = self._reader.execute(
-            SQL["rows_within"], (after, last, STRETCH_BYTES)
+            UNION["rows_within"], (after, last, STRETCH_BYTES)
         ).fetchone()
         small = [seq for seq, _ in links if seq <= (upto or 0)]
         return small[-1] if small else links[0][0]

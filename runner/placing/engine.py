@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from runner.placing.spec import ShardSpec
+
+
+LOOPBACK: Final = "127.0.0.1"
+"""Where shards of one machine reach it."""
 
 
 class How(Enum):
@@ -41,6 +45,11 @@ class Exit:
 
 class Engine(Protocol):
     """Starts shards somewhere and knows when they end; calls may block."""
+
+    @property
+    def host(self) -> str:
+        """The address of this machine under which its shards reach it."""
+        ...
 
     def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
         """Start a shard.

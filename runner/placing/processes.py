@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import count
 
 from runner.errors import RunnerError
-from runner.placing.engine import Exit, Handle
+from runner.placing.engine import LOOPBACK, Exit, Handle
 from runner.placing.hosting import ShardProcess
 from runner.placing.spec import ShardSpec
 
@@ -27,6 +27,11 @@ class ProcessEngine:
         self._numbers = count()
         self._placed: dict[Handle, ShardProcess] = {}
         self._ends: queue.SimpleQueue[Exit] = queue.SimpleQueue()
+
+    @property
+    def host(self) -> str:
+        """Loopback: nobody else is to reach this machine."""
+        return LOOPBACK
 
     def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
         """Start a shard; every place here is near.

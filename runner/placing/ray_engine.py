@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from runner.errors import RunnerError, UsageError
-from runner.placing.engine import Exit, Handle, How
+from runner.placing.engine import LOOPBACK, Exit, Handle, How
 from runner.placing.ray_host import ShardHost
 from runner.placing.spec import ShardSpec
 
@@ -113,10 +113,18 @@ class RayEngine:
             )
         self._host = ray.remote(ShardHost)
 
-    def machines(self) -> int:
-        """How many machines the cluster has, several nodes of one counted once."""
-        nodes = self._ray.nodes()
-        return len({n["NodeManagerAddress"] for n in nodes if n["Alive"]})
+    @property
+    def host(self) -> str:
+        """This node's address, or loopback where the cluster is this machine alone."""
+        if not self.is_spread:
+            return LOOPBACK
+        return str(import_module("ray.util").get_node_ip_address())
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the cluster has more machines than this one."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        return len({node["NodeManagerAddress"] for node in nodes}) > 1
 
     def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
         """Have a shard started; it waits where no node has a CPU to spare.

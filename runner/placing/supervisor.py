@@ -88,6 +88,11 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """The shards have been told by others to end: none is placed any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Draining:
     """Somebody wants the run to finish its calls in flight and to end."""
 
@@ -97,7 +102,7 @@ class Stopping:
     """Somebody wants the run to end at once."""
 
 
-Event: TypeAlias = Finished | Died | Lost | Tick | Draining | Stopping
+Event: TypeAlias = Finished | Died | Lost | Tick | Closing | Draining | Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +178,7 @@ class Supervisor:
 
     def handle(self, event: Event, now: float) -> list[Action]:
         """What is to be done, in this order, now that *event* happened."""
-        if isinstance(event, Draining | Stopping):
+        if isinstance(event, Closing | Draining | Stopping):
             self.is_ending = True
         concerned = (
             [self.shards[event.index]]
@@ -257,7 +262,12 @@ class Supervisor:
 
     # what is not in here changes nothing
     _TABLE: ClassVar[Mapping[Phase, Mapping[type[Event], _React]]] = {
-        Phase.WAITING: {Tick: _place, Draining: _leave, Stopping: _leave},
+        Phase.WAITING: {
+            Tick: _place,
+            Closing: _leave,
+            Draining: _leave,
+            Stopping: _leave,
+        },
         Phase.PLACED: {
             Finished: _finished,
             Died: _died,
@@ -269,6 +279,7 @@ class Supervisor:
             Finished: _finished,
             Died: _died,
             Tick: _fallen,
+            Closing: _leave,
             Draining: _leave,
             Stopping: _leave,
         },

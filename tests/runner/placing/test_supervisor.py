@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from runner.placing.supervisor import (
     Action,
+    Closing,
     Died,
     Drain,
     Draining,
@@ -124,6 +125,13 @@ def test_a_drain_reaches_who_is_at_work_and_nobody_is_placed_after_it() -> None:
     assert verdicts == {Verdict.INTERRUPTED}
 
 
+def test_shards_that_were_told_by_others_to_end_are_left_to_do_so() -> None:
+    supervisor = _one()
+    assert supervisor.handle(Closing(), 1.0) == []
+    assert supervisor.handle(_finished(5, "Interrupted"), 2.0) == []
+    assert supervisor.shards[0].verdict is Verdict.INTERRUPTED
+
+
 def test_one_that_is_lost_while_the_run_ends_is_killed_and_not_waited_for() -> None:
     supervisor = _one()
     supervisor.handle(Draining(), 1.0)
@@ -142,7 +150,7 @@ _EVENTS = st.one_of(
     ),
     st.builds(Died, index=_INDEX),
     st.builds(Lost, index=_INDEX),
-    st.sampled_from([Tick(), Tick(), Tick(), Draining(), Stopping()]),
+    st.sampled_from([Tick(), Tick(), Tick(), Closing(), Draining(), Stopping()]),
 )
 _COURSES = st.lists(st.tuples(_EVENTS, st.integers(0, 100)), max_size=40)
 

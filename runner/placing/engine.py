@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from runner.placing.spec import ShardSpec
 
+Name: TypeAlias = Literal["processes", "ray"]
+"""What people call an engine."""
 
 LOOPBACK: Final = "127.0.0.1"
 """Where shards of one machine reach it."""

@@ -117,6 +117,9 @@ class RunOptions(BaseModel):
     )
     rpm: float | None = Field(None, gt=0, description="requests a minute, per model")
     tpm: float | None = Field(None, gt=0, description="tokens a minute, per model")
+    rate_share: int = Field(
+        1, ge=1, description="processes that keep to these limits together"
+    )
     timeout_s: float = Field(300.0, gt=0, description="one attempt, at most")
     deadline_s: float = Field(3600.0, gt=0, description="one task, retries included")
     grace_s: float = Field(30.0, ge=0, description="how long a drain waits for calls")
@@ -219,6 +222,7 @@ class RunOptions(BaseModel):
             rpm=own.rpm,
             tpm=own.tpm,
             weight=own.weight,
+            processes=self.rate_share,
         )
 
 

@@ -9,15 +9,16 @@ resuming is skipping what was consumed and adding what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from typing import TypeAlias
 
 from runner.job import Dataset, Job, Stage
 from runner.shuffled import shuffled
 from runner.task import Answer, Task, TaskSpec
-from store.events import PlannedTask
+from store.manifest import PlannedTask
 from store.task import TaskRow
 
 BLOCK = 1000
@@ -38,6 +39,17 @@ class Block:
     tasks: tuple[PlannedTask, ...]
     consumed: int  #: first-stage specs taken so far, this block's included
     exhausted: bool  #: the plan has no more specs
+    places: tuple[int, ...] | None = None
+    """Of a shard's plan: where each task stands in the whole first stage, from 0."""
+
+    def without(self, there: AbstractSet[Identity]) -> Block:
+        """The block of those tasks that are not *there*."""
+        left = [i for i, t in enumerate(self.tasks) if identity(t) not in there]
+        return replace(
+            self,
+            tasks=tuple(self.tasks[i] for i in left),
+            places=None if self.places is None else tuple(self.places[i] for i in left),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,29 +110,47 @@ def first_stage(
     *,
     consumed: int,
     is_shuffled: bool = False,
+    takes: Callable[[TaskSpec], bool] | None = None,
 ) -> Iterator[Block]:
     """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
 
     The last block is marked exhausted; it may be empty. A plan that is shuffled is held
     in memory.
+
+    Args:
+        job: whose plan.
+        dataset: what is asked about.
+        roles: which models are asked how often.
+        consumed: specs that were taken before.
+        is_shuffled: whether they come in an order of chance.
+        takes: whether a spec is planned here; None: all are. Those that are not count
+            as consumed all the same.
     """
     planned = job.plan(dataset)
-    specs = iter(shuffled(planned) if is_shuffled else planned)
-    next(islice(specs, consumed, consumed), None)
     rows: list[PlannedTask] = []
-    for spec in specs:
+    places: list[int] = []
+    taken = place = 0  # specs and tasks that were passed
+
+    def block(*, exhausted: bool) -> Block:
+        return Block(
+            tasks=tuple(rows),
+            consumed=max(taken, consumed),
+            exhausted=exhausted,
+            places=None if takes is None else tuple(places),
+        )
+
+    for spec in shuffled(planned) if is_shuffled else planned:
         stage = stage_of(job, spec.stage)
-        crossed = [
-            _planned(spec, model, replicate, root=0)
-            for model in roles.of(stage)
-            for replicate in (FIRST if stage.once else roles.numbers)
-        ]
-        if rows and len(rows) + len(crossed) > BLOCK:
-            yield Block(tasks=tuple(rows), consumed=consumed, exhausted=False)
-            rows = []
-        rows.extend(crossed)
-        consumed += 1
-    yield Block(tasks=tuple(rows), consumed=consumed, exhausted=True)
+        asked = list(product(roles.of(stage), FIRST if stage.once else roles.numbers))
+        if taken >= consumed and (takes is None or takes(spec)):
+            if rows and len(rows) + len(asked) > BLOCK:
+                yield block(exhausted=False)
+                rows, places = [], []
+            rows += [_planned(spec, model, number, root=0) for model, number in asked]
+            places += range(place, place + len(asked))
+        place += len(asked)
+        taken += 1
+    yield block(exhausted=True)
 
 
 def numbered(tasks: Sequence[PlannedTask], first: int) -> list[PlannedTask]:

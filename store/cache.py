@@ -16,7 +16,6 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -25,11 +24,9 @@ import msgspec
 
 from store.codec import Packer, unpack
 from store.errors import CacheUnusable
-from store.statements import named
+from store.statements import named, text
 
-_SQL: Final = named(
-    files("store").joinpath("sql", "cache.sql").read_text(encoding="utf-8")
-)
+_SQL: Final = named(text("cache"))
 
 #: "EVLC", in the file's header.
 APPLICATION_ID: Final = 0x45564C43

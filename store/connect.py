@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
+from store.mounts import network_problem
 from store.statements import SQL, script
 
 #: "EVLG", in the file's header: what tells a log from any other SQLite file.
@@ -248,6 +249,9 @@ def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
 
 def wal_problem(folder: Path) -> str | None:
     """Why *folder* cannot keep a log, as a sentence; None where it can."""
+    refused = network_problem(folder)
+    if refused is not None:
+        return refused
     try:
         with (
             TemporaryDirectory(dir=folder, prefix=".siftlog-") as probe,

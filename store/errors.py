@@ -11,6 +11,8 @@
       RunExists      a run of that id is there: resume it, or choose another id
       NoSuchRun      nothing under that name: list them with `siftlog runs`
       AmbiguousRun   several runs begin like that: type more of the name
+      PlaceAway      where segments are kept cannot be used now: go on, try again
+      Unshipped      too much waits to be carried there: mend the place, then resume
       CacheUnusable  the response cache cannot be used: a run goes on without it
       NoSuchName     a run has no stage or model of that name: use one of its own
       NoSuchMoment   a run has no such moment to be looked back on: name another
@@ -81,6 +83,14 @@ class IllegalMove(StoreError):
 
 class CacheUnusable(StoreError):
     """The response cache is damaged, of a later version, foreign, or out of reach."""
+
+
+class PlaceAway(StoreError):
+    """The place that segments are kept in cannot be read or written now."""
+
+
+class Unshipped(StoreError):
+    """More than may be lost with this machine waits to be carried elsewhere."""
 
 
 class QueryError(StoreError):

@@ -18,6 +18,7 @@ from typing import ClassVar, TypeAlias
 
 from store.expected import Expected
 from store.milestone import Milestone
+from store.shard import Shard
 from store.stopping import ComparisonDecided, Stopping
 
 
@@ -53,6 +54,7 @@ class RunStarted:
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
     group: str | None = None  #: of runs that were started together, under one cap
     stopping: Stopping | None = None  #: None: it answers all that is planned
+    shard: Shard | None = None  #: the part in this log; all else is of the whole run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,7 @@ class TasksPlanned:
     count: int
     consumed: int  #: first-stage specs taken from the plan so far (0: a follow-up)
     exhausted: bool = False  #: the first stage has no more specs after this block
+    places: list[int] | None = None  #: of a shard's: in the whole first stage, from 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,7 @@ class TaskCompleted:
     attempt: int
     unparsed: str | None = None  #: reason of the parse failure, None where it parsed
     fault: str | None = None  #: what of it stands where, in words, if that was told
+    adopted: bool = False  #: with an answer that another log of the run has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +187,7 @@ class AttemptStarted:
     attempt: int  #: counts from 1 in its task
     request_sha256: str
     worst_usd: float | None = None  #: what it may cost at most; None: no known price
+    adopted: bool = False  #: of an answer that another log of the run has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +212,7 @@ class AttemptAnswered:
     headers: dict[str, str] | None = None  #: only those that matter
     reask: str | None = None  #: the content was refused for this reason; asked again
     fault: str | None = None  #: what of it stands where, in words, if that was told
+    adopted: str | None = None  #: "<writer>:<seq>" of it in another log of the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,20 +347,6 @@ def kind_of(event_type: type[Event]) -> str:
 
 KINDS: dict[str, type[Event]] = {kind_of(t): t for t in Event.__args__}
 NAMES: dict[type[Event], str] = {event: kind for kind, event in KINDS.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTask:
-    """One row of a manifest: who the task is, and nothing about how it goes."""
-
-    stage: str
-    key: str  #: the item, such as "PMC123/mcq_drug:30033"
-    model: str
-    replicate: int  #: counts from 1
-    root: int  #: number of the first-stage task it descends from; its own for those
-    skip: str | None = None  #: reason, for a task that is planned as skipped
-    context: str | None = None  #: JSON that a follow-up needs and cannot derive
-    group: str | None = None  #: key under which a gathering stage collects it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,6 @@ from store.events import (
     CommandRejected,
     Event,
     LimitObserved,
-    PlannedTask,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -46,6 +45,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
+from store.manifest import PlannedTask
 from store.run_state import RunState
 from store.stopping import ComparisonDecided
 from store.sums import (

@@ -10,10 +10,24 @@ read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
-from store.events import PlannedTask
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """One row of a manifest: who the task is, and nothing about how it goes."""
+
+    stage: str
+    key: str  #: the item, such as "PMC123/mcq_drug:30033"
+    model: str
+    replicate: int  #: counts from 1
+    root: int  #: number of the first-stage task it descends from; its own for those
+    skip: str | None = None  #: reason, for a task that is planned as skipped
+    context: str | None = None  #: JSON that a follow-up needs and cannot derive
+    group: str | None = None  #: key under which a gathering stage collects it
+
 
 _DECODER = msgspec.json.Decoder(list[PlannedTask])
 _ENCODER = msgspec.json.Encoder()

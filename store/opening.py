@@ -89,6 +89,24 @@ def open_for_writing(
         NewerLog: it holds events of a later siftlog.
         CorruptLog: its last commit is not what it was.
     """
+    position = ready(conn, path)
+    run_id, _epoch, config_sha256, _created_us = conn.execute(SQL["run"]).fetchone()
+    conn.execute(SQL["begin"])
+    (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
+    conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
+    conn.execute(SQL["commit"])
+    return Opened(
+        run_id=run_id, config_sha256=config_sha256, epoch=epoch, position=position
+    )
+
+
+def ready(conn: sqlite3.Connection, path: Path) -> Position:
+    """Check a log's end and bring its projections up to date; where it ends.
+
+    Raises:
+        NewerLog: it holds events of a later siftlog.
+        CorruptLog: its last commit is not what it was.
+    """
     prepare(conn, path)
     for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
         known = KINDS.get(name)
@@ -101,13 +119,7 @@ def open_for_writing(
     position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
     if not projections.is_current(conn, position.seq):
         rebuild(conn)
-    conn.execute(SQL["begin"])
-    (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
-    conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
-    conn.execute(SQL["commit"])
-    return Opened(
-        run_id=run_id, config_sha256=config_sha256, epoch=epoch, position=position
-    )
+    return position
 
 
 def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:

@@ -21,7 +21,7 @@ from typing import Self
 from store.connect import Reader, connect, open_reader, read_only
 from store.errors import StoreError
 from store.moment import Moment
-from store.rebuild import fold_between
+from store.rebuild import fold_between, fresh_tables
 from store.statements import SQL, script
 
 #: No disk is waited for: what is lost with the machine is folded again.
@@ -53,7 +53,7 @@ class Prefix:
                 if saved is not None:
                     shutil.copyfile(saved, self._file)
                 self._conn = opened.enter_context(closing(connect(self._file)))
-                self.seq = _prepared(self._conn)  #: the last event in it
+                self.seq = _prepared(self._events, self._conn)  #: the last event in it
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(
                     f"there is no room for looking back ({error}): make some for "
@@ -139,16 +139,18 @@ class Prefix:
         self._opened.close()
 
 
-def _prepared(conn: sqlite3.Connection) -> int:
+def _prepared(log: sqlite3.Connection, conn: sqlite3.Connection) -> int:
     """Set a connection up; the last event in its projections, which are made if new."""
     for pragma in _PRAGMAS:
         conn.execute(SQL[pragma]).fetchone()
     (tables,) = conn.execute(SQL["tables"]).fetchone()
     if not tables:
         conn.execute(SQL["begin"])
-        for name in ("schema", "projections", "indexes"):
-            for statement in script(name):
-                conn.execute(statement)
+        for statement in script("schema"):
+            conn.execute(statement)
+        fresh_tables(log, conn)
+        for statement in script("indexes"):
+            conn.execute(statement)
         conn.execute(SQL["commit"])
     folded = conn.execute(SQL["projection"]).fetchone()
     return 0 if folded is None else int(folded[1])

@@ -8,15 +8,19 @@ the events is folded in the same way by whoever looks back (`store.prefix`).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from store import projections
 from store.codec import unpack
-from store.events import Event, PlannedTask, TasksPlanned, Unknown
-from store.manifest import planned_tasks
+from store.events import TasksPlanned, Unknown
+from store.manifest import PlannedTask, planned_tasks
 from store.reading import damaged, event_in, last_seq
 from store.statements import SQL, script
+from store.union import folding
+from store.union.folding import Item
+from store.union.statements import is_union
 
 #: Events folded at a time: enough to coalesce, little to hold.
 BATCH = 5000
@@ -31,6 +35,7 @@ class _Row(NamedTuple):
     enc: int
     blen: int
     body: bytes | None  #: of a manifest only
+    epoch: int
 
 
 def rebuild(conn: sqlite3.Connection) -> None:
@@ -61,12 +66,19 @@ def refold(
         CorruptLog: an event is damaged.
         IllegalMove: an event does not fit those before it.
     """
-    for statement in script("projections"):
-        target.execute(statement)
+    fresh_tables(source, target)
     for after in fold_between(source, target, 0, last_seq(source)):
         folded(after)
     for statement in script("indexes"):
         target.execute(statement)
+
+
+def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Make the projection tables that the log *source* has, empty, in *target*."""
+    for statement in script("projections"):
+        target.execute(statement)
+    if is_union(source):
+        folding.create(target)
 
 
 def fold_between(
@@ -89,23 +101,36 @@ def fold_between(
         CorruptLog: an event is damaged.
         IllegalMove: an event does not fit those before it.
     """
+    parts = folding.parts_of(source) if is_union(source) else None
     while rows := source.execute(
         SQL["events_for_fold"], (after, upto, BATCH)
     ).fetchall():
-        batch: list[tuple[_Row, Event]] = []
-        for row in map(_Row._make, rows):
-            event = event_in(row.seq, row.kind, row.ver, row.facts)
-            if not isinstance(event, Unknown):
-                batch.append((row, event))
-        fold = projections.load(target, (event for _, event in batch))
-        for row, event in batch:
-            if isinstance(event, TasksPlanned):
-                fold.apply(row.seq, row.ts_us, event, _manifest(row))
-            else:
-                fold.apply(row.seq, row.ts_us, event)
-        after = rows[-1][0]
-        projections.write(target, fold, after)
+        found = [_Row._make(row) for row in rows]
+        after = found[-1].seq
+        if parts is None:
+            items = _items(found)
+            fold = projections.load(target, (item.event for item in items))
+            for item in items:
+                fold.apply(*item)
+            projections.write(target, fold, after)
+        else:
+            for part, of_part in groupby(found, lambda row: parts.get(row.epoch, 0)):
+                stretch = list(of_part)
+                last = stretch[-1].seq
+                folding.fold(source, target, part, _items(stretch), last)
         yield after
+
+
+def _items(rows: Iterable[_Row]) -> list[Item]:
+    """The events that are understood, ready to be folded."""
+    items: list[Item] = []
+    for row in rows:
+        event = event_in(row.seq, row.kind, row.ver, row.facts)
+        if isinstance(event, TasksPlanned):
+            items.append(Item(row.seq, row.ts_us, event, _manifest(row)))
+        elif not isinstance(event, Unknown):
+            items.append(Item(row.seq, row.ts_us, event))
+    return items
 
 
 def _manifest(row: _Row) -> list[PlannedTask]:

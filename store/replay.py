@@ -16,9 +16,16 @@ from operator import attrgetter
 
 from store.errors import CorruptLog
 from store.log import StoredReply
-from store.reading import last_seq, planned_upto, reply_of, task_rows
+from store.reading import (
+    last_seq,
+    planned_upto,
+    reply_of,
+    task_rows,
+    tasks_numbered,
+)
 from store.statements import SQL
 from store.task import TaskRow, TaskState
+from store.union.statements import UNION, has_places
 
 #: First-stage tasks read at a time, with all that descends from them.
 FAMILIES = 256
@@ -55,13 +62,13 @@ def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[Task
     """Some whole families at a time."""
     upto = last_seq(conn) if upto_seq is None else upto_seq
     last_task = planned_upto(conn, upto)
-    after = 0
-    while roots := task_rows(conn, SQL["roots"], (after, last_task, FAMILIES)):
-        after = roots[-1].task
+    in_order = _placed if has_places(conn) else _numbered
+    for roots in in_order(conn, last_task):
+        numbers = json.dumps([root.task for root in roots])
         descendants = {
             root: list(rows)
             for root, rows in groupby(
-                task_rows(conn, SQL["descendants"], (roots[0].task, after, last_task)),
+                task_rows(conn, SQL["descendants"], (numbers, last_task)),
                 attrgetter("root"),
             )
         }
@@ -70,6 +77,27 @@ def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[Task
             for root in roots
             for row in (root, *descendants.get(root.task, ()))
         ]
+
+
+def _numbered(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
+    """Some first-stage tasks at a time, as one process numbers them: in plan order."""
+    after = 0
+    while roots := task_rows(conn, SQL["roots"], (after, last_task, FAMILIES)):
+        after = roots[-1].task
+        yield roots
+
+
+def _placed(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
+    """The same in a union, where numbers come by the order of merging."""
+    after = -1
+    while places := conn.execute(
+        UNION["places"], (after, last_task, FAMILIES)
+    ).fetchall():
+        after = places[-1][0]
+        rows = {
+            row.task: row for row in tasks_numbered(conn, [task for _, task in places])
+        }
+        yield [rows[task] for _, task in places]
 
 
 def _as_open(row: TaskRow) -> TaskRow:

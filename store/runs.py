@@ -14,18 +14,22 @@ from store import lock
 from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
 from store.reading import created_us
+from store.union.refreshing import refresh
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+#: A shard's log.
+_SHARD = re.compile(r"log\.([0-9]+)-([0-9]+)\.db")
 #: The name that stands for the run which was made last.
 LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of one run; nothing is opened or made."""
+    """The paths of one run, or of a shard of it; nothing is opened or made."""
 
     path: Path
+    part: str = ""  #: of a shard: what its own files have in their names
 
     @staticmethod
     def is_valid_id(name: str) -> bool:
@@ -37,15 +41,36 @@ class RunFolder:
         """The run's id: the folder's name."""
         return self.path.name
 
+    def shard(self, index: int, count: int) -> RunFolder:
+        """The same folder for shard *index* of *count*, which has a log of its own."""
+        return RunFolder(self.path, f".{index}-{count}")
+
+    def shards(self) -> tuple[RunFolder, ...]:
+        """The shards whose logs lie in the folder, by their number."""
+        found = {
+            (int(name[2]), int(name[1]))
+            for path in self.path.glob("log.*.db")
+            if (name := _SHARD.fullmatch(path.name)) is not None
+        }
+        return tuple(self.shard(index, count) for count, index in sorted(found))
+
     @property
     def log(self) -> Path:
         """The event log."""
-        return self.path / "log.db"
+        return self.path / f"log{self.part}.db"
 
     @property
     def lock(self) -> Path:
         """What the writer holds."""
-        return self.path / "log.lock"
+        return self.path / f"log{self.part}.lock"
+
+    def shard_log(self, index: int, count: int) -> Path:
+        """The event log of one shard of a run that is split; `log` is their union."""
+        return self.path / f"log.{index}-{count}.db"
+
+    def shard_logs(self) -> list[Path]:
+        """The shards' logs that lie here, by name."""
+        return sorted(self.path.glob("log.*-*.db"))
 
     @property
     def control(self) -> Path:
@@ -60,7 +85,7 @@ class RunFolder:
     @property
     def diagnostics(self) -> Path:
         """What a detached run has to say."""
-        return self.path / "run.log"
+        return self.path / f"run{self.part}.log"
 
     @property
     def scores(self) -> Path:
@@ -72,6 +97,15 @@ class RunFolder:
         """Files made for other programs."""
         return self.path / "exports"
 
+    def refresh(self) -> None:
+        """Bring the union of a split run up to date; nothing to do for another.
+
+        Raises:
+            StoreError: its logs are not of one run, or cannot be read.
+        """
+        if shards := self.shard_logs():
+            refresh(self.log, shards)
+
     def open_reader(self) -> Reader:
         """A connection that looks at its log.
 
@@ -81,8 +115,10 @@ class RunFolder:
         return open_reader(self.log)
 
     def is_alive(self) -> bool:
-        """Whether a process of this machine is writing the log."""
-        return lock.is_held(self.lock)
+        """Whether a process of this machine is writing the log, or one of a shard."""
+        shards = [path.with_suffix(".lock") for path in self.shard_logs()]
+        # who holds the union's lock merges or scores, and makes no calls
+        return any(map(lock.is_held, shards or [self.lock]))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
@@ -97,7 +133,7 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 def _holds_log(folder: RunFolder) -> bool:
     """Whether there is a log in it; what may not be entered is as if it held none."""
     try:
-        return folder.log.is_file()
+        return folder.log.is_file() or bool(folder.shard_logs())
     except PermissionError:
         return False
 
@@ -105,17 +141,25 @@ def _holds_log(folder: RunFolder) -> bool:
 def resolve(runs_dir: Path, name: str) -> RunFolder:
     """The run that a person means: an id, its beginning, a folder, or `last`.
 
+    Of one that is split, the union of its logs is brought up to date.
+
     Raises:
         NoSuchRun: nothing answers to the name.
         AmbiguousRun: several runs begin like that.
         NotALog: the folder is there and holds no run.
     """
+    folder = _named(runs_dir, name)
+    folder.refresh()
+    return folder
+
+
+def _named(runs_dir: Path, name: str) -> RunFolder:
     runs = list_runs(runs_dir)
     if name == LAST:
         return _latest(runs, runs_dir)
     path = Path(name)
     for folder in (RunFolder(runs_dir / name), RunFolder(path.absolute())):
-        if folder.log.is_file():
+        if _holds_log(folder):
             return folder
     beginning = [folder for folder in runs if name and folder.run_id.startswith(name)]
     if len(beginning) == 1:

@@ -96,14 +96,15 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
         if isinstance(recorded.event, CommandAccepted)
         and recorded.event.kind == "budget"
     }
-    added = sum(
-        pico(asked.get(recorded.event.command, 0))
+    # every shard of a run records the same request
+    applied = {
+        recorded.event.command
         for recorded in recorded_rows(
             conn, SQL["marked"], ("command_applied", since, -1)
         )
         if isinstance(recorded.event, CommandApplied)
-    )
-    return pico(cap) + added
+    }
+    return pico(cap) + sum(pico(asked.get(command, 0)) for command in applied)
 
 
 def dollars(amount: float | None) -> str:

@@ -26,6 +26,7 @@ from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
 from store.lock import WriterLock
 from store.log import LogStatistics, Planning, StoredReply
+from store.mounts import network_problem
 from store.statements import SQL
 from store.task import TaskRow
 from store.writer import Fact, Writer
@@ -124,6 +125,7 @@ class SqliteLog:
             NotALog: it is another program's file.
             NewerLog: a later siftlog wrote it.
             CorruptLog: its last commit is damaged.
+            StoreError: it lies on a network file system.
         """
         # looked at before anything is made beside it: it may be somebody else's
         open_reader(path).close()
@@ -138,6 +140,9 @@ class SqliteLog:
         connector: Connector,
         first: Callable[[sqlite3.Connection], None] | None,
     ) -> Self:
+        refused = network_problem(path.parent)
+        if refused is not None:
+            raise StoreError(refused)
         lock = WriterLock(path.with_suffix(".lock"))
         thread = WriterThread(lambda: connector(path))
         try:

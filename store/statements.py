@@ -15,7 +15,8 @@ _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """The words of `store/sql/NAME.sql`."""
     return files("store").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -27,7 +28,7 @@ def script(name: str) -> list[str]:
     """
     statements = []
     lines: list[str] = []
-    for line in _text(name).splitlines():
+    for line in text(name).splitlines():
         lines.append(line)
         if sqlite3.complete_statement("\n".join(lines)):
             statements.append("\n".join(lines))
@@ -44,5 +45,5 @@ def named(text: str) -> dict[str, str]:
     }
 
 
-SQL: Final[Mapping[str, str]] = named(_text("queries"))
+SQL: Final[Mapping[str, str]] = named(text("queries"))
 """Every statement of the log's writer and readers."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.events import PlannedTask
+from store.manifest import PlannedTask
 
 #: Money is summed as whole pico-dollars: exact, in any order. Prices are given per
 #: million tokens to at most six decimals, so nothing is rounded away.

@@ -12,19 +12,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from store.statements import named
+from store.statements import named, text
 
 BATCH = 10_000
 
-_SQL: Final = named(
-    files("store").joinpath("sql", "verdicts.sql").read_text(encoding="utf-8")
-)
+_SQL: Final = named(text("verdicts"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from store.events import TasksPlanned, Unknown
 from store.manifest import planned_tasks
 from store.rebuild import refold
 from store.statements import SQL, script
+from store.union.statements import DERIVED, UNION, is_union
 
 PAGE = 200
 
@@ -132,7 +134,8 @@ class _Check:
             SQL["run"]
         ).fetchone()
         head = genesis(run_id, config_sha256, created_us)
-        ts_us = 0
+        # what was merged from another log keeps its times, which ascend in that log
+        times: defaultdict[int, int] = defaultdict(int)
         for last_seq, stored in self._links():
             rows = [
                 EventRow._make(row)
@@ -141,11 +144,12 @@ class _Check:
                 ).fetchall()
             ]
             for expected, row in enumerate(rows, self.seq + 1):
-                if row.seq != expected or row.ts_us <= ts_us:
+                whose = min(row.epoch, 0)
+                if row.seq != expected or row.ts_us <= times[whose]:
                     raise _Found(
                         "event", f"event {expected}", "missing, or out of order"
                     )
-                ts_us = row.ts_us
+                times[whose] = row.ts_us
                 self._readable(row)
             head = link_again(head, rows)
             if head != stored or not rows or rows[-1].seq != last_seq:
@@ -215,9 +219,15 @@ class _Check:
     def _folded(self, seq: int) -> None:
         self._progress(f"{seq:,} of {self.seq:,} events folded again")
 
+    def _tables(self) -> list[tuple[str, str]]:
+        """The projections and the statements that read them, in order."""
+        tables = [(table, SQL[f"rows_{table}"]) for table in TABLES]
+        if is_union(self._conn):
+            tables += [(table, UNION[f"rows_{table}"]) for table in DERIVED]
+        return tables
+
     def _difference(self, fresh: sqlite3.Connection) -> list[Fault]:
-        for table in TABLES:
-            statement = SQL[f"rows_{table}"]
+        for table, statement in self._tables():
             pairs = zip_longest(self._conn.execute(statement), fresh.execute(statement))
             for number, (stored, folded) in enumerate(pairs, 1):
                 if stored != folded:

@@ -16,12 +16,13 @@ from typing import NamedTuple
 import msgspec
 
 from store import projections
+from store.appending import Kinds, insert_events
 from store.blobs import BlobStore
 from store.chain import EventRow, link
 from store.codec import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove
-from store.events import NAMES, Entry, Event, PlannedTask, TasksPlanned
-from store.manifest import planned_tasks
+from store.events import NAMES, Entry, Event, TasksPlanned
+from store.manifest import PlannedTask, planned_tasks
 from store.statements import SQL
 
 
@@ -83,7 +84,7 @@ class Writer:
         self._position = position
         self._packer = Packer()
         self._blobs = BlobStore(conn, self._packer)
-        self._kinds: dict[tuple[str, int], int] = {}
+        self._kinds = Kinds(conn)
         self.written = Written()
 
     def commit(self, units: Sequence[Sequence[Fact]]) -> list[int | IllegalMove]:
@@ -172,28 +173,7 @@ class Writer:
                     body,
                 )
             )
-        conn.executemany(
-            SQL["insert_event"],
-            [
-                (
-                    row.seq,
-                    row.ts_us,
-                    row.epoch,
-                    self._kind(row.kind, row.ver),
-                    row.ver,
-                    row.task,
-                    row.attempt,
-                    row.prev,
-                    row.enc,
-                    row.blen,
-                    row.facts,
-                )
-                for row in rows
-            ],
-        )
-        bodies = [(row.seq, row.body) for row in rows if row.body is not None]
-        if bodies:
-            conn.executemany(SQL["insert_body"], bodies)
+        insert_events(conn, rows, self._kinds)
         fresh, size = self._blobs.write(
             blob for fact in facts for blob in fact.entry.blobs
         )
@@ -202,11 +182,3 @@ class Writer:
         conn.execute(SQL["insert_link"], (seq, head))
         size += sum(len(row.body) for row in rows if row.body is not None)
         return rows, Position(seq=seq, ts_us=ts_us, link=head), fresh, size
-
-    def _kind(self, name: str, version: int) -> int:
-        """The id of a kind; it enters the table with its first event."""
-        number = self._kinds.get((name, version))
-        if number is None:
-            row = self._conn.execute(SQL["register_kind"], (name, version)).fetchone()
-            number = self._kinds[name, version] = row[0]
-        return number

@@ -58,6 +58,10 @@ class EvidenceRetrieval(Job):
         """The request of a task."""
         return asking.request(dataset, task)
 
+    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+        """The post."""
+        return plan.post_of(dataset, spec)
+
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:

@@ -47,6 +47,11 @@ class PaperInvestigation(Job):
         """The request of a task."""
         return asking.request(dataset, task)
 
+    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+        """The paper; in mode questions it has many specs."""
+        del dataset
+        return asking.paper_of(spec.key)
+
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from jobs.property_extraction import reading
-from jobs.property_extraction.asking import plan
+from jobs.property_extraction.asking import keys, plan
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
@@ -78,6 +78,12 @@ class PropertyExtraction(Job):
     def request(self, dataset: Dataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)
+
+    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+        """The paper of which a spec names a piece; or the pair of names."""
+        if dataset.settings.mode == "verify":
+            return spec.key
+        return keys.paper_of(spec.key)[0]
 
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]

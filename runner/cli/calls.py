@@ -22,6 +22,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.who_answers
 @choices.engine_options
 @choices.stops
+@choices.parts
 @choices.new_run
 @click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
 @choices.detach
@@ -89,9 +90,13 @@ def _start(
     work = load_work(job, session.startable(job, settings))
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
+    collector.calm()
+    if given.get("shard") is not None:
+        from runner.cli.sharding import run_shard
+
+        return run_shard(work, options, given, leave)
     folder = session.new_folder(given, job)
     shell = session.shell(given, folder, work, leave)
-    collector.calm()
     ended = asyncio.run(launch.start(folder, work, options, shell))
     return session.end(folder, work, ended, given, scores=scores)
 

@@ -153,6 +153,12 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
     ),
     option("--rpm", type=float, help="Requests a minute, for each model."),
     option("--tpm", type=float, help="Tokens a minute, for each model."),
+    option(
+        "--rate-share",
+        type=int,
+        help="Processes that keep to these limits together: each takes an even part.  "
+        "[default: 1, or as many as there are shards]",
+    ),
     option("--timeout-s", type=float, help="One attempt, at most.  [default: 300]"),
     option("--deadline-s", type=float, help="One task with retries.  [default: 3600]"),
     option(
@@ -212,6 +218,28 @@ _STOPS: Sequence[Callable[[Any], Any]] = (
 )
 
 
+def parts(command: C) -> C:
+    """Which part of a run a process takes, and where it keeps it."""
+    for decorate in reversed(_PARTS):
+        command = decorate(command)
+    return command
+
+
+_PARTS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--shard",
+        metavar="I/N",
+        help="Take this part of the run, from 0/N on, and no other.",
+    ),
+    option(
+        "--local-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Of a shard: folder for its log, on a disk of this machine.  [default: "
+        "as --runs-dir]",
+    ),
+)
+
+
 def variables() -> frozenset[str]:
     """The variables of the environment that set an option."""
 
@@ -219,6 +247,7 @@ def variables() -> frozenset[str]:
     @who_answers
     @engine_options
     @stops
+    @parts
     @no_report
     def every(**given: Any) -> None:
         del given

@@ -53,7 +53,7 @@ def detach(*, as_json: bool) -> Leave:
             os.dup2(new, old)
         os.close(output)
         os.close(nothing)
-        os.write(saying, os.fsencode(folder.path))
+        os.write(saying, os.fsencode(f"{folder.part}\n{folder.path}"))
         os.close(saying)
 
     return leave
@@ -66,7 +66,8 @@ def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
     if not said:
         # it said itself what is wrong, or did all there was to do
         return _code(os.waitpid(child, 0)[1])
-    folder = RunFolder(Path(os.fsdecode(said)))
+    part, _, path = os.fsdecode(said).partition("\n")
+    folder = RunFolder(Path(path), part)
     code = _until_alive(child, folder)
     run = folder.run_id
     if as_json:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 
 from runner.engine.answered import completed
 from runner.job import Dataset, Job
@@ -26,9 +26,9 @@ from runner.plan import (
 )
 from runner.reading import parsed_answer
 from runner.task import Answer, TaskSpec
-from store.events import Entry, Event, PlannedTask, TasksPlanned
+from store.events import Entry, Event, TasksPlanned
 from store.log import Log, Planning
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.task import TaskRow
 
 PAGE = 500
@@ -43,6 +43,8 @@ class Start:
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
     is_shuffled: bool = False  #: the plan is in an order of chance
+    takes: Callable[[TaskSpec], bool] | None = None
+    """Whether a first-stage spec is of this run's shard; None: it is not split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class Growth:
         self._exhausted = start.planning.exhausted
         self._must_catch_up = start.must_catch_up
         self._is_shuffled = start.is_shuffled
+        self._takes = start.takes
         self._next = start.planning.tasks + 1
         self._skipped = 0
         #: groups that became final before the plan was exhausted
@@ -137,11 +140,12 @@ class Growth:
             self._roles,
             consumed=consumed,
             is_shuffled=self._is_shuffled,
+            takes=self._takes,
         )
         for block in blocks:
-            missing = tuple(t for t in block.tasks if identity(t) not in there)
-            if missing or not self._exhausted:
-                for pair in await self._plan_block(replace(block, tasks=missing)):
+            missing = block.without(there)
+            if missing.tasks or not self._exhausted:
+                for pair in await self._plan_block(missing):
                     yield pair
 
     async def _identities(self) -> frozenset[Identity]:
@@ -160,6 +164,7 @@ class Growth:
             count=len(tasks),
             consumed=block.consumed,
             exhausted=block.exhausted,
+            places=None if block.places is None else list(block.places),
         )
         await self._log.append(Entry(event=event, payload=manifest_bytes(tasks)))
         return _pairs(tasks)

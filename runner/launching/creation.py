@@ -14,9 +14,11 @@ from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
+from store.errors import RunExists
 from store.events import RunStarted
 from store.expected import Expected
 from store.runs import RunFolder
+from store.shard import Shard
 from store.sqlite import SqliteLog
 
 
@@ -30,9 +32,13 @@ async def create(
     imported: bool = False,
     expects: Expected | None = None,
     group: str | None = None,
+    shard: Shard | None = None,
 ) -> AsyncIterator[SqliteLog]:
-    """A new run's log with its first event; the folder must not hold a run yet."""
-    if folder.log.exists():
+    """A new run's log with its first event; the folder must not hold a run yet.
+
+    A shard's log may be there without any event: its writer died before the first.
+    """
+    if shard is None and (folder.log.exists() or folder.shards()):
         raise UsageError(
             f"There is a run {folder.run_id!r} already; "
             f"go on with siftlog resume {folder.run_id} or choose another --run-id."
@@ -44,13 +50,7 @@ async def create(
     )
     settings = work.settings.model_dump(mode="json")
     write_toml(folder.config, job=work.job.name, options=options, settings=settings)
-    async with await SqliteLog.create(
-        folder.log,
-        run_id=folder.run_id,
-        config_sha256=_config_hash(work, options),
-        clock=clock,
-        owner=owner(),
-    ) as log:
+    async with await _made(folder, work, options, clock) as log:
         await log.append(
             RunStarted(
                 run_id=folder.run_id,
@@ -67,9 +67,26 @@ async def create(
                 budget_usd=options.budget,
                 group=group,
                 stopping=None if imported else options.stopping,
+                shard=shard,
             )
         )
         yield log
+
+
+async def _made(
+    folder: RunFolder, work: Work, options: RunOptions, clock: Clock
+) -> SqliteLog:
+    """A log without any event, made by this process or by one that died there."""
+    try:
+        return await SqliteLog.create(
+            folder.log,
+            run_id=folder.run_id,
+            config_sha256=_config_hash(work, options),
+            clock=clock,
+            owner=owner(),
+        )
+    except RunExists:
+        return await SqliteLog.open(folder.log, clock=clock, owner=owner())
 
 
 def owner() -> str:

@@ -35,10 +35,12 @@ from runner.money.prices import Price, prices_of
 from runner.options import RunOptions
 from runner.records.front import check
 from runner.roles import assigned, remarks
+from runner.shards.part import taking
 from runner.work import Work
 from store.estimates import liveness
 from store.events import RunResumed
 from store.runs import RunFolder
+from store.shard import Shard
 from store.sqlite import SqliteLog
 from store.stopping import Stopping
 from store.views import open_reader, run_started, spending, status
@@ -53,6 +55,7 @@ class _TakenUp:
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
+    shard: Shard | None = None  #: the part of it that is asked; None: all
 
 
 async def start(
@@ -63,6 +66,7 @@ async def start(
     *,
     company: Company | None = None,
     group: str | None = None,
+    shard: Shard | None = None,
 ) -> Ended:
     """Run a new run until it ends or is interrupted.
 
@@ -74,6 +78,7 @@ async def start(
         company: the runs that share endpoints and budget with it; None: it is alone,
             and obeys the process's signals itself.
         group: the name under which it was started with others, if it was.
+        shard: the part of the run that *folder* is of; None: all of it.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
@@ -83,7 +88,13 @@ async def start(
     for said in remarks(work, options):
         shell.tell(said)
     async with create(
-        folder, work, options, shell.clock, expects=expects, group=group
+        folder,
+        work,
+        options,
+        shell.clock,
+        expects=expects,
+        group=group,
+        shard=shard,
     ) as log:
         return await _drive(
             folder,
@@ -93,7 +104,7 @@ async def start(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(stopping=options.stopping),
+            taken_up=_TakenUp(stopping=options.stopping, shard=shard),
             company=company,
         )
 
@@ -184,6 +195,7 @@ async def resume(
                 found=found,
                 own=own,
                 stopping=first.stopping,
+                shard=first.shard,
             ),
             company=company,
         )
@@ -202,7 +214,7 @@ async def _drive(
     company: Company | None,
 ) -> Ended:
     shared = company or Company()
-    stopping = taken_up.stopping
+    stopping, shard = taken_up.stopping, taken_up.shard
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -215,6 +227,7 @@ async def _drive(
                 planning=await log.planning(),
                 must_catch_up=taken_up.must_catch_up,
                 is_shuffled=stopping is not None,
+                takes=None if shard is None else taking(shard, work.job, work.dataset),
             ),
         )
         cache = await stack.enter_async_context(
@@ -248,6 +261,7 @@ async def _drive(
                         money.cap_pico,
                         spent_pico=money.spent_pico + others.spent_pico,
                         possible_pico=money.possible_pico + others.possible_pico,
+                        processes=1 if shard is None else shard.count,
                     ),
                 ),
                 growth=growth,

@@ -11,7 +11,7 @@ and latencies (`slots`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runner import errors as e
@@ -42,6 +42,19 @@ class Limits:
     rpm: float | None = None  #: requests a minute
     tpm: float | None = None  #: tokens a minute, prompt and output together
     weight: float = 1.0  #: share of an endpoint that several models use
+    processes: int = 1  #: that keep to it together, each to an even part
+
+    @property
+    def own(self) -> Limits:
+        """The part of one process; at least one call at a time."""
+        n = self.processes
+        return replace(
+            self,
+            concurrency=max(1, self.concurrency // n),
+            rpm=None if self.rpm is None else self.rpm / n,
+            tpm=None if self.tpm is None else self.tpm / n,
+            processes=1,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +178,10 @@ class Limiter:
     def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
-        self._slots = Slots(limits.concurrency)
-        self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
-        self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
+        own = limits.own
+        self._slots = Slots(own.concurrency)
+        self._requests = _Gate(own.rpm, REQUEST_BURST_S)
+        self._tokens = _Gate(own.tpm, TOKEN_BURST_S)
         self._in_flight = 0
 
     @property
@@ -195,9 +209,10 @@ class Limiter:
 
         Calls in flight above a lowered ceiling finish, and are not replaced.
         """
-        self._slots.set_ceiling(limits.concurrency)
-        self._requests.set(now, limits.rpm)
-        self._tokens.set(now, limits.tpm)
+        own = limits.own
+        self._slots.set_ceiling(own.concurrency)
+        self._requests.set(now, own.rpm)
+        self._tokens.set(now, own.tpm)
 
     def ready_at(self, now: float, tokens: int) -> float | None:
         """When a request of *tokens* may leave, slots apart; *now* if at once.

@@ -36,9 +36,18 @@ class Budget:
         *,
         spent_pico: int = 0,
         possible_pico: int = 0,
+        processes: int = 1,
     ) -> None:
-        """Go on from what earlier processes of the run have spent, and may have."""
-        self._cap = cap_pico
+        """Go on from what earlier processes of the run have spent, and may have.
+
+        Args:
+            cap_pico: what all *processes* may cost together; None: no cap.
+            spent_pico: known to be spent of this one's even part.
+            possible_pico: what may be billed beyond that.
+            processes: that spend at the same time and know nothing of one another.
+        """
+        self._processes = processes
+        self._cap = None if cap_pico is None else cap_pico // processes
         self._spent = spent_pico
         self._possible = possible_pico
         self._reserved = 0
@@ -79,9 +88,9 @@ class Budget:
         return pico if self._factor == 1.0 else math.ceil(pico * self._factor)
 
     def add(self, pico: int) -> None:
-        """Raise the cap; without one there is nothing to raise."""
+        """Raise the cap of all processes; without one there is nothing to raise."""
         if self._cap is not None:
-            self._cap += pico
+            self._cap += pico // self._processes
 
     def statistics(self) -> BudgetStatistics:
         """The sums as values."""

@@ -22,13 +22,12 @@ from runner.work import Work
 from store.events import (
     Entry,
     Event,
-    PlannedTask,
     RunFinished,
     TaskFailed,
     TasksPlanned,
 )
 from store.log import Log
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

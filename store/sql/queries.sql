@@ -184,7 +184,7 @@ INSERT OR REPLACE INTO pause(stage, model, who) VALUES (?, ?, ?);
 DELETE FROM pause WHERE stage = ? AND model = ?;
 
 -- name: events_for_fold
-SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data
+SELECT e.seq, e.ts_us, k.name, e.ver, e.facts, e.enc, e.blen, b.data, e.epoch
 FROM event AS e JOIN kind AS k ON k.id = e.kind
 LEFT JOIN body AS b ON b.seq = e.seq AND k.name = 'tasks_planned'
 WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?;
@@ -520,7 +520,8 @@ ORDER BY e.seq;
 -- name: roots
 SELECT * FROM tasks WHERE task > ? AND root = task AND task <= ? ORDER BY task LIMIT ?;
 -- name: descendants
-SELECT * FROM tasks WHERE root <> task AND root >= ? AND root <= ? AND task <= ?
+SELECT * FROM tasks
+WHERE root <> task AND root IN (SELECT value FROM json_each(?)) AND task <= ?
 ORDER BY root, task;
 -- name: roots_of_model
 SELECT * FROM tasks

@@ -25,10 +25,10 @@ from store.events import (
     Entry,
     Event,
     LimitObserved,
-    PlannedTask,
     RunStarted,
     TaskFailed,
 )
+from store.manifest import PlannedTask
 from store.runs import RunFolder
 from store.writer import Fact, Writer
 from tests.bench.prose import prose

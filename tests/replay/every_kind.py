@@ -14,7 +14,6 @@ from store.events import (
     Entry,
     Input,
     LimitObserved,
-    PlannedTask,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -28,7 +27,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.stopping import ComparisonDecided, Stopping
 
 PART = Blob(

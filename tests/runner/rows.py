@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.events import PlannedTask
+from store.manifest import PlannedTask
 from store.task import TaskRow, TaskState
 
 

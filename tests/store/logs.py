@@ -14,13 +14,13 @@ from store.errors import LogClosed
 from store.events import (
     Entry,
     Event,
-    PlannedTask,
     RunDrained,
     RunFinished,
     RunResumed,
     ScoringRecorded,
     TaskFailed,
 )
+from store.manifest import PlannedTask
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from tests.store.samples import (

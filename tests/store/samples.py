@@ -20,7 +20,6 @@ from store.events import (
     Event,
     Input,
     LimitObserved,
-    PlannedTask,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -34,7 +33,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.stopping import ComparisonDecided, Stopping
 from store.task import TaskState
 
@@ -181,8 +180,9 @@ _NEXT = {
 class _Course:
     """Keeps just enough of each task to choose legal events, and no more."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
+    def __init__(self, draw: st.DrawFn, skips: Sequence[str | None]) -> None:
         self.draw = draw
+        self.skips = skips
         self.states: list[TaskState] = []
         self.attempts: list[int] = []
         self.answered: list[bool] = []
@@ -192,7 +192,7 @@ class _Course:
         first = len(self.states) + 1
         rows = []
         for number in range(first, first + count):
-            skip = self.draw(st.sampled_from([None, None, None, "no text"]))
+            skip = self.draw(st.sampled_from(self.skips))
             rows.append(
                 task(
                     number,
@@ -281,9 +281,16 @@ class _Course:
 
 
 @st.composite
-def courses(draw: st.DrawFn, max_steps: int = 40) -> list[Entry]:
-    """Entries of a run in a legal order, of every kind."""
-    course = _Course(draw)
+def courses(
+    draw: st.DrawFn,
+    max_steps: int = 40,
+    skips: Sequence[str | None] = (None, None, None, "no text"),
+) -> list[Entry]:
+    """Entries of a run in a legal order, of every kind.
+
+    *skips* are the reasons with which a task may be planned.
+    """
+    course = _Course(draw, skips)
     entries = [Entry(event=RUN_STARTED), *course.plan()]
     for _ in range(draw(st.integers(0, max_steps))):
         what = draw(st.sampled_from(["move", "move", "move", "move", "plan", "aside"]))

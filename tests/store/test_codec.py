@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.codec import Encoding, Packer, event_of, facts_of, unpack
-from store.events import KINDS, NAMES, Event, PlannedTask, Unknown, kind_of
-from store.manifest import manifest_bytes, planned_tasks
+from store.events import KINDS, NAMES, Event, Unknown, kind_of
+from store.manifest import PlannedTask, manifest_bytes, planned_tasks
 
 _TEXT = st.text(max_size=20)
 _BY_TYPE: dict[object, st.SearchStrategy[object]] = {

@@ -43,7 +43,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "planned_upto": (9,),
     "task_events": (1,),
     "roots": (0, 99, 10),
-    "descendants": (1, 9, 99),
+    "descendants": ("[1, 2]", 99),
     "roots_of_model": ("m-large", 0, 10),
     "descendants_of": ("[1, 2]",),
     "attempts_of": ("[1, 2]",),

@@ -10,15 +10,16 @@ import pytest
 
 import store
 from store.statements import SQL, named, script
+from store.union.statements import UNION
 
 STORE = Path(store.__file__).parent
-SOURCES = {path: path.read_text("utf-8") for path in sorted(STORE.glob("*.py"))}
+SOURCES = {path: path.read_text("utf-8") for path in sorted(STORE.rglob("*.py"))}
 _LITERAL = re.compile(
     r"""["'](SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|PRAGMA|BEGIN|COMMIT|WITH)\b"""
 )
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(STORE)))
 def test_python_holds_no_sql(path: Path) -> None:
     assert _LITERAL.findall(SOURCES[path]) == []
 
@@ -26,10 +27,10 @@ def test_python_holds_no_sql(path: Path) -> None:
 def test_every_statement_is_used() -> None:
     text = "\n".join(SOURCES.values())
     quoted = set(re.findall(r'"(\w+)"', text))
-    made = re.findall(r'SQL\[f"(\w*)\{', text)
+    made = re.findall(r'(?:SQL|UNION)\[f"(\w*)\{', text)
     unused = {
         name
-        for name in SQL
+        for name in (*SQL, *UNION)
         if name not in quoted and not any(name.startswith(prefix) for prefix in made)
     }
     assert unused == set()
@@ -38,6 +39,8 @@ def test_every_statement_is_used() -> None:
 def test_every_name_that_is_asked_for_is_there() -> None:
     asked = set(re.findall(r'(?<!_)SQL\["(\w+)"\]', "\n".join(SOURCES.values())))
     assert asked - set(SQL) == set()
+    of_union = set(re.findall(r'UNION\["(\w+)"\]', "\n".join(SOURCES.values())))
+    assert of_union - set(UNION) == set()
 
 
 #: Parts of statements are run by `test_query`.

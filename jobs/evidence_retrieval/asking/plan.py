@@ -64,6 +64,15 @@ def plan(dataset: Dataset) -> Iterator[TaskSpec]:
             yield from (asked.rerank(criterion) for criterion in dataset.criteria)
 
 
+def post_of(dataset: Dataset, spec: TaskSpec) -> str:
+    """The id of the post that a first-stage spec is about."""
+    is_whole = spec.stage == "assess" and dataset.settings.batch == "post"
+    if is_whole or spec.stage == "embed":
+        return spec.key
+    query = spec.key.rpartition("#")[0] if spec.stage == "rerank" else spec.key
+    return dataset.query(query)[0].id
+
+
 def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
     """What follows from one answer.
 

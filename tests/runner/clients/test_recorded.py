@@ -18,12 +18,11 @@ from store.events import (
     AttemptAnswered,
     AttemptStarted,
     Entry,
-    PlannedTask,
     RunStarted,
     TaskCompleted,
     TasksPlanned,
 )
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.sqlite import SqliteLog
 
 pytestmark = pytest.mark.asyncio

@@ -20,11 +20,10 @@ from store.events import (
     AttemptsAbandoned,
     AttemptStarted,
     Entry,
-    PlannedTask,
     TaskCompleted,
     TasksPlanned,
 )
-from store.manifest import manifest_bytes
+from store.manifest import PlannedTask, manifest_bytes
 from store.task import TaskState
 from tests.runner.engine.bench import Bench, honest
 

@@ -98,3 +98,18 @@ def test_slots_are_counted() -> None:
     assert not limiter.has_slot
     limiter.release(0, None)
     assert limiter.statistics().in_flight == 1
+
+
+@given(rpm=st.integers(1, 600), processes=st.integers(1, 9), calls=st.integers(1, 300))
+def test_processes_that_share_limits_keep_to_them_together(
+    rpm: int, processes: int, calls: int
+) -> None:
+    limits = Limits(concurrency=calls, rpm=rpm, tpm=10 * rpm, processes=processes)
+    own = limits.own
+    assert own.own == own
+    assert own.concurrency * processes <= max(calls, processes)
+    # each is as busy as it may be
+    sent = _departures(
+        Limiter(limits, Endpoint("x")), [1] * (rpm // processes + 5), 0.0
+    )
+    assert _busiest_minute(sent)[0] * processes <= max(rpm, processes)

@@ -118,3 +118,14 @@ def test_once_known_a_provider_that_bills_half_as_much_again_keeps_the_cap(
             budget.settle(worst, worst * 3 // 2, reserved_pico=reserved)
     # only the first call could not know
     assert billed <= CAP + 250
+
+
+@given(cap=st.integers(0, 1000), more=st.integers(0, 1000), processes=st.integers(1, 9))
+def test_processes_that_spend_apart_keep_the_cap_together(
+    cap: int, more: int, processes: int
+) -> None:
+    budget = Budget(cap, processes=processes)
+    budget.add(more)
+    own = budget.statistics().cap_pico
+    assert own is not None
+    assert own * processes <= cap + more < (own + 2) * processes

@@ -1,0 +1,89 @@
+"""Whether a shard may begin: it is of the same run as the others, and in nobody's way.
+
+Only the logs of this folder are looked at: what runs on other machines is kept apart
+by whoever started it there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from runner.errors import RunnerError, UsageError
+from runner.launching.changes import check_inputs
+from runner.options import RunOptions
+from runner.roles import assigned
+from runner.work import Work
+from store.errors import NoSuchRun, NotALog
+from store.events import RunStarted
+from store.runs import RunFolder
+from store.shard import Shard
+from store.slices import Slices
+from store.views import open_reader, run_started
+
+
+def beginning(folder: RunFolder) -> RunStarted | None:
+    """How a log began; None where there is none, or its writer died before that."""
+    try:
+        with open_reader(folder.log) as reader:
+            return run_started(reader)
+    except (NoSuchRun, NotALog):
+        return None
+
+
+def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) -> None:
+    """Compare a shard with the others of its run, and with what it was itself.
+
+    Raises:
+        RunChanged: they have other inputs.
+        UsageError: they ask something else.
+        RunnerError: one of them is at work on the same slices.
+    """
+    for other in own.shards():
+        first = beginning(other)
+        if first is None:
+            continue
+        _check_same(other, first, work, options)
+        check_inputs(first, work)
+        if first.shard is None or other == own or not other.is_alive():
+            continue
+        shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
+        if shared:
+            raise RunnerError(
+                f"{name_of(first.shard)} of run {own.run_id} is at work on "
+                f"{len(shared)} slices of {name_of(shard)}: wait until it ends, or end "
+                f"it with siftlog drain {own.run_id}."
+            )
+
+
+def name_of(shard: Shard) -> str:
+    """What people call it."""
+    return f"Shard {shard.index}/{shard.count}"
+
+
+def _check_same(
+    other: RunFolder, first: RunStarted, work: Work, options: RunOptions
+) -> None:
+    models = {role: tuple(named) for role, named in first.models.items()}
+    settings = _without_inputs(json.loads(first.settings), first)
+    now = _without_inputs(json.loads(work.settings_json), first)
+    differs = {
+        "job": first.job != work.job.name,
+        "models": models != assigned(work.job, options).models,
+        "replicates": first.replicates != options.replicates,
+        **{name: settings.get(name) != now.get(name) for name in {**settings, **now}},
+    }
+    wrong = next((name for name, is_other in differs.items() if is_other), None)
+    if wrong is not None:
+        raise UsageError(
+            f"{other.log} was begun with another {wrong!r}: the shards of a run ask "
+            "the same of different items; type what it was, or choose another --run-id."
+        )
+
+
+def _without_inputs(
+    settings: Mapping[str, object], first: RunStarted
+) -> dict[str, object]:
+    """Settings but for the names of files, which differ from machine to machine."""
+    named = {each.setting for each in first.inputs}
+    return {name: value for name, value in settings.items() if name not in named}

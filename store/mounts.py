@@ -1,0 +1,93 @@
+"""On which kind of file system a folder lies, and whether a log may be written there.
+
+SQLite's write-ahead log needs memory shared by all who have it open, and locks that
+hold; between machines there is neither. Some network file systems refuse such a log,
+others take it and damage it later, so that they are told by name and not by a trial.
+There is no switch to do so all the same: what is lost is answers that were paid for,
+and a log on local disk whose segments are shipped serves the same purpose.
+
+Must not hold what depends on a run: this is about folders alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+"""The kernel's table of what is mounted where (proc_pid_mountinfo(5)); Linux has it."""
+
+NETWORK = frozenset(
+    (
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "davfs"),
+        *("lustre", "gpfs", "beegfs", "fhgfs", "panfs", "wekafs", "pvfs2", "orangefs"),
+        *("ceph", "glusterfs", "quobyte"),
+    )
+)
+"""File systems that several machines write, as the kernel calls them. `9p` and
+`virtiofs` are not among them: they join a guest to its own host, and are the root of
+some sandboxes; whether they can keep a log, a trial tells."""
+
+LOCAL_FUSE = frozenset(
+    (
+        *("bindfs", "cryfs", "encfs", "exfat-fuse", "ext2fs", "fuse-overlayfs"),
+        *("fuse2fs", "fuseext2", "gocryptfs", "mergerfs", "ntfs-3g", "securefs"),
+        *("squashfuse", "unionfs", "unionfs-fuse", "zfs-fuse"),
+    )
+)
+"""Programs that serve a disk of this machine through FUSE. Of the others (`fuse.sshfs`,
+`fuse.s3fs`, ...) most reach over a network; `fuseblk` is a disk by its name."""
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def kind_at(folder: PurePosixPath, mountinfo: str) -> str | None:
+    """The file system that *folder* lies on, as the kernel calls it.
+
+    Args:
+        folder: an absolute path without links in it.
+        mountinfo: the table; lines that are none of its kind are passed over.
+
+    Returns:
+        Such as "ext4" or "fuse.sshfs"; None where the table does not tell.
+    """
+    kind, depth = None, 0
+    for line in mountinfo.split("\n"):  # names may hold any other end of a line
+        mount, _, source = line.partition(" - ")
+        places, kinds = mount.split(" "), source.split(" ")
+        if len(places) < 6 or not kinds[0]:  # noqa: PLR2004 - fields before the options
+            continue
+        point = PurePosixPath(_OCTAL.sub(_character, places[4]))
+        # a mount hides those before it at the same point
+        if folder.is_relative_to(point) and len(point.parts) >= depth:
+            kind, depth = kinds[0], len(point.parts)
+    return kind
+
+
+def _character(escaped: re.Match[str]) -> str:
+    return chr(int(escaped[1], 8))
+
+
+def is_network(kind: str) -> bool:
+    """Whether several machines may write a file system of this *kind*."""
+    family, _, program = kind.partition(".")
+    if family == "fuse" and program:
+        return program not in LOCAL_FUSE
+    return kind in NETWORK
+
+
+def network_problem(folder: Path) -> str | None:
+    """Why no log may be written in *folder*, as a sentence; None where one may."""
+    try:
+        table = os.fsdecode(MOUNTINFO.read_bytes())
+    except OSError:
+        return None  # another system, or a sandbox: the trial of a WAL must do
+    kind = kind_at(PurePosixPath(folder.resolve()), table)
+    if kind is None or not is_network(kind):
+        return None
+    return (
+        f"{folder} lies on a network file system ({kind}), where a log that is being "
+        "written can be damaged: keep it on a local disk by --local-dir $SLURM_TMPDIR "
+        "(or $TMPDIR), and have what is recorded carried here by --ship DIR"
+    )

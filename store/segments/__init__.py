@@ -1,0 +1,1 @@
+"""What a log has recorded, carried elsewhere while it is written: immutable files."""

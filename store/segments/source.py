@@ -1,0 +1,138 @@
+"""A log as its segments hold it, to be merged like one that lies here.
+
+Read is what leads on without a gap. What does not is told and left alone: a segment
+that is missing or damaged hides what follows it in its log, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import attrgetter
+
+from store.errors import CorruptLog
+from store.segments.place import Place
+from store.segments.segment import Segment, beyond, decode
+from store.segments.span import FOLDER, Mark, Span, leading_on
+from store.shard import Shard
+from store.status import Heartbeat
+from store.union.source import LogIdentity, Stretch
+from store.verify import silent
+
+
+class SegmentSource:
+    """One log in a place, as far as it can be read."""
+
+    def __init__(
+        self, place: Place, spans: list[Span], tell: Callable[[str], None] = silent
+    ) -> None:
+        """The source over the *spans* of one log.
+
+        Args:
+            place: where they are kept.
+            spans: what there is; of one log, and at least one.
+            tell: hears of each segment that cannot be read.
+
+        Raises:
+            PlaceAway: the place cannot be read.
+            CorruptLog: none of the segments can.
+        """
+        self._place = place
+        self._log = spans[0].log
+        self._spans = spans
+        self._unread: set[Span] = set()
+        self._tell = tell
+        latest = self._latest()
+        self.identity: LogIdentity = latest.origin.log
+        self.shard: Shard | None = latest.origin.shard  #: what it plans
+        self.heartbeat: Heartbeat | None = Heartbeat(
+            at_us=latest.made_us, pid=latest.origin.pid, host=latest.origin.host
+        )
+
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+        """What follows event *after*, and the parts above the mark *blobs_after*.
+
+        Raises:
+            PlaceAway: the place cannot be read.
+        """
+        mark, link = Mark(after, blobs_after), None
+        while span := next(iter(leading_on(self._spans, mark)), None):
+            segment = self._read(span)
+            if segment is None:
+                self._spans = self._listed()
+                continue
+            has_link = segment.end.seq >= mark.seq
+            if has_link and link is not None and segment.link_at(mark.seq) != link:
+                self._tell(
+                    f"{span.name} does not follow on from the events before it, as if "
+                    "a log had been copied and both were written: it is read up to "
+                    f"event {mark.seq}; find out which of the two is the run's"
+                )
+                return
+            yield beyond(segment.stretch, mark.seq)
+            link = segment.link if has_link else link
+            mark = mark.joined(segment.end)
+        ahead = [span.start.seq for span in self._spans if not mark.reaches(span.end)]
+        if ahead:
+            self._tell(
+                f"{self._place.address} lacks what follows event {mark.seq} of log "
+                f"{self._log.hex()}, though there is more after event {min(ahead)}: "
+                f"it is read up to event {mark.seq}; ship that log once more"
+            )
+
+    def _latest(self) -> Segment:
+        """The segment that was made last, of those that can be read."""
+        led = leading_on(self._spans, Mark())
+        for span in (*reversed(led), *self._spans):
+            segment = self._read(span)
+            if segment is not None:
+                return segment
+        raise CorruptLog(
+            f"{self._place.address} holds no sound segment of log {self._log.hex()}: "
+            "ship that log once more"
+        )
+
+    def _read(self, span: Span) -> Segment | None:
+        """A segment; None where it is no more, having been rolled up, or not sound."""
+        if span in self._unread:
+            return None
+        try:
+            data = self._place.get(span.name)
+            if data is not None:
+                return decode(data, span, self._place.address)
+        except CorruptLog as error:
+            self._tell(str(error))
+        self._unread.add(span)
+        return None
+
+    def _listed(self) -> list[Span]:
+        """What there is now, but for what could not be read."""
+        found = map(Span.named, self._place.names(f"{FOLDER}/{self._log.hex()}"))
+        return [span for span in found if span and span not in self._unread]
+
+
+def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentSource]:
+    """The logs in a place, by their ids.
+
+    Args:
+        place: where segments are kept.
+        tell: hears a sentence on whatever cannot be read, and is passed over.
+
+    Raises:
+        PlaceAway: the place cannot be read.
+    """
+    spans = []
+    for name in place.names(FOLDER):
+        span = Span.named(name)
+        if span is None:
+            tell(f"{place.address}/{name} is no segment, and is passed over")
+        else:
+            spans.append(span)
+    found = []
+    # by name, hence by log
+    for _, of_log in groupby(spans, attrgetter("log")):
+        try:
+            found.append(SegmentSource(place, list(of_log), tell))
+        except CorruptLog as error:
+            tell(str(error))
+    return found

@@ -1,0 +1,103 @@
+"""How the items of a run are shared out: by a fixed number of slices.
+
+An item belongs to one slice for ever, by its name alone; a shard takes some of the
+slices. How many shards there are may so change from one submission to the next, and
+every item stays with its slice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Self
+
+SLICES = 1024
+"""Of every run that is split: many more than there will be shards, so that each takes
+about as many items, and few enough to be counted one by one."""
+
+_PART = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+
+
+def slice_of(item: str) -> int:
+    """The slice of a first-stage item, the same on every machine."""
+    digest = blake2b(item.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % SLICES
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """A set of slices, as ascending ranges that neither overlap nor touch."""
+
+    ranges: tuple[tuple[int, int], ...] = ()  #: first and last slice of each
+
+    @classmethod
+    def of(cls, index: int, count: int) -> Self:
+        """Those of shard *index* of *count*, from 0: an even part, without gaps.
+
+        Raises:
+            ValueError: there is no such shard.
+        """
+        if not 0 <= index < count <= SLICES:
+            raise ValueError(
+                f"there is no shard {index} of {count}: they count from 0, and there "
+                f"are at most {SLICES}"
+            )
+        first, end = (-(-i * SLICES // count) for i in (index, index + 1))
+        return cls(((first, end - 1),))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The set that is written as "0-63,128".
+
+        Raises:
+            ValueError: it is written in another way, or names what there is not.
+        """
+        numbers: set[int] = set()
+        for part in filter(None, text.split(",")):
+            found = _PART.fullmatch(part.strip())
+            first = int(found[1]) if found else 1
+            last = int(found[2] or first) if found else 0
+            if not first <= last < SLICES:
+                raise ValueError(
+                    f"{part!r} names no slices: write them as 0-63,128, up to "
+                    f"{SLICES - 1}"
+                )
+            numbers.update(range(first, last + 1))
+        return cls.holding(numbers)
+
+    @classmethod
+    def holding(cls, numbers: Iterable[int]) -> Self:
+        """The set of these slices."""
+        ordered = sorted(set(numbers))
+        gaps = [i for i, (a, b) in enumerate(pairwise(ordered), 1) if b != a + 1]
+        edges = [0, *gaps, len(ordered)] if ordered else []
+        return cls(tuple((ordered[a], ordered[b - 1]) for a, b in pairwise(edges)))
+
+    def __str__(self) -> str:
+        return ",".join(
+            str(first) if first == last else f"{first}-{last}"
+            for first, last in self.ranges
+        )
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.ranges:
+            yield from range(first, last + 1)
+
+    def __contains__(self, number: int) -> bool:
+        return any(first <= number <= last for first, last in self.ranges)
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def __or__(self, other: Slices) -> Slices:
+        return Slices.holding((*self, *other))
+
+    def __and__(self, other: Slices) -> Slices:
+        return Slices.holding(number for number in self if number in other)
+
+
+ALL = Slices(((0, SLICES - 1),))
+"""Of a run that is not split."""

@@ -1,0 +1,171 @@
+-- What the union of a run's logs has beside a log's own tables (store/union). Its events
+-- are those of the logs, with tasks numbered anew; what is not derived from them says
+-- where they came from.
+
+-- name: is_union
+SELECT count(*) FROM sqlite_schema WHERE name = 'merged';
+
+-- name: create_merged
+CREATE TABLE merged(                -- how far each log has been taken in
+  part INTEGER PRIMARY KEY,
+  log BLOB NOT NULL UNIQUE,         -- id of its first writer
+  seq INTEGER NOT NULL,             -- its last event that is here
+  link BLOB NOT NULL,               -- of that event's commit, in the log's own chain
+  blobs_upto INTEGER NOT NULL       -- mark for `store.union.source`
+) STRICT;
+-- name: create_opening
+CREATE TABLE opening(               -- whose writing an event's `epoch` means
+  epoch INTEGER PRIMARY KEY,        -- below zero: those above are the union's own
+  part INTEGER NOT NULL
+) STRICT;
+-- name: create_origin
+CREATE TABLE origin(                -- the number that an event has in its own log
+  seq INTEGER PRIMARY KEY, own_seq INTEGER NOT NULL
+) STRICT;
+-- name: create_numbered
+CREATE TABLE numbered(              -- the number here of a task of a log
+  part INTEGER NOT NULL, own INTEGER NOT NULL, task INTEGER NOT NULL,
+  PRIMARY KEY(part, own)
+) WITHOUT ROWID, STRICT;
+-- name: create_identity
+CREATE TABLE identity(              -- what makes a task itself, hashed
+  id BLOB PRIMARY KEY, task INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+
+-- Projections: derived, like those of `projections.sql` -------------------------------
+
+-- name: drop_claim
+DROP TABLE IF EXISTS claim;
+-- name: create_claim
+CREATE TABLE claim(                 -- a task as each of the logs sees it, if several do
+  task INTEGER NOT NULL, part INTEGER NOT NULL, draft TEXT NOT NULL,
+  PRIMARY KEY(task, part)
+) WITHOUT ROWID, STRICT;
+-- name: drop_part
+DROP TABLE IF EXISTS part;
+-- name: create_part
+CREATE TABLE part(                  -- the run as a whole, as each of the logs sees it
+  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL
+) STRICT;
+-- name: drop_place
+DROP TABLE IF EXISTS place;
+-- name: create_place
+CREATE TABLE place(                 -- first-stage tasks in the order of the whole plan
+  place INTEGER PRIMARY KEY, task INTEGER NOT NULL
+) STRICT;
+-- name: rows_claim
+SELECT * FROM claim ORDER BY task, part;
+-- name: rows_part
+SELECT * FROM part ORDER BY part;
+-- name: rows_place
+SELECT * FROM place ORDER BY place;
+
+-- Merging -----------------------------------------------------------------------------
+
+-- name: known_log
+SELECT part, seq, link, blobs_upto FROM merged WHERE log = ?;
+-- name: add_log
+INSERT INTO merged(log, seq, link, blobs_upto) VALUES (?, 0, ?, 0) RETURNING part;
+-- name: took_in
+UPDATE merged SET seq = ?, link = ?, blobs_upto = ? WHERE part = ?;
+-- name: logs
+SELECT part, log, seq, link FROM merged ORDER BY log;
+-- name: opening_of
+SELECT o.epoch, o.part FROM writer AS w JOIN opening AS o ON o.epoch = w.epoch
+WHERE w.writer = ?;
+-- name: lowest_opening
+SELECT min(0, coalesce(min(epoch), 0)) FROM opening;
+-- name: add_opening
+INSERT INTO opening(epoch, part) VALUES (?, ?);
+-- name: add_writer
+INSERT INTO writer(epoch, writer, opened_us) VALUES (?, ?, ?);
+-- name: add_origin
+INSERT INTO origin(seq, own_seq) VALUES (?, ?);
+-- name: numbers_of
+SELECT own, task FROM numbered
+WHERE part = ? AND own IN (SELECT value FROM json_each(?));
+-- name: add_number
+INSERT INTO numbered(part, own, task) VALUES (?, ?, ?);
+-- name: identified
+SELECT task FROM identity WHERE id = ?;
+-- name: add_identity
+INSERT INTO identity(id, task) VALUES (?, ?);
+-- name: add_blob
+INSERT OR IGNORE INTO blob(sha256, enc, size, data) VALUES (?, ?, ?, ?);
+
+-- Folding -----------------------------------------------------------------------------
+
+-- name: openings
+SELECT epoch, part FROM opening;
+-- name: claims
+SELECT task, part, draft FROM claim
+WHERE task IN (SELECT value FROM json_each(?));
+-- name: set_claim
+INSERT OR REPLACE INTO claim(task, part, draft) VALUES (?, ?, ?);
+-- name: movers
+-- Who moved these tasks last, and thereby alone: with two of them there are claims.
+SELECT e.seq, o.part FROM event AS e JOIN opening AS o ON o.epoch = e.epoch
+WHERE e.seq IN (SELECT value FROM json_each(?));
+-- name: precedence
+SELECT e.seq, e.attempt, w.writer, o.own_seq,
+       json_extract(CAST(e.facts AS TEXT), '$.adopted') IS NOT NULL
+FROM event AS e JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
+WHERE e.seq IN (SELECT value FROM json_each(?));
+-- name: parts
+SELECT part, slices, state FROM part ORDER BY part;
+-- name: set_part
+INSERT OR REPLACE INTO part(part, slices, state) VALUES (?, ?, ?);
+-- name: set_place
+INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
+
+-- Reading -----------------------------------------------------------------------------
+
+-- name: has_places
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'place');
+-- name: places
+SELECT place, task FROM place WHERE place > ? AND task <= ? ORDER BY place LIMIT ?;
+-- name: found
+-- The stored answer to the task of an identity, with the request that was sent.
+SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data, s.seq, s.ver, s.facts, w.writer,
+       o.own_seq
+FROM identity AS i JOIN task AS t ON t.task = i.task
+JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
+JOIN event AS s ON s.seq = t.started_seq
+JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
+WHERE i.id = ? AND t.state = 3;
+
+-- Reading a log to carry it elsewhere (store/union/source.py) -------------------------
+
+-- name: first_writer
+SELECT writer FROM writer ORDER BY epoch LIMIT 1;
+-- name: writers
+SELECT epoch, writer FROM writer ORDER BY epoch;
+-- name: last_link
+SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT 1;
+-- name: links_after
+SELECT last_seq, h FROM chain WHERE last_seq > ? AND last_seq <= ?
+ORDER BY last_seq LIMIT ?;
+-- name: last_blob
+SELECT coalesce(max(id), 0) FROM blob;
+-- name: blobs_after
+SELECT id, sha256, enc, size, data
+FROM (SELECT *, sum(length(data)) OVER (ORDER BY id) AS total
+      FROM (SELECT * FROM blob WHERE id > ? AND id <= ? ORDER BY id LIMIT 4096))
+WHERE total - length(data) < ?;
+-- name: rows_within
+SELECT max(seq)
+FROM (SELECT e.seq, sum(length(e.facts) + coalesce(length(b.data), 0))
+               OVER (ORDER BY e.seq) AS total
+      FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
+      WHERE e.seq > ? AND e.seq <= ?)
+WHERE total <= ?;
+-- name: link_at
+SELECT h FROM chain WHERE last_seq = ?;
+-- name: next_event_us
+SELECT ts_us FROM event WHERE seq > ? ORDER BY seq LIMIT 1;
+-- name: rows_weight
+SELECT coalesce(max(e.seq), ?1),
+       coalesce(sum(length(e.facts) + coalesce(length(b.data), 0)), 0)
+FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq WHERE e.seq > ?1;
+-- name: blobs_weight
+SELECT coalesce(max(id), ?1), coalesce(sum(length(data)), 0) FROM blob WHERE id > ?1;

@@ -1,0 +1,304 @@
+"""The projections of a union: each log folded for itself, and all of them joined.
+
+What is counted of an event (calls, money, tokens, minutes) is added up whichever log it
+is of. Where a task stands is not: every log moves its own draft of it, by the moves of
+any log, and the task's row is the best of them (`store.union.claims`). So a union comes
+out the same in whatever order, and in whatever pieces, its logs were merged.
+
+Tasks that one log alone has moved, nearly all of them, have no drafts but their row.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import msgspec
+
+from store import projections
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Event,
+    RunStarted,
+    TaskCompleted,
+    TasksPlanned,
+)
+from store.fold import Fold
+from store.manifest import PlannedTask
+from store.run_state import RunState
+from store.slices import ALL, Slices
+from store.task import TaskDraft, TaskState, planned_state
+from store.union.claims import Precedence, best
+from store.union.phase import Part, whole
+from store.union.statements import DERIVED, UNION
+
+_ENCODER = msgspec.json.Encoder()
+_DRAFT = msgspec.json.Decoder(TaskDraft)
+_STATE = msgspec.json.Decoder(RunState)
+
+
+class Item(NamedTuple):
+    """An event to be folded."""
+
+    seq: int
+    ts_us: int
+    event: Event
+    manifest: Sequence[PlannedTask] = ()  #: of a `TasksPlanned`
+
+
+def create(target: sqlite3.Connection) -> None:
+    """Make the tables that only a union's projections have, empty."""
+    for table in DERIVED:
+        target.execute(UNION[f"drop_{table}"])
+        target.execute(UNION[f"create_{table}"])
+
+
+def parts_of(facts: sqlite3.Connection) -> dict[int, int]:
+    """By the epochs of events, which log's they are; those of none are the union's."""
+    return dict(facts.execute(UNION["openings"]).fetchall())
+
+
+def fold(
+    facts: sqlite3.Connection,
+    target: sqlite3.Connection,
+    part: int,
+    items: Sequence[Item],
+    upto: int,
+) -> None:
+    """Take consecutive events of one log in, the last of which is *upto*.
+
+    Args:
+        facts: the union; it holds the events already.
+        target: holds the projections, in an open transaction.
+        part: which log's they are; 0: the union's own.
+        items: those that this siftlog understands.
+        upto: what the projections then are of.
+    """
+    events = [item.event for item in items]
+    loaded = projections.load(target, events)
+    if part == 0:
+        for item in items:
+            loaded.apply(*item)
+        projections.write(target, loaded, upto)
+        return
+    _Batch(facts, target, part, loaded).take_in(items, upto)
+
+
+class _Batch:
+    """The tasks that some events of one log touch, before and after them."""
+
+    def __init__(
+        self,
+        facts: sqlite3.Connection,
+        target: sqlite3.Connection,
+        part: int,
+        loaded: Fold,
+    ) -> None:
+        self._facts = facts
+        self._target = target
+        self._part = part
+        self._rows = loaded.tasks  #: as the union has them
+        self._total = loaded.run
+        self._claims = self._stored_claims()
+        self._parts = self._stored_parts()
+        own = self._parts.get(part)
+        state = RunState() if own is None else own.state
+        state.tasks = self._total.tasks
+        self._fold = Fold(run=state, tasks=self._own())
+        # an adopted answer was counted where it was answered
+        self._uncounted = Fold(
+            run=state,
+            tasks=self._fold.tasks,
+            blocks=self._fold.blocks,
+            moved=self._fold.moved,
+        )
+        self._slices = ALL if own is None else own.slices
+        self._places: list[tuple[int, int]] = []
+        self._contested: list[int] = []  #: tasks of several logs that this one moved
+
+    # -- before --------------------------------------------------------------------
+
+    def _stored_claims(self) -> dict[int, dict[int, TaskDraft]]:
+        found: dict[int, dict[int, TaskDraft]] = {}
+        numbers = json.dumps(sorted(self._rows))
+        for task, part, draft in self._target.execute(UNION["claims"], (numbers,)):
+            found.setdefault(task, {})[part] = _DRAFT.decode(draft)
+        return found
+
+    def _stored_parts(self) -> dict[int, Part]:
+        logs = _logs(self._facts)
+        return {
+            part: Part(
+                log=logs[part], slices=Slices.parse(slices), state=_STATE.decode(state)
+            )
+            for part, slices, state in self._target.execute(UNION["parts"]).fetchall()
+        }
+
+    def _own(self) -> dict[int, TaskDraft]:
+        """This log's drafts of the tasks; a task of two logs gets claims."""
+        own: dict[int, TaskDraft] = {}
+        alone = [row for row in self._rows.values() if row.task not in self._claims]
+        movers = dict(
+            self._facts.execute(
+                UNION["movers"], (json.dumps([row.updated_seq for row in alone]),)
+            ).fetchall()
+        )
+        for row in alone:
+            mover = movers.get(row.updated_seq)
+            if _is_untouched(row) or mover == self._part:
+                own[row.task] = replace(row)
+            else:
+                self._claims[row.task] = {mover or 0: replace(row)}
+        for task, claims in self._claims.items():
+            own[task] = claims.get(self._part) or _as_planned(self._rows[task])
+        return own
+
+    # -- the events ------------------------------------------------------------------
+
+    def take_in(self, items: Sequence[Item], upto: int) -> None:
+        """Fold *items* and write what changed."""
+        for item in items:
+            counted = self._uncounted if _is_adopted(item.event) else self._fold
+            counted.apply(*item)
+            match item.event:
+                case RunStarted(shard=shard) if shard is not None:
+                    self._slices = Slices.parse(shard.slices)
+                case TasksPlanned(first=first, places=places) if places:
+                    self._places += [(at, first + i) for i, at in enumerate(places)]
+        self._fold.marks += self._uncounted.marks
+        self._join()
+        self._write(upto)
+
+    # -- after -----------------------------------------------------------------------
+
+    def _join(self) -> None:
+        """Let the rows be the best claims, and count where tasks stand by them."""
+        fold = self._fold
+        planned = {
+            number: plan
+            for block in fold.blocks
+            for number, plan in enumerate(block.tasks, block.first)
+        }
+        fold.counts.clear()
+        fold.counters.pop("tasks_unparsed", None)
+        for key in [key for key in fold.reasons if key[0] != "re-ask"]:
+            del fold.reasons[key]
+        for plan, n in Counter(
+            (plan.stage, plan.model, plan.skip) for plan in planned.values()
+        ).items():
+            stage, model, skip = plan
+            fold.counts[stage, model, planned_state(skip)] += n
+            if skip is not None:
+                fold.reasons["skip", skip] += n
+        contested = self._contested = [
+            task for task in fold.moved if task in self._claims
+        ]
+        for task in contested:
+            self._claims[task][self._part] = fold.moved[task]
+        replies = self._precedence(contested)
+        logs = _logs(self._facts) if contested else {}
+        for task, draft in fold.moved.items():
+            row = (
+                best(self._claims[task], replies, logs)
+                if task in self._claims
+                else draft
+            )
+            before = self._rows.get(task)
+            if before is None:
+                before = TaskDraft.planned(task, planned[task], 0)
+            self._count(before, -1)
+            self._count(row, +1)
+            fold.moved[task] = row
+
+    def _precedence(self, contested: Iterable[int]) -> dict[int, Precedence]:
+        seqs = sorted(
+            draft.reply_seq
+            for task in contested
+            for draft in self._claims[task].values()
+            if draft.reply_seq is not None
+        )
+        return {
+            seq: Precedence(
+                is_adopted=bool(is_adopted),
+                attempt=attempt,
+                writer=writer,
+                own_seq=own_seq,
+            )
+            for seq, attempt, writer, own_seq, is_adopted in self._facts.execute(
+                UNION["precedence"], (json.dumps(seqs),)
+            ).fetchall()
+        }
+
+    def _count(self, row: TaskDraft, n: int) -> None:
+        """Add a task to what is counted by where it stands, or take it away."""
+        fold = self._fold
+        fold.counts[row.stage, row.model, row.state] += n
+        if row.reason is None:
+            return
+        if row.state is TaskState.SKIPPED:
+            fold.reasons["skip", row.reason] += n
+        elif row.state is TaskState.COMPLETED:
+            fold.reasons["parse", row.reason] += n
+            fold.counters["tasks_unparsed"] += n
+
+    def _write(self, seq: int) -> None:
+        target, fold, part = self._target, self._fold, self._part
+        log = _logs(self._facts)[part]
+        self._parts[part] = Part(log=log, slices=self._slices, state=fold.run)
+        target.execute(UNION["set_part"], (part, str(self._slices), _text(fold.run)))
+        target.executemany(
+            UNION["set_claim"],
+            [
+                (task, number, _text(draft))
+                for task in self._contested
+                for number, draft in self._claims[task].items()
+            ],
+        )
+        target.executemany(UNION["set_place"], self._places)
+        fold.run = whole(self._parts.values(), fold.run.tasks)
+        projections.write(target, fold, seq)
+
+
+def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
+    """The id of each part's log."""
+    return {part: log for part, log, *_ in facts.execute(UNION["logs"]).fetchall()}
+
+
+def _text(value: TaskDraft | RunState) -> str:
+    return _ENCODER.encode(value).decode()
+
+
+def _is_adopted(event: Event) -> bool:
+    match event:
+        case AttemptStarted(adopted=adopted) | TaskCompleted(adopted=adopted):
+            return adopted
+        case AttemptAnswered(adopted=origin):
+            return origin is not None
+        case _:
+            return False
+
+
+def _is_untouched(row: TaskDraft) -> bool:
+    """Whether nothing has happened to a task since it was planned."""
+    return row.event_seq is None and row.abandoned == 0
+
+
+def _as_planned(row: TaskDraft) -> TaskDraft:
+    """The task as its plan left it, for a log that has not moved it yet."""
+    is_skipped = row.state is TaskState.SKIPPED and row.event_seq is None
+    plan = PlannedTask(
+        stage=row.stage,
+        key=row.key,
+        model=row.model,
+        replicate=row.replicate,
+        root=row.root,
+        skip=row.reason if is_skipped else None,
+        context=row.context,
+        group=row.group,
+    )
+    return TaskDraft.planned(row.task, plan, row.updated_seq)

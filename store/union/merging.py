@@ -1,0 +1,334 @@
+"""Taking the events of a log into the union, under numbers of the union's own.
+
+A task is itself by stage, key, model and replicate: that is how a task of one log is
+found to be one of another's. The rows travel as they are stored; only what names tasks
+by number is written anew. Each stretch of a log is one transaction, so that a merge
+which is cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from store import opening
+from store.appending import Kinds, insert_events
+from store.chain import EventRow, link, link_again
+from store.codec import Packer, event_of, facts_of, unpack
+from store.errors import CorruptLog, StoreError
+from store.events import (
+    AttemptsAbandoned,
+    Event,
+    TasksPlanned,
+    TasksReopened,
+    Unknown,
+)
+from store.fold import OneTask, touched
+from store.manifest import PlannedTask, manifest_bytes, planned_tasks
+from store.projections import load_run_state
+from store.statements import SQL
+from store.union import folding
+from store.union.folding import Item
+from store.union.naming import name_of
+from store.union.source import LogIdentity, Source, Stretch
+from store.union.statements import FACTS, UNION
+from store.writer import Position
+
+
+@dataclass(slots=True, kw_only=True)
+class _Progress:
+    """How far a log has been taken in."""
+
+    part: int
+    seq: int
+    link: bytes
+    blobs_upto: int
+
+
+def create(
+    conn: sqlite3.Connection, path: Path, identity: LogIdentity, owner: str
+) -> None:
+    """Make an empty union for the run that a log is of."""
+    opening.create(
+        conn,
+        path,
+        run_id=identity.run_id,
+        owner=owner,
+        config_sha256=identity.config_sha256,
+        now_us=identity.created_us,
+    )
+    conn.execute(SQL["begin"])
+    for table in FACTS:
+        conn.execute(UNION[f"create_{table}"])
+    folding.create(conn)
+    conn.execute(SQL["commit"])
+
+
+class Merger:
+    """Takes logs into one union; belongs to one thread, under the union's lock."""
+
+    def __init__(self, conn: sqlite3.Connection, path: Path) -> None:
+        """Go on with the union behind a writing connection.
+
+        Raises:
+            NewerLog: it holds events of a later siftlog.
+            CorruptLog: its last commit is damaged.
+        """
+        self._conn = conn
+        self._path = path
+        self._position = opening.ready(conn, path)
+        self._run_id, _, self._config, _ = conn.execute(SQL["run"]).fetchone()
+        self._kinds = Kinds(conn)
+        self._packer = Packer()
+
+    def merge(self, source: Source) -> int:
+        """Take in what is new in a log; the number of its events that were.
+
+        Raises:
+            StoreError: it is of another run, or of other settings.
+            CorruptLog: it is not what it was when it was merged before.
+        """
+        identity = source.identity
+        if (identity.run_id, identity.config_sha256) != (self._run_id, self._config):
+            raise StoreError(
+                f"a log of run {identity.run_id!r} with other models or replicates "
+                f"cannot be merged into {self._path}: give every shard of a run the "
+                "same options"
+            )
+        known = self._known(identity)
+        before = known.seq
+        for stretch in source.stretches(known.seq, known.blobs_upto):
+            self._take_in(known, stretch)
+        return known.seq - before
+
+    def _known(self, identity: LogIdentity) -> _Progress:
+        conn = self._conn
+        row = conn.execute(UNION["known_log"], (identity.log,)).fetchone()
+        if row is not None:
+            return _Progress(part=row[0], seq=row[1], link=row[2], blobs_upto=row[3])
+        first = identity.genesis
+        (part,) = conn.execute(UNION["add_log"], (identity.log, first)).fetchone()
+        return _Progress(part=part, seq=0, link=first, blobs_upto=0)
+
+    def _take_in(self, known: _Progress, stretch: Stretch) -> None:
+        """Record one stretch, whole or not at all."""
+        conn = self._conn
+        head = self._followed(known, stretch)
+        conn.execute(SQL["begin"])
+        try:
+            conn.executemany(UNION["add_blob"], stretch.blobs)
+            position = self._position
+            if stretch.rows:
+                position = self._record(known.part, stretch)
+            last = stretch.rows[-1].seq if stretch.rows else known.seq
+            blobs_upto = max(known.blobs_upto, stretch.blobs_upto)
+            conn.execute(UNION["took_in"], (last, head, blobs_upto, known.part))
+            conn.execute(SQL["commit"])
+        except BaseException:
+            if conn.in_transaction:
+                conn.execute(SQL["rollback"])
+            raise
+        self._position = position
+        known.seq, known.link, known.blobs_upto = last, head, blobs_upto
+
+    def _followed(self, known: _Progress, stretch: Stretch) -> bytes:
+        """The log's link after a stretch, which must follow what is here.
+
+        Raises:
+            CorruptLog: it does not.
+        """
+        head, at, rows = known.link, known.seq, list(stretch.rows)
+        for last_seq, stored in stretch.links:
+            commit, rows = rows[: last_seq - at], rows[last_seq - at :]
+            dense = [row.seq for row in commit] == list(range(at + 1, last_seq + 1))
+            head = link_again(head, commit)
+            if not dense or head != stored:
+                raise CorruptLog(
+                    f"events {at + 1} to {last_seq} of a log of {self._run_id} do not "
+                    "follow those that were merged before: it was changed, or went on "
+                    "in two places; keep the one that is right and delete "
+                    f"{self._path}"
+                )
+            at = last_seq
+        return head
+
+    def _record(self, part: int, stretch: Stretch) -> Position:
+        conn = self._conn
+        epochs = self._openings(part, stretch)
+        events = [_read(row) for row in stretch.rows]
+        numbers = _Numbers(conn, part, stretch.rows, events)
+        last_of = self._last_events(numbers.known)
+        seq = self._position.seq
+        rows: list[EventRow] = []
+        items: list[Item] = []
+        for row, event in zip(stretch.rows, events, strict=True):
+            seq += 1
+            here, manifest = numbers.translated(event, row)
+            task: int | None = getattr(here, "task", None)
+            prev = last_of.get(task) if task is not None else None
+            if isinstance(here, OneTask) and task is not None:
+                last_of[task] = seq
+            made = row._replace(seq=seq, epoch=epochs[row.epoch], task=task, prev=prev)
+            if not isinstance(here, Unknown):
+                made = made._replace(ver=here.VERSION, facts=facts_of(here))
+                items.append(Item(seq, row.ts_us, here, manifest))
+            if isinstance(here, TasksPlanned):
+                payload = manifest_bytes(manifest)
+                encoding, body = self._packer.pack(payload)
+                made = made._replace(enc=encoding, blen=len(payload), body=body)
+            rows.append(made)
+        insert_events(conn, rows, self._kinds)
+        conn.executemany(
+            UNION["add_origin"],
+            [(m.seq, row.seq) for m, row in zip(rows, stretch.rows, strict=True)],
+        )
+        numbers.write()
+        folding.fold(conn, conn, part, items, seq)
+        head = link(self._position.link, rows)
+        conn.execute(SQL["insert_link"], (seq, head))
+        ts_us = max(self._position.ts_us, *(row.ts_us for row in rows))
+        return Position(seq=seq, ts_us=ts_us, link=head)
+
+    def _openings(self, part: int, stretch: Stretch) -> dict[int, int]:
+        """The union's number for each opening of the log, by the log's own."""
+        conn = self._conn
+        found: dict[int, int] = {}
+        for epoch, writer in stretch.writers.items():
+            row = conn.execute(UNION["opening_of"], (writer,)).fetchone()
+            if row is None:
+                (lowest,) = conn.execute(UNION["lowest_opening"]).fetchone()
+                row = (lowest - 1, part)
+                conn.execute(UNION["add_opening"], row)
+                conn.execute(
+                    UNION["add_writer"], (row[0], writer, stretch.rows[0].ts_us)
+                )
+            found[epoch] = row[0]
+        return found
+
+    def _last_events(self, tasks: Iterable[int]) -> dict[int, int | None]:
+        """The latest event of its own of each task, whichever log's."""
+        found = self._conn.execute(
+            SQL["drafts"], (json.dumps(sorted(set(tasks))),)
+        ).fetchall()
+        return {row[0]: row[22] for row in found}
+
+
+def _read(row: EventRow) -> Event | Unknown:
+    try:
+        return event_of(row.kind, row.ver, row.facts)
+    except msgspec.DecodeError as error:
+        raise CorruptLog(
+            f"event {row.seq} of a log cannot be read ({error}): see 'siftlog verify'"
+        ) from error
+
+
+class _Numbers:
+    """What the tasks of a log's stretch are called in the union."""
+
+    def __init__(
+        self,
+        conn: sqlite3.Connection,
+        part: int,
+        rows: Sequence[EventRow],
+        events: Sequence[Event | Unknown],
+    ) -> None:
+        self._conn = conn
+        self._part = part
+        self._next = load_run_state(conn).tasks + 1
+        self._manifests = {
+            row.seq: planned_tasks(unpack(row.enc, row.body or b"", row.blen))
+            for row, event in zip(rows, events, strict=True)
+            if isinstance(event, TasksPlanned)
+        }
+        named = {
+            *(
+                n
+                for event in events
+                if not isinstance(event, Unknown)
+                for n in touched(event)
+            ),
+            *(plan.root for tasks in self._manifests.values() for plan in tasks),
+        }
+        self._here: dict[int, int] = dict(
+            conn.execute(
+                UNION["numbers_of"], (part, json.dumps(sorted(named)))
+            ).fetchall()
+        )
+        self.known = tuple(self._here.values())
+        self._planned: list[tuple[int, int]] = []
+        self._fresh: dict[bytes, int] = {}
+
+    def translated(
+        self, event: Event | Unknown, row: EventRow
+    ) -> tuple[Event | Unknown, Sequence[PlannedTask]]:
+        """An event with the union's numbers, and what of its plan is new here.
+
+        Raises:
+            CorruptLog: it names a task that the log never planned.
+        """
+        try:
+            match event:
+                case TasksPlanned():
+                    return self._plan(event, self._manifests[row.seq])
+                case TasksReopened():
+                    tasks = [self._here[task] for task in event.tasks]
+                    return replace(event, tasks=tasks), ()
+                case AttemptsAbandoned():
+                    attempts = [(self._here[task], n) for task, n in event.attempts]
+                    return replace(event, attempts=attempts), ()
+                case _ if isinstance(event, OneTask):
+                    return replace(event, task=self._here[event.task]), ()
+                case _:
+                    return event, ()
+        except KeyError as error:
+            raise CorruptLog(
+                f"event {row.seq} of a log names task {error}, which it never "
+                "planned: see 'siftlog verify'"
+            ) from error
+
+    def _plan(
+        self, event: TasksPlanned, manifest: Sequence[PlannedTask]
+    ) -> tuple[TasksPlanned, Sequence[PlannedTask]]:
+        fresh: list[PlannedTask] = []
+        places: list[int] = []
+        first = self._next
+        for i, plan in enumerate(manifest):
+            own, name = (
+                event.first + i,
+                name_of(plan.stage, plan.key, plan.model, plan.replicate),
+            )
+            task = self._identified(name)
+            if task is None:
+                task = self._fresh[name] = self._next
+                self._next += 1
+                root = task if plan.root == own else self._here[plan.root]
+                fresh.append(replace(plan, root=root))
+                places += event.places[i : i + 1] if event.places else ()
+            self._here[own] = task
+            self._planned.append((own, task))
+        made = replace(event, first=first, count=len(fresh), places=places or None)
+        return made, fresh
+
+    def _identified(self, name: bytes) -> int | None:
+        if name in self._fresh:
+            return self._fresh[name]
+        row = self._conn.execute(UNION["identified"], (name,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def write(self) -> None:
+        """Keep the new numbers in the open transaction."""
+        self._conn.executemany(
+            UNION["add_number"], [(self._part, *pair) for pair in self._planned]
+        )
+        self._conn.executemany(UNION["add_identity"], self._fresh.items())
+
+
+def merged_from(conn: sqlite3.Connection) -> Iterator[tuple[bytes, int, bytes]]:
+    """The logs that a union is of, ascending: id, last event, its link."""
+    for _part, log, seq, head in conn.execute(UNION["logs"]).fetchall():
+        yield log, seq, head

@@ -1,0 +1,106 @@
+"""Bringing the union of a run up to date with what its logs hold by now.
+
+Every reader of a split run does so as it opens it. One process at a time merges, under
+the union's lock; another reads what is there already. The union is derived: without it
+nothing is lost but the scorings that were recorded in it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from store.connect import Reader, connect, open_reader
+from store.errors import LogBusy, StoreError
+from store.lock import WriterLock
+from store.statements import SQL
+from store.status import Heartbeat
+from store.union import merging
+from store.union.merging import Merger
+from store.union.source import LogSource, Source
+from store.union.statements import is_union
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What bringing a union up to date did."""
+
+    logs: int  #: that the union is of
+    events: int  #: taken in just now
+
+
+def refresh(
+    log: Path, shards: Sequence[Path], others: Sequence[Source] = ()
+) -> Refreshed | None:
+    """Take what is new in a run's logs into its union.
+
+    Args:
+        log: where the union is, or is to be.
+        shards: logs of the run that lie here.
+        others: those that lie elsewhere.
+
+    Returns:
+        None: there are no logs to be merged, or another process is merging them.
+
+    Raises:
+        StoreError: a log is of another run, or there is a log of an unsplit run.
+        CorruptLog: a log is damaged, or was changed since it was merged.
+    """
+    with ExitStack() as opened:
+        sources: list[Source] = [
+            LogSource(opened.enter_context(reader)) for reader in _readers(shards)
+        ]
+        sources += others
+        if not sources:
+            return None
+        lock = WriterLock(log.with_suffix(".lock"))
+        try:
+            lock.acquire()
+        except LogBusy:
+            return None
+        opened.callback(lock.release)
+        conn = opened.enter_context(closing(connect(log)))
+        return _merged(conn, log, sources)
+
+
+def _readers(shards: Sequence[Path]) -> Iterable[Reader]:
+    """The logs of the run's shards that hold an event; a new one may not yet."""
+    for path in shards:
+        reader = open_reader(path)
+        if reader.execute(SQL["last_seq"]).fetchone()[0]:
+            yield reader
+        else:
+            reader.close()
+
+
+def _merged(
+    conn: sqlite3.Connection, log: Path, sources: Sequence[Source]
+) -> Refreshed:
+    if not conn.execute(SQL["tables"]).fetchone()[0]:
+        merging.create(conn, log, sources[0].identity, owner="union")
+    elif not is_union(conn):
+        raise StoreError(
+            f"{log} is the log of a run that is not split: give the shards "
+            "another --run-id"
+        )
+    merger = Merger(conn, log)
+    events = sum(merger.merge(source) for source in _in_order(sources))
+    beats = [beat for source in sources if (beat := source.heartbeat) is not None]
+    if beats:
+        _beat(conn, max(beats, key=lambda beat: beat.at_us))
+    return Refreshed(logs=len(list(merging.merged_from(conn))), events=events)
+
+
+def _in_order(sources: Sequence[Source]) -> list[Source]:
+    """By the logs' ids; of one log in two places, the order does not matter."""
+    return sorted(sources, key=lambda source: source.identity.log)
+
+
+def _beat(conn: sqlite3.Connection, beat: Heartbeat) -> None:
+    """Keep the latest sign of life of any shard."""
+    known = conn.execute(SQL["heartbeat"]).fetchone()
+    if known is None or known[0] < beat.at_us:
+        conn.execute(SQL["set_heartbeat"], (beat.at_us, 0, beat.pid, beat.host))

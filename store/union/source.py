@@ -1,0 +1,152 @@
+"""Where a log of a split run is read from, to be merged or to be shipped.
+
+What travels are the rows as they stand in the log, in whole commits, so that the chain
+of the log can be followed wherever they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from store.chain import EventRow, genesis
+from store.connect import Reader
+from store.errors import CorruptLog
+from store.statements import SQL
+from store.status import Heartbeat
+from store.traffic import one_moment
+from store.union.statements import UNION
+
+#: What one stretch holds of a log, but for one large commit or blob.
+STRETCH_ROWS = 2000
+STRETCH_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogIdentity:
+    """What tells a log from every other one, and what its chain begins with."""
+
+    log: bytes  #: id of its first writer: 16 bytes of chance
+    run_id: str
+    config_sha256: bytes
+    created_us: int
+
+    @property
+    def genesis(self) -> bytes:
+        """What the first link of its chain follows."""
+        return genesis(self.run_id, self.config_sha256, self.created_us)
+
+
+class BlobRow(NamedTuple):
+    """A message part as its table holds it."""
+
+    sha256: bytes
+    enc: int
+    size: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Consecutive whole commits of a log; parts come no later than who uses them."""
+
+    rows: Sequence[EventRow] = ()  #: may be none, where parts alone fill a stretch
+    blobs: Sequence[BlobRow] = ()
+    links: Sequence[tuple[int, bytes]] = ()  #: last event and link of each commit
+    writers: Mapping[int, bytes] = field(default_factory=dict)  #: epoch -> writer
+    blobs_upto: int = 0  #: up to here its parts have been read; a mark for the source
+
+
+class Source(Protocol):
+    """One log of a run, as far as it can be read."""
+
+    @property
+    def identity(self) -> LogIdentity:
+        """Which log it is."""
+        ...
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """Its writer's last sign of life; None: none is known."""
+        ...
+
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        ...
+
+
+class LogSource:
+    """A log that lies here; it may be written meanwhile."""
+
+    def __init__(self, reader: Reader) -> None:
+        """A source over an open reader, which the caller closes.
+
+        Raises:
+            CorruptLog: nobody has opened the log for writing yet.
+        """
+        self._reader = reader
+        run_id, _epoch, config_sha256, created_us = reader.execute(
+            SQL["run"]
+        ).fetchone()
+        first = reader.execute(UNION["first_writer"]).fetchone()
+        if first is None:
+            raise CorruptLog(
+                f"{reader.path} was created and never written: delete it and start "
+                "the shard anew"
+            )
+        self.identity = LogIdentity(
+            log=first[0],
+            run_id=run_id,
+            config_sha256=config_sha256,
+            created_us=created_us,
+        )
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """Its writer's last sign of life."""
+        beat = self._reader.execute(SQL["heartbeat"]).fetchone()
+        if beat is None:
+            return None
+        return Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
+
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        reader = self._reader
+        with one_moment(reader):
+            upto = reader.execute(UNION["last_link"]).fetchone()
+            most = reader.execute(UNION["last_blob"]).fetchone()[0]
+        writers = dict(reader.execute(UNION["writers"]).fetchall())
+        while blobs_after < most:
+            found = reader.execute(
+                UNION["blobs_after"], (blobs_after, most, STRETCH_BYTES)
+            ).fetchall()
+            blobs_after = found[-1][0]
+            yield Stretch(
+                blobs=[BlobRow(*row[1:]) for row in found], blobs_upto=blobs_after
+            )
+        while upto is not None and after < upto[0]:
+            links = reader.execute(
+                UNION["links_after"], (after, upto[0], STRETCH_ROWS)
+            ).fetchall()
+            last = self._cut(after, links)
+            rows = reader.execute(SQL["link_rows"], (after, last)).fetchall()
+            found_rows = [EventRow._make(row) for row in rows]
+            epochs = {row.epoch for row in found_rows}
+            yield Stretch(
+                rows=found_rows,
+                links=[link for link in links if link[0] <= last],
+                writers={e: writers[e] for e in sorted(epochs) if e in writers},
+                blobs_upto=blobs_after,
+            )
+            after = last
+
+    def _cut(self, after: int, links: Sequence[tuple[int, bytes]]) -> int:
+        """The last commit that still fits a stretch; the first one always does."""
+        fitting = [seq for seq, _ in links if seq - after <= STRETCH_ROWS]
+        last = fitting[-1] if fitting else links[0][0]
+        (upto,) = self._reader.execute(
+            UNION["rows_within"], (after, last, STRETCH_BYTES)
+        ).fetchone()
+        small = [seq for seq, _ in links if seq <= (upto or 0)]
+        return small[-1] if small else links[0][0]

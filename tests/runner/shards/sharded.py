@@ -1,0 +1,101 @@
+"""Runs of this process that are split, and what became of their tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.control.ending import Ended
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth
+from runner.job import Job
+from runner.launching import launch
+from runner.launching.shell import Shell
+from runner.options import RunOptions, options_from
+from runner.plan import Identity, identity
+from runner.shards.part import shard_of
+from runner.shards.working import work_on
+from runner.work import Work, load_work
+from store.clock import SystemClock
+from store.events import TasksPlanned
+from store.runs import RunFolder
+from store.task import TaskRow
+from store.views import Status, events, open_reader, tasks
+
+
+@asynccontextmanager
+async def unwatched(
+    driver: Driver, growth: Growth, before: Status
+) -> AsyncIterator[None]:
+    del driver, growth, before
+    yield
+
+
+@dataclass
+class Split:
+    """A run, whole or in parts, with the offline baseline unless *options* differ."""
+
+    place: Path
+    work: Work
+    options: RunOptions = field(default_factory=lambda: options_from({}))
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.place / "r1")
+
+    @property
+    def shell(self) -> Shell:
+        return Shell(
+            clock=SystemClock(),
+            environment={},
+            runs_dir=self.place,
+            tell=self.told.append,
+            launched=lambda: None,
+            watch=unwatched,
+        )
+
+    def whole(self) -> Ended:
+        return asyncio.run(
+            launch.start(self.folder, self.work, self.options, self.shell)
+        )
+
+    def part(self, index: int, count: int) -> Ended:
+        return asyncio.run(
+            work_on(
+                self.folder.shard(index, count),
+                shard_of(f"{index}/{count}"),
+                self.work,
+                self.options,
+                self.shell,
+            )
+        )
+
+
+def sample(job: Job) -> Work:
+    """A job with the sample that it ships."""
+    fill = getattr(job, "with_sample", lambda settings: settings)
+    return load_work(job, fill(job.Settings()))
+
+
+def rows(folder: RunFolder) -> list[TaskRow]:
+    """All tasks of one log, in the order of its plan."""
+    with open_reader(folder.log) as reader:
+        found = list(tasks(reader, limit=100_000))
+    assert len(found) < 100_000
+    return found
+
+
+def placed(folder: RunFolder) -> Iterator[tuple[int, Identity]]:
+    """The first-stage tasks of a shard, with their places in the whole first stage."""
+    by_number = {row.task: identity(row) for row in rows(folder)}
+    with open_reader(folder.log) as reader:
+        planned = [r.event for r in events(reader, kinds=["tasks_planned"])]
+    for event in planned:
+        if isinstance(event, TasksPlanned) and event.places is not None:
+            assert len(event.places) == event.count
+            for number, place in enumerate(event.places, start=event.first):
+                yield place, by_number[number]

@@ -1,0 +1,116 @@
+"""Files that are made once, in a folder and behind fsspec."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from store.errors import PlaceAway, StoreError
+from store.segments.place import Place
+
+
+@pytest.fixture(params=["folder", "file", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    addresses = {
+        "folder": str(tmp_path / "runs" / "r1"),
+        "file": (tmp_path / "a b" / "r1").as_uri(),
+        "memory": f"memory://{tmp_path}/r1",
+    }
+    return Place.of(addresses[request.param])
+
+
+def test_what_is_put_is_there_under_its_name(place: Place) -> None:
+    assert place.names("seg") == []
+    assert place.get("seg/a/1.zst") is None
+    assert place.put_new("seg/b/2.zst", b"two")
+    assert place.put_new("seg/a/1.zst", b"one")
+    assert place.put_new("done/a.json", b"{}")
+    assert place.names("seg") == ["seg/a/1.zst", "seg/b/2.zst"]
+    assert place.names("seg/b") == ["seg/b/2.zst"]
+    assert place.get("seg/a/1.zst") == b"one"
+
+
+def test_nothing_is_overwritten(place: Place) -> None:
+    assert place.put_new("seg/a/1.zst", b"one")
+    assert not place.put_new("seg/a/1.zst", b"other")
+    assert place.get("seg/a/1.zst") == b"one"
+
+
+def test_what_is_removed_is_gone_and_may_be_removed_again(place: Place) -> None:
+    place.put_new("seg/a/1.zst", b"one")
+    place.remove("seg/a/1.zst")
+    place.remove("seg/a/1.zst")
+    assert place.get("seg/a/1.zst") is None
+    assert place.names("seg") == []
+
+
+def test_a_second_look_sees_what_another_has_put(place: Place) -> None:
+    place.names("seg")
+    Place.of(place.address).put_new("seg/a/1.zst", b"one")
+    assert place.names("seg") == ["seg/a/1.zst"]
+
+
+def test_a_file_that_was_begun_is_not_seen(tmp_path: Path) -> None:
+    place = Place.of(str(tmp_path))
+    place.put_new("seg/a/1.zst", b"one")
+    (tmp_path / "seg" / "a" / ".2.zst.77-aa.tmp").write_bytes(b"tw")
+    assert place.names("seg") == ["seg/a/1.zst"]
+
+
+def test_a_disk_that_fails_leaves_nothing_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "seg").mkdir()
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(PlaceAway, match="No space left on device"):
+        Place.of(str(tmp_path)).put_new("seg/1.zst", b"one")
+    assert list(tmp_path.rglob("*.*")) == []
+
+
+def test_a_file_system_without_hard_links_does_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(_old: Path, _new: Path) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.link", unknown)
+    place = Place.of(str(tmp_path))
+    assert place.put_new("seg/1.zst", b"one")
+    assert not place.put_new("seg/1.zst", b"other")
+    assert [file.name for file in tmp_path.rglob("*.*")] == ["1.zst"]
+    assert place.get("seg/1.zst") == b"one"
+
+
+def test_a_folder_that_is_a_file_is_away(tmp_path: Path) -> None:
+    (tmp_path / "place").write_text("")
+    place = Place.of(str(tmp_path / "place"))
+    with pytest.raises(PlaceAway):
+        place.put_new("seg/1.zst", b"one")
+    with pytest.raises(PlaceAway):
+        place.names("seg")
+
+
+def test_whatever_a_client_raises_is_the_place_being_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: MemoryFileSystem, path: str, **_more: object) -> list[str]:
+        raise RuntimeError(f"403 for {path}")
+
+    monkeypatch.setattr(MemoryFileSystem, "find", refuse)
+    with pytest.raises(PlaceAway, match="403 for"):
+        Place.of(f"memory://{tmp_path}").names("seg")
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/runs", "nosuch://host/runs"])
+def test_an_address_that_nothing_here_can_reach_is_refused_at_once(
+    address: str,
+) -> None:
+    with pytest.raises(StoreError, match="cannot be reached from here"):
+        Place.of(address)

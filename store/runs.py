@@ -64,6 +64,11 @@ class RunFolder:
         """What the writer holds."""
         return self.path / f"log{self.part}.lock"
 
+    @property
+    def driver_lock(self) -> Path:
+        """What is held by who places the shards of a run."""
+        return self.path / "placing.lock"
+
     def shard_log(self, index: int, count: int) -> Path:
         """The event log of one shard of a run that is split; `log` is their union."""
         return self.path / f"log.{index}-{count}.db"

@@ -59,7 +59,7 @@ def run_placed(
     )
     tell(
         f"Placing {placement.shards} shards of run {folder.run_id} with "
-        f"{placement.engine}; each says what it does in {folder.path}/shard-*.log"
+        f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
     )
     shell = session.shell(given, folder, work, leave)
     if options.cache_dir is not None:

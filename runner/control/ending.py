@@ -22,7 +22,7 @@ from store.views import TaskCounts, open_reader, status
 class Ended:
     """How the process's work on a run came out."""
 
-    outcome: Outcome | Literal["cancelled", "decided"]
+    outcome: Outcome | Literal["cancelled", "decided", "given up"]
     why: str | None = None  #: one sentence, where the run is not finished
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -28,6 +30,7 @@ from runner.leasing.terms import TTL_S
 from runner.leasing.wire import VARIABLE
 from runner.limits.limiter import Limits
 from runner.options import RunOptions, toml_of
+from runner.placing.accounts import Accounts
 from runner.placing.engine import Engine, Name
 from runner.placing.engines import open_engine
 from runner.placing.foreman import Foreman
@@ -45,6 +48,9 @@ from store.views import Status, open_reader, spending, status
 
 REFRESH_S: Final = 1.0
 """Between two looks at the shards' logs: monitors see a run about as late."""
+
+FIRST_S: Final = 0.1
+"""While there is nothing to be seen yet, or somebody else is merging."""
 
 LATE_S: Final = 5.0
 """From the end of a lease and of the grace for its calls to the end of its process."""
@@ -112,9 +118,15 @@ async def drive(
             address=placement.address,
         )
         try:
-            return await _Drive(folder, work, options, shell, placement, engine).work(
-                token, fence_s, show
+            driven = _Drive(
+                folder=folder,
+                work=work,
+                options=options,
+                shell=shell,
+                placement=placement,
+                engine=engine,
             )
+            return await driven.carry_out(token, fence_s, show)
         finally:
             await asyncio.to_thread(engine.close)
 
@@ -162,6 +174,7 @@ class _Drive:
     placement: Placement
     engine: Engine
     seen: Status | None = None  #: the union, as it was last looked at
+    merging: threading.Lock = field(default_factory=threading.Lock)
 
     async def carry_out(self, token: str, fence_s: float, show: Show) -> Ended:
         limits = self._limits()
@@ -170,11 +183,12 @@ class _Drive:
         async with serving(
             broker, host=self.engine.host, token=token, clock=self.shell.clock
         ) as server:
+            specs = self._specs(server.address)
             foreman = Foreman(
-                specs=self._specs(server.address),
+                specs=specs,
                 engine=self.engine,
                 supervisor=supervisor,
-                silent=lambda: _silent(server, fence_s),
+                accounts=Accounts(server, specs, longest_s=fence_s),
                 clock=self.shell.clock,
                 tell=self.shell.tell,
             )
@@ -193,7 +207,7 @@ class _Drive:
                 beside(self._refresh()),
             ):
                 await foreman.work()
-        await self._look()
+                await self._look(to_the_end=True)
         return self._ended(supervisor)
 
     def _limits(self) -> dict[str, Limits]:
@@ -234,6 +248,7 @@ class _Drive:
                     *("run", self.work.job.name, f"--run-id={run_id}"),
                     f"--runs-dir={runs_dir}",
                     f"--shard={index}/{placement.shards}",
+                    f"--rate-share={placement.shards}",
                     f"--broker={address}",
                     *placement.words,
                 ),
@@ -248,25 +263,32 @@ class _Drive:
         """Keep the union fresh, for ever."""
         clock = self.shell.clock
         while True:
-            await clock.sleep_until(clock.monotonic() + REFRESH_S)
+            pause = FIRST_S if self.seen is None else REFRESH_S
+            await clock.sleep_until(clock.monotonic() + pause)
             await self._look()
 
-    async def _look(self) -> None:
+    async def _look(self, *, to_the_end: bool = False) -> None:
         """Take in what the shards have written, and see how the run stands."""
         was_there = self.seen is not None
-        self.seen = await asyncio.to_thread(self._merged)
+        self.seen = await asyncio.to_thread(self._merged, to_the_end=to_the_end)
         if self.seen is not None and not was_there:
             self.shell.launched()
 
-    def _merged(self) -> Status | None:
-        refresh(self.folder)
-        if not self.folder.log.exists():
+    def _merged(self, *, to_the_end: bool) -> Status | None:
+        folder = self.folder
+        # a look that was given up goes on in its thread
+        with self.merging:
+            while refresh(folder.log, logs := folder.shard_logs()) is None:
+                if not to_the_end or not logs:
+                    break
+                time.sleep(FIRST_S)  # whoever else is merging may have begun before
+        if not folder.log.exists():
             return None
-        with open_reader(self.folder.log) as reader:
+        with open_reader(folder.log) as reader:
             return status(reader)
 
     def _stand(self, server: Server, supervisor: Supervisor) -> Stand:
-        seen = [one for one in server.seen() if one.is_alive]
+        seen = [one for one in server.shards() if one.is_alive]
         return Stand(
             status=self.seen,
             at_work=len(seen),
@@ -300,12 +322,3 @@ class _Drive:
                 outcome="budget", why=f"The budget is spent; {go_on} --budget USD"
             )
         return Ended(outcome="finished")
-
-
-def _silent(server: Server, longest_s: float) -> list[int]:
-    """Shards that should have ended by themselves, so long were they silent."""
-    return [
-        int(one.shard.partition("/")[0])
-        for one in server.seen()
-        if one.silent_s > longest_s
-    ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from runner.errors import RunnerError
+from runner.placing.accounts import Accounts
 from runner.placing.engine import Engine, Exit, Handle, How
 from runner.placing.spec import ShardSpec
 from runner.placing.supervisor import (
@@ -40,7 +41,7 @@ class Foreman:
         specs: Sequence[ShardSpec],
         engine: Engine,
         supervisor: Supervisor,
-        silent: Callable[[], Collection[int]],
+        accounts: Accounts,
         clock: Clock,
         tell: Callable[[str], None],
     ) -> None:
@@ -50,14 +51,14 @@ class Foreman:
             specs: the shards, by index.
             engine: starts and ends them.
             supervisor: says when.
-            silent: those that should have renewed their lease and have not.
+            accounts: what they have been lent.
             clock: tells it how long things took.
             tell: takes a sentence about a shard.
         """
         self._specs = specs
         self._engine = engine
         self._supervisor = supervisor
-        self._silent = silent
+        self._accounts = accounts
         self._clock = clock
         self._tell = tell
         self._handles: dict[int, Handle] = {}
@@ -83,10 +84,12 @@ class Foreman:
             if ended is not None and self._handles.get(ended.handle.index) == (
                 ended.handle
             ):
+                if ended.how is not How.UNAVAILABLE:
+                    await self._accounts.end(ended.handle.index)
                 await self._handle(self._event(ended))
             while self._asked:
                 await self._handle(self._asked.pop(0))
-            for index in self._silent():
+            for index in self._accounts.silent():
                 if self._supervisor.shards[index].phase is Phase.PLACED:
                     self._say(index, "has not been heard of for long")
                     await self._handle(Lost(index=index))
@@ -123,6 +126,7 @@ class Foreman:
         before = self._handles.get(index)
         if before is not None:
             self._say(index, "is placed again")
+        await self._accounts.begin(index)
         try:
             self._handles[index] = await asyncio.to_thread(
                 self._engine.place,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.runs import RunFolder
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSpec:
@@ -30,9 +32,9 @@ class ShardSpec:
     @property
     def diagnostics(self) -> Path:
         """Where all of its processes have said what they said."""
-        return self.folder / f"shard-{self.index}.log"
+        return RunFolder(self.folder).shard(self.index, self.count).diagnostics
 
     @property
     def configuration(self) -> Path:
         """Where its configuration is written before it starts."""
-        return self.folder / f"shard-{self.index}.toml"
+        return self.folder / f"run.{self.index}-{self.count}.toml"

@@ -193,7 +193,7 @@ def test_a_shard_whose_placing_process_is_killed_finishes_its_calls_and_ends(
     placer.kill()
     placer.wait()
     _until(lambda: not _is_alive(pid))
-    said = (tmp_path / "runs" / "r" / "shard-0.log").read_text("utf-8")
+    said = (tmp_path / "runs" / "r" / "run.0-2.log").read_text("utf-8")
     assert said == "Interrupted; go on.\n"
 
 

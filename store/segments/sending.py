@@ -26,9 +26,9 @@ from store.segments.segment import (
 )
 from store.segments.span import FOLDER, Mark, Span, leading_on
 from store.shard import Shard
-from store.union.statements import UNION
 from store.traffic import one_moment
 from store.union.source import STRETCH_BYTES, LogSource
+from store.union.statements import UNION
 
 ROLL_UP_AFTER = 256
 """Small segments that become larger ones: ten hours make 7,200 every five seconds, and

@@ -66,6 +66,8 @@ SELECT * FROM place ORDER BY place;
 SELECT part, seq, link, blobs_upto FROM merged WHERE log = ?;
 -- name: add_log
 INSERT INTO merged(log, seq, link, blobs_upto) VALUES (?, 0, ?, 0) RETURNING part;
+-- name: count_logs
+SELECT count(*) FROM merged;
 -- name: took_in
 UPDATE merged SET seq = ?, link = ?, blobs_upto = ? WHERE part = ?;
 -- name: logs

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from store.connect import Reader
-from store.errors import PlaceAway
 from store.events import Entry, Event
 from store.segments.place import Place
 from store.segments.sending import Sending
 from store.shard import Shard
-from store.sqlite import SqliteLog
-from store.testing import START_US, FakeClock
+from store.testing import START_US
 from store.union.source import Source, Stretch
-from tests.store.logs import COURSE, create, reopen
+from tests.store.logs import COURSE, create
 
 SHARD = Shard(index=1, count=4, slices="256-511")
 

@@ -95,7 +95,7 @@ class _Shard:
     def __init__(self, run: _Run, number: int, plan: Plan, life: int) -> None:
         self.run, self.number, self.plan = run, number, plan
         self.left = plan.calls
-        self.in_flight = self.spent_pico = 0
+        self.in_flight = 0
         self.is_alive = True
         self.is_broke = False
         self._wakes_at = float("inf")
@@ -103,24 +103,20 @@ class _Shard:
         self.holder = Holder(
             Identity(
                 run_id=RUN,
-                writer=f"{number}.{life}",
+                process=f"{number}.{life}",
                 shard=f"{number}/{n}",
                 slices=str(Slices.of(number, n)),
+                log=str(number),
+                recorded_pico=run.recorded_pico[number],
             ),
             token="",
             wake=lambda: None,  # it is asked after each step
             on_line=run.lines.append,
-            on_pause=self._pause,
         )
         self.money = self.holder.allowance if plan.worst_pico else Budget()
         has_leases = run.world.how == "leases"
         endpoint = Endpoint(ENDPOINT, lender=self.holder if has_leases else None)
-        self.endpoint = endpoint
         self.limiter = endpoint.limiter(MODEL, run.limits_of_one)
-
-    def _pause(self, name: str, until: float) -> None:
-        assert name == ENDPOINT
-        self.endpoint.pause(until)
 
     @property
     def may_send(self) -> bool:
@@ -160,7 +156,7 @@ class _Shard:
         used = run.random.randint(plan.tokens // 2, plan.tokens)
         run.world.sent.append(Sent(at=run.now, shard=self.number, tokens=used))
         run.world.spent_pico += plan.cost_pico
-        self.spent_pico += plan.cost_pico
+        run.recorded_pico[self.number] += plan.cost_pico
         self.left -= 1
         self.in_flight += 1
 
@@ -199,11 +195,11 @@ class _Run:
         self._shards: dict[str, _Shard] = {}
         self._of_number: dict[int, _Shard] = {}
         self._broker_wakes_at = float("inf")
-        self._spent_before = 0
-        part = 1 if world.how == "leases" else len(world.plans)
-        rpm, tpm = world.limits.rpm, world.limits.tpm
-        self.limits_of_one = Limits(
-            concurrency=world.slots, rpm=rpm and rpm / part, tpm=tpm and tpm / part
+        self.recorded_pico = [0] * len(world.plans)  #: in each shard's log
+        self.limits_of_one = replace(
+            world.limits,
+            concurrency=world.slots * len(world.plans),
+            processes=len(world.plans),
         )
         self.broker = self._new_broker()
 
@@ -212,7 +208,7 @@ class _Run:
             run_id=RUN,
             limits={MODEL: self.world.limits},
             budget_pico=self.world.budget_pico,
-            spent_pico=self._spent_before,
+            spent_pico=sum(self.recorded_pico),
         )
 
     def at(self, when: float, what: Callable[[], None]) -> None:
@@ -246,7 +242,7 @@ class _Run:
 
     def _begin(self, number: int, plan: Plan) -> None:
         shard = _Shard(self, number, plan, next(self._lives))
-        self._shards[shard.holder.identity.writer] = shard
+        self._shards[shard.holder.identity.process] = shard
         self._of_number[number] = shard
         if self.world.how == "leases":
             self._connect(shard)
@@ -269,8 +265,6 @@ class _Run:
         rest = replace(dead.plan, calls=dead.left + dead.in_flight)
 
         def noticed() -> None:
-            self.broker.ended(dead.holder.identity.writer, dead.spent_pico)
-            self._spent_before += dead.spent_pico
             self._begin(number, rest)
 
         self.at(self.now + 1.0, noticed)
@@ -291,18 +285,18 @@ class _Run:
 
         def arrives() -> None:
             for message in read:
-                self.broker.hear(shard.holder.identity.writer, message, self.now)
+                self.broker.hear(shard.holder.identity.process, message, self.now)
             self._step_broker()
 
         self.at(self.now + self.world.on_the_way_s, arrives)
 
     def _step_broker(self) -> None:
         step = self.broker.step(self.now)
-        for writer, messages in step.say.items():
+        for process, messages in step.say.items():
             read = heard_from_broker(line_of(messages))
             self.at(
                 self.now + self.world.on_the_way_s,
-                partial(self._answered, self._shards[writer], read),
+                partial(self._answered, self._shards[process], read),
             )
         when = step.wake_at
         if when is not None and (

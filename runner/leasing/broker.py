@@ -46,7 +46,7 @@ from store.slices import Slices
 class Step:
     """What is to be said now."""
 
-    say: Mapping[str, list[Down]]  #: by writer
+    say: Mapping[str, list[Down]]  #: by process
     wake_at: float | None  #: look again then, at the latest; None: when told something
 
 
@@ -54,7 +54,7 @@ class Step:
 class Seen:
     """What is known of one process of a shard."""
 
-    writer: str
+    process: str
     shard: str  #: i/n
     slices: str
     figures: Figures
@@ -114,36 +114,39 @@ class Broker:
             slices = Slices.parse(hello.slices)
         except ValueError as error:
             return Refused(why=str(error), for_s=0.0)
-        known = self._members.get(hello.writer)
+        known = self._members.get(hello.process)
         if known is not None and not known.is_alive:
             return Refused(why="its lease has run out", for_s=0.0)
-        for writer, other in self._members.items():
-            if writer != hello.writer and other.is_alive and other.slices & slices:
+        for process, other in list(self._members.items()):
+            if other.hello.log == hello.log and process != hello.process:
+                # whoever writes a log knows that nobody else does any more
+                self._forget(process)
+            elif process != hello.process and other.is_alive and other.slices & slices:
                 rest_s = max(0.0, other.heard_at + self._ttl_s - now)
                 return Refused(
                     why=f"another process works on slices of shard {hello.shard}",
                     for_s=rest_s + LIFE_S,
                 )
         if known is None:
-            self._members[hello.writer] = _Member(
+            self._members[hello.process] = _Member(
                 hello=hello, slices=slices, heard_at=now
             )
         else:
             known.heard_at = now
         if self._purse is not None:
-            self._purse.join(hello.writer, hello.granted_pico)
+            self._purse.join(hello)
         self._tell(
-            hello.writer,
+            hello.process,
             Welcome(now=now, ttl_s=self._ttl_s),
             *(Line(line=line) for line in self._lines),
         )
         if self._was_short:
-            self._tell(hello.writer, Short(is_short=True))
+            self._tell(hello.process, Short(is_short=True))
         return None
 
-    def hear(self, writer: str, message: Up, now: float) -> None:
+    def hear(self, process: str, message: Up, now: float) -> None:
         """A shard that was taken in says something."""
-        member = self._members.get(writer)
+        member = self._members.get(process)
         if member is None:
             return  # its end is known; what it says comes late
         if member.is_alive:
@@ -152,27 +155,29 @@ class Broker:
             case Hello():
                 pass  # it is here already
             case Renew():
-                self._renew(writer, member, message, now)
+                self._renew(process, member, message, now)
             case Ask() | Back() | Told():
-                self._hear_of_limits(writer, member, message, now)
+                self._hear_of_limits(process, member, message, now)
             case Waits():
-                self._cool(writer, message, now)
+                self._cool(process, message, now)
             case AskMoney() | MoneyBack():
-                self._hear_of_money(writer, member, message)
+                self._hear_of_money(process, member, message)
             case Bye():
-                self.ended(writer, message.spent_pico)
+                self._forget(process)
+                if self._purse is not None:
+                    self._purse.closed(process, message.spent_pico)
             case _:
                 assert_never(message)
 
-    def _renew(self, writer: str, member: _Member, renew: Renew, now: float) -> None:
+    def _renew(self, process: str, member: _Member, renew: Renew, now: float) -> None:
         member.figures = renew.figures
         if self._purse is not None:
-            self._purse.spent(writer, renew.figures.spent_pico)
+            self._purse.spent(process, renew.figures.spent_pico)
         if member.is_alive:
-            self._tell(writer, Renewed(now=now))
+            self._tell(process, Renewed(now=now))
 
     def _hear_of_limits(
-        self, writer: str, member: _Member, message: Ask | Back | Told, now: float
+        self, process: str, member: _Member, message: Ask | Back | Told, now: float
     ) -> None:
         key = message.endpoint, message.model
         if key not in self._pools:
@@ -185,50 +190,47 @@ class Broker:
                 pool.told(message, now)
             case Ask():
                 if member.is_alive:
-                    pool.ask(writer, message)
+                    pool.ask(process, message)
 
     def _hear_of_money(
-        self, writer: str, member: _Member, message: AskMoney | MoneyBack
+        self, process: str, member: _Member, message: AskMoney | MoneyBack
     ) -> None:
         if self._purse is None:
             return
         if isinstance(message, MoneyBack):
-            self._purse.back(writer, message.back_pico, message.spent_pico)
+            self._purse.back(process, message.back_pico, message.spent_pico)
         elif member.is_alive:
-            pico = self._purse.ask(writer, message)
+            pico = self._purse.ask(process, message)
             if pico is not None:
-                self._tell(writer, Money(pico=pico))
+                self._tell(process, Money(pico=pico))
 
-    def _cool(self, writer: str, waits: Waits, now: float) -> None:
+    def _cool(self, process: str, waits: Waits, now: float) -> None:
         """Have everybody leave an endpoint alone, as one of them was asked to."""
         until = now + waits.for_s
         if until <= self._paused.get(waits.endpoint, now):
             return
         self._paused[waits.endpoint] = until
         for other, member in self._members.items():
-            if other != writer and member.is_alive:
+            if other != process and member.is_alive:
                 self._tell(other, waits)
 
-    def _tell(self, writer: str, *messages: Down) -> None:
-        self._say.setdefault(writer, []).extend(messages)
+    def _tell(self, process: str, *messages: Down) -> None:
+        self._say.setdefault(process, []).extend(messages)
+
+    def _forget(self, process: str) -> None:
+        """A process has ended."""
+        del self._members[process]
+        for pool in self._pools.values():
+            pool.forget(process)
 
     # -- what the driver says ----------------------------------------------------
-
-    def ended(self, writer: str, spent_pico: int) -> None:
-        """A shard's process has ended, and what it spent since it began is known."""
-        if self._members.pop(writer, None) is None:
-            return
-        for pool in self._pools.values():
-            pool.forget(writer)
-        if self._purse is not None:
-            self._purse.closed(writer, spent_pico)
 
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later ones' too."""
         self._lines.append(line)
-        for writer, member in self._members.items():
+        for process, member in self._members.items():
             if member.is_alive:
-                self._tell(writer, Line(line=line))
+                self._tell(process, Line(line=line))
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on."""
@@ -242,9 +244,9 @@ class Broker:
         if self._purse is None:
             return
         self._purse.add(pico)
-        for writer, member in self._members.items():
+        for process, member in self._members.items():
             if member.is_alive:
-                self._tell(writer, Raised())
+                self._tell(process, Raised())
 
     # -- what to do --------------------------------------------------------------
 
@@ -254,7 +256,7 @@ class Broker:
         for (endpoint, model), pool in self._pools.items():
             for part in pool.lend(now, self._paused.get(endpoint, now)):
                 self._tell(
-                    part.writer,
+                    part.process,
                     Lease(
                         endpoint=endpoint,
                         model=model,
@@ -275,13 +277,13 @@ class Broker:
         return Step(say=say, wake_at=min(wakes, default=None))
 
     def _notice_silence(self, now: float) -> None:
-        for writer, member in self._members.items():
+        for process, member in self._members.items():
             if member.is_alive and now >= member.heard_at + self._ttl_s:
                 member.is_alive = False
                 for pool in self._pools.values():
-                    pool.forget(writer)
+                    pool.forget(process)
                 if self._purse is not None:
-                    self._purse.lost(writer)
+                    self._purse.lost(process)
 
     def _lend_money(self, purse: Purse) -> None:
         for loan in purse.lend():
@@ -290,12 +292,12 @@ class Broker:
                 if loan.pico is not None
                 else NoMoney(cap_pico=purse.cap_pico, taken_pico=purse.taken_pico)
             )
-            self._tell(loan.writer, answer)
+            self._tell(loan.process, answer)
         if purse.is_short != self._was_short:
             self._was_short = purse.is_short
-            for writer, member in self._members.items():
+            for process, member in self._members.items():
                 if member.is_alive:
-                    self._tell(writer, Short(is_short=self._was_short))
+                    self._tell(process, Short(is_short=self._was_short))
 
     # -- where it stands -----------------------------------------------------------
 
@@ -303,12 +305,12 @@ class Broker:
         """Every process that is at work or fell silent, in the order of coming."""
         return tuple(
             Seen(
-                writer=writer,
+                process=process,
                 shard=member.hello.shard,
                 slices=member.hello.slices,
                 figures=member.figures,
                 silent_s=now - member.heard_at,
                 is_alive=member.is_alive,
             )
-            for writer, member in self._members.items()
+            for process, member in self._members.items()
         )

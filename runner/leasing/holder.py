@@ -34,6 +34,7 @@ from runner.leasing.messages import (
     Welcome,
 )
 from runner.leasing.share import LeasedGate, Share
+from runner.limits.gate import Pausable
 
 DUE: Final = 1 / 3
 """Of a TTL, after which the lease is renewed: two questions may be lost."""
@@ -47,9 +48,11 @@ class Identity:
     """Who takes part: one process of one shard."""
 
     run_id: str
-    writer: str  #: hex; never used by another process
+    process: str  #: a name that no other process ever has
     shard: str  #: i/n
     slices: str  #: as `store.slices.Slices` writes them
+    log: str  #: hex
+    recorded_pico: int = 0  #: what the log says earlier processes spent, or may have
 
 
 class Holder:
@@ -62,7 +65,6 @@ class Holder:
         token: str,
         wake: Callable[[], None],
         on_line: Callable[[bytes], None],
-        on_pause: Callable[[str, float], None],
     ) -> None:
         """Nothing is held yet.
 
@@ -71,7 +73,6 @@ class Holder:
             token: what the broker knows it by.
             wake: called where something is to be said.
             on_line: takes a line for the shard's control file.
-            on_pause: takes an endpoint and until when it is to be left alone.
         """
         self.identity = identity
         self.allowance = Allowance(wake)
@@ -79,7 +80,7 @@ class Holder:
         self._token = token
         self._wake = wake
         self._on_line = on_line
-        self._on_pause = on_pause
+        self._endpoints: dict[str, Pausable] = {}
         self._shares: dict[tuple[str, str], Share] = {}
         self._waits: list[Waits] = []
         self._ttl_s = math.nan
@@ -101,11 +102,12 @@ class Holder:
         )
 
     def gates(
-        self, endpoint: str, model: str, *, rpm: float | None, tpm: float | None
+        self, endpoint: Pausable, model: str, *, rpm: float | None, tpm: float | None
     ) -> tuple[LeasedGate, LeasedGate]:
         """A model's gates for requests and for tokens."""
-        share = Share(endpoint, model, self._wake, rpm=rpm, tpm=tpm)
-        self._shares[endpoint, model] = share
+        share = Share(endpoint.name, model, self._wake, rpm=rpm, tpm=tpm)
+        self._shares[endpoint.name, model] = share
+        self._endpoints[endpoint.name] = endpoint
         return share.gates
 
     def paused(self, endpoint: str, now: float, until: float) -> None:
@@ -126,9 +128,11 @@ class Holder:
         return Hello(
             token=self._token,
             run_id=own.run_id,
-            writer=own.writer,
+            process=own.process,
             shard=own.shard,
             slices=own.slices,
+            log=own.log,
+            recorded_pico=own.recorded_pico,
             granted_pico=self.allowance.granted_pico,
         )
 
@@ -147,7 +151,9 @@ class Holder:
                 if share is not None:
                     share.lend(message, message.until + self._offset_s)
             case Waits():
-                self._on_pause(message.endpoint, now + message.for_s)
+                endpoint = self._endpoints.get(message.endpoint)
+                if endpoint is not None:
+                    endpoint.pause(now + message.for_s)
             case Money() | NoMoney() | Short() | Raised():
                 self.allowance.hear(message)
             case Line():

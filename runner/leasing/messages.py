@@ -32,9 +32,11 @@ class Hello(Said, frozen=True, kw_only=True, tag="hello"):
 
     token: str
     run_id: str
-    writer: str  #: hex
+    process: str  #: its name, which no other process ever has
     shard: str  #: i/n
     slices: str  #: as `store.slices.Slices` writes them
+    log: str  #: the log that it writes; one process at a time does
+    recorded_pico: Count  #: what that log says earlier processes spent, or may have
     granted_pico: (
         Count  #: money that this process was ever lent, less what it gave back
     )

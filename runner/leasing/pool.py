@@ -31,7 +31,7 @@ from runner.limits.told import Quota
 class Part:
     """What is lent to one shard."""
 
-    writer: str
+    process: str
     requests: int
     tokens: int
 
@@ -60,13 +60,13 @@ class Pool:
         gate = self._requests if told.kind == "requests" else self._tokens
         gate.hear(now, Quota(per_minute=told.per_minute, remaining=told.remaining))
 
-    def ask(self, writer: str, ask: Ask) -> None:
-        """Have *writer* wait for its part; asking anew does not cost it its turn."""
-        self._asks[writer] = ask
+    def ask(self, process: str, ask: Ask) -> None:
+        """Have *process* wait for its part; asking anew does not cost it its turn."""
+        self._asks[process] = ask
 
-    def forget(self, writer: str) -> None:
+    def forget(self, process: str) -> None:
         """Have it wait no more."""
-        self._asks.pop(writer, None)
+        self._asks.pop(process, None)
 
     def back(self, requests: int, tokens: int) -> None:
         """Take back what was lent and is not used; negative: more was."""
@@ -77,27 +77,27 @@ class Pool:
         """The parts that can be lent now, in turn."""
         self.due = None
         while self._asks:
-            writer, ask = next(iter(self._asks.items()))
-            part = self._part(writer, ask)
+            process, ask = next(iter(self._asks.items()))
+            part = self._part(process, ask)
             amounts = self._amounts(part.requests, part.tokens)
             ready = [bucket.ready_at(now, amount) for bucket, amount in amounts]
             when = max([now, paused_until, *ready])
             if when > now:
                 self.due = when
                 return
-            del self._asks[writer]
+            del self._asks[process]
             for bucket, amount in amounts:
                 bucket.take(now, amount)
             yield part
 
-    def _part(self, writer: str, ask: Ask) -> Part:
+    def _part(self, process: str, ask: Ask) -> Part:
         requests, tokens = ask.requests, max(ask.tokens, ask.tokens_least)
         if (bucket := self._requests.bucket) is not None:
             requests = min(requests, max(1, math.floor(bucket.depth / 2)))
         if (bucket := self._tokens.bucket) is not None:
             most = math.floor(bucket.depth / 2)
             tokens = max(ask.tokens_least, min(tokens, most))
-        return Part(writer=writer, requests=requests, tokens=tokens)
+        return Part(process=process, requests=requests, tokens=tokens)
 
     def _amounts(self, requests: int, tokens: int) -> list[tuple[MinuteBucket, float]]:
         """What that is of each limit that there is."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.leasing.messages import AskMoney
+from runner.leasing.messages import AskMoney, Hello
 
 
 @dataclass(slots=True, kw_only=True)
 class _Account:
+    log: str
+    recorded: int  #: in it, before this process
     granted: int  #: lent, less what was given back
     spent: int = 0  #: as it said last
 
@@ -29,7 +31,7 @@ class _Account:
 class Loan:
     """The answer to one shard that asked."""
 
-    writer: str
+    process: str
     pico: int | None  #: None: never
 
 
@@ -53,44 +55,53 @@ class Purse:
         """Whether somebody waits for money."""
         return bool(self._asks)
 
-    def join(self, writer: str, granted_pico: int) -> None:
-        """A shard is there that an earlier broker may have lent so much."""
-        if writer not in self._accounts:
-            self._accounts[writer] = _Account(granted=granted_pico)
+    def join(self, hello: Hello) -> None:
+        """A process is there; an earlier broker may have lent it something already.
 
-    def ask(self, writer: str, ask: AskMoney) -> int | None:
+        What the one before it has spent stands in the log that it goes on with.
+        """
+        if hello.process in self._accounts:
+            return
+        for process, account in list(self._accounts.items()):
+            if account.log == hello.log:
+                self.closed(process, hello.recorded_pico - account.recorded)
+        self._accounts[hello.process] = _Account(
+            log=hello.log, recorded=hello.recorded_pico, granted=hello.granted_pico
+        )
+
+    def ask(self, process: str, ask: AskMoney) -> int | None:
         """What is lent at once; None: `lend` will say."""
         left = self.cap_pico - self.taken_pico
         if ask.need_pico > left or (ask.need_pico and self.is_short):
-            self._asks[writer] = ask.need_pico
+            self._asks[process] = ask.need_pico
             return None
         # nobody may have so much that the others soon have to wait for it to come back
         ahead = 0 if self.is_short else left // (2 * len(self._accounts))
         pico = max(ask.need_pico, min(ask.want_pico, ahead))
-        self._accounts[writer].granted += pico
+        self._accounts[process].granted += pico
         return pico
 
-    def back(self, writer: str, back_pico: int, spent_pico: int) -> None:
+    def back(self, process: str, back_pico: int, spent_pico: int) -> None:
         """Money that is not needed comes back, and what was spent becomes known."""
-        account = self._accounts[writer]
+        account = self._accounts[process]
         account.granted = max(0, account.granted - back_pico)
         account.spent = spent_pico
 
-    def spent(self, writer: str, spent_pico: int) -> None:
+    def spent(self, process: str, spent_pico: int) -> None:
         """A shard says what it has spent so far."""
-        self._accounts[writer].spent = spent_pico
+        self._accounts[process].spent = spent_pico
 
-    def lost(self, writer: str) -> None:
+    def lost(self, process: str) -> None:
         """A shard is silent: what it was lent may have been spent."""
-        self._asks.pop(writer, None)
-        account = self._accounts[writer]
+        self._asks.pop(process, None)
+        account = self._accounts[process]
         account.spent = max(account.spent, account.granted)
 
-    def closed(self, writer: str, spent_pico: int) -> None:
+    def closed(self, process: str, spent_pico: int) -> None:
         """A shard has ended, and what it has spent is known for good."""
-        self._asks.pop(writer, None)
+        self._asks.pop(process, None)
         self._spent += spent_pico
-        del self._accounts[writer]
+        del self._accounts[process]
 
     def add(self, pico: int) -> None:
         """Raise the budget."""
@@ -98,12 +109,12 @@ class Purse:
 
     def lend(self) -> Iterator[Loan]:
         """What those that wait can be told now, the first of them first."""
-        for writer, need in list(self._asks.items()):
+        for process, need in list(self._asks.items()):
             left = self.cap_pico - self.taken_pico
             coming = sum(each.open for each in self._accounts.values())
             if need <= left:
-                self._accounts[writer].granted += need
+                self._accounts[process].granted += need
             elif need <= left + coming:
                 return
-            del self._asks[writer]
-            yield Loan(writer=writer, pico=need if need <= left else None)
+            del self._asks[process]
+            yield Loan(process=process, pico=need if need <= left else None)

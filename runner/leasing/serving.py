@@ -44,17 +44,9 @@ class Server:
 
     # -- for the driver ----------------------------------------------------------
 
-    def shards(self) -> tuple[Seen, ...]:
+    def seen(self) -> tuple[Seen, ...]:
         """Every process that is at work or fell silent, in the order of coming."""
         return self._broker.seen(self._clock.monotonic())
-
-    def ended(self, writer: str, spent_pico: int) -> None:
-        """A process is known to have ended, and what it spent since it began.
-
-        Its slices are free at once, and what it did not spend goes to the others.
-        """
-        self._broker.ended(writer, spent_pico)
-        self._step()
 
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later shards' too."""
@@ -128,9 +120,9 @@ class Server:
             writer.write(line_of([refused]))
             await writer.drain()
             return None
-        self._connected[hello.writer] = writer
+        self._connected[hello.process] = writer
         self._wake.set()
-        return hello.writer
+        return hello.process
 
     def _step(self) -> float | None:
         """Say what is to be said; when to look again."""

@@ -50,11 +50,24 @@ class Gate(Protocol):
         ...
 
 
+class Pausable(Protocol):
+    """An endpoint, as far as whoever lends its limits knows it."""
+
+    @property
+    def name(self) -> str:
+        """Its address."""
+        ...
+
+    def pause(self, until: float) -> None:
+        """Send nothing before *until*; never shortens a pause."""
+        ...
+
+
 class Lender(Protocol):
     """Whoever lends the processes of one run their parts of its limits."""
 
     def gates(
-        self, endpoint: str, model: str, *, rpm: float | None, tpm: float | None
+        self, endpoint: Pausable, model: str, *, rpm: float | None, tpm: float | None
     ) -> tuple[Gate, Gate]:
         """A model's gates for requests and for tokens."""
         ...

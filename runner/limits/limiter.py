@@ -132,7 +132,7 @@ class Endpoint:
         if self._lender is None:
             return None
         rpm, tpm = limits.rpm, limits.tpm
-        return self._lender.gates(self.name, model, rpm=rpm, tpm=tpm)
+        return self._lender.gates(self, model, rpm=rpm, tpm=tpm)
 
     def asked_to_wait(self, now: float, until: float) -> None:
         """Pause, and have it told to whoever else sends there."""

@@ -30,7 +30,6 @@ from runner.leasing.terms import TTL_S
 from runner.leasing.wire import VARIABLE
 from runner.limits.limiter import Limits
 from runner.options import RunOptions, toml_of
-from runner.placing.accounts import Accounts
 from runner.placing.engine import Engine, Name
 from runner.placing.engines import open_engine
 from runner.placing.foreman import Foreman
@@ -43,7 +42,6 @@ from store.errors import LogBusy
 from store.lock import WriterLock
 from store.runs import RunFolder
 from store.task import pico
-from store.union.refreshing import refresh
 from store.views import Status, open_reader, spending, status
 
 REFRESH_S: Final = 1.0
@@ -183,12 +181,11 @@ class _Drive:
         async with serving(
             broker, host=self.engine.host, token=token, clock=self.shell.clock
         ) as server:
-            specs = self._specs(server.address)
             foreman = Foreman(
-                specs=specs,
+                specs=self._specs(server.address),
                 engine=self.engine,
                 supervisor=supervisor,
-                accounts=Accounts(server, specs, longest_s=fence_s),
+                silence=lambda: _silence(server),
                 clock=self.shell.clock,
                 tell=self.shell.tell,
             )
@@ -278,9 +275,7 @@ class _Drive:
         folder = self.folder
         # a look that was given up goes on in its thread
         with self.merging:
-            while refresh(folder.log, logs := folder.shard_logs()) is None:
-                if not to_the_end or not logs:
-                    break
+            while folder.refresh() is None and to_the_end and folder.shards():
                 time.sleep(FIRST_S)  # whoever else is merging may have begun before
         if not folder.log.exists():
             return None
@@ -288,7 +283,7 @@ class _Drive:
             return status(reader)
 
     def _stand(self, server: Server, supervisor: Supervisor) -> Stand:
-        seen = [one for one in server.shards() if one.is_alive]
+        seen = [one for one in server.seen() if one.is_alive]
         return Stand(
             status=self.seen,
             at_work=len(seen),
@@ -322,3 +317,12 @@ class _Drive:
                 outcome="budget", why=f"The budget is spent; {go_on} --budget USD"
             )
         return Ended(outcome="finished")
+
+
+def _silence(server: Server) -> dict[int, float]:
+    """Seconds since a process of each shard was heard."""
+    found: dict[int, float] = {}
+    for seen in server.seen():
+        index = int(seen.shard.partition("/")[0])
+        found[index] = min(seen.silent_s, found.get(index, seen.silent_s))
+    return found

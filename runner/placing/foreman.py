@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from runner.errors import RunnerError
-from runner.placing.accounts import Accounts
 from runner.placing.engine import Engine, Exit, Handle, How
 from runner.placing.spec import ShardSpec
 from runner.placing.supervisor import (
@@ -41,7 +40,7 @@ class Foreman:
         specs: Sequence[ShardSpec],
         engine: Engine,
         supervisor: Supervisor,
-        accounts: Accounts,
+        silence: Callable[[], Mapping[int, float]],
         clock: Clock,
         tell: Callable[[str], None],
     ) -> None:
@@ -51,14 +50,14 @@ class Foreman:
             specs: the shards, by index.
             engine: starts and ends them.
             supervisor: says when.
-            accounts: what they have been lent.
+            silence: seconds since a process of each was heard, of those that were.
             clock: tells it how long things took.
             tell: takes a sentence about a shard.
         """
         self._specs = specs
         self._engine = engine
         self._supervisor = supervisor
-        self._accounts = accounts
+        self._silence = silence
         self._clock = clock
         self._tell = tell
         self._handles: dict[int, Handle] = {}
@@ -84,16 +83,27 @@ class Foreman:
             if ended is not None and self._handles.get(ended.handle.index) == (
                 ended.handle
             ):
-                if ended.how is not How.UNAVAILABLE:
-                    await self._accounts.end(ended.handle.index)
                 await self._handle(self._event(ended))
             while self._asked:
                 await self._handle(self._asked.pop(0))
-            for index in self._accounts.silent():
-                if self._supervisor.shards[index].phase is Phase.PLACED:
-                    self._say(index, "has not been heard of for long")
-                    await self._handle(Lost(index=index))
+            for index in self._overdue():
+                self._say(index, "has not been heard of for long")
+                await self._handle(Lost(index=index))
             await self._handle(Tick())
+
+    def _overdue(self) -> list[int]:
+        """Shards that should have ended by themselves, so long were they silent.
+
+        What was heard last before a shard was placed was another process of it.
+        """
+        now = self._clock.monotonic()
+        longest_s = self._supervisor.policy.fence_s
+        return [
+            shard.index
+            for shard in self._supervisor.shards
+            if shard.phase is Phase.PLACED
+            and longest_s < self._silence().get(shard.index, 0.0) < now - shard.since
+        ]
 
     def _event(self, ended: Exit) -> Event:
         index = ended.handle.index
@@ -126,7 +136,6 @@ class Foreman:
         before = self._handles.get(index)
         if before is not None:
             self._say(index, "is placed again")
-        await self._accounts.begin(index)
         try:
             self._handles[index] = await asyncio.to_thread(
                 self._engine.place,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
 
 from runner.errors import RunnerError
-from runner.placing.accounts import Accounts
 from runner.placing.engine import LOOPBACK, Exit, Handle, How
 from runner.placing.foreman import Foreman
 from runner.placing.spec import ShardSpec
@@ -65,23 +63,6 @@ class _Clock:
         raise AssertionError(when)
 
 
-class _Accounts:
-    """Knows which shards are silent, and who has ended."""
-
-    def __init__(self) -> None:
-        self.quiet: list[int] = []
-        self.closed: list[int] = []
-
-    async def begin(self, index: int) -> None:
-        pass
-
-    async def end(self, index: int) -> None:
-        self.closed.append(index)
-
-    def silent(self) -> list[int]:
-        return self.quiet
-
-
 class _Site:
     """A foreman with an engine that goes by a script."""
 
@@ -89,14 +70,14 @@ class _Site:
         self, shards: int, script: Callable[[_Scripted], Iterator[Exit | None]]
     ) -> None:
         self.engine = _Scripted(script)
-        self.accounts = _Accounts()
+        self.silence: dict[int, float] = {}
         self.supervisor = Supervisor(shards, POLICY)
         self.told: list[str] = []
         self.foreman = Foreman(
             specs=[_spec(index, shards) for index in range(shards)],
             engine=self.engine,
             supervisor=self.supervisor,
-            accounts=cast("Accounts", self.accounts),
+            silence=lambda: self.silence,
             clock=_Clock(),
             tell=self.told.append,
         )
@@ -116,16 +97,13 @@ def _exit(handle: Handle, how: How = How.FINISHED, code: int | None = 0) -> Exit
     return Exit(handle=handle, how=how, code=code)
 
 
-def test_a_shard_that_dies_is_placed_near_where_it_was_and_its_account_is_closed() -> (
-    None
-):
+def test_a_shard_that_dies_is_placed_near_where_it_was() -> None:
     def script(engine: _Scripted) -> Iterator[Exit | None]:
         yield _exit(engine.handles[0], How.DIED, None)
         yield _exit(engine.handles[1])
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "place 0 near 0"]
-    assert site.accounts.closed == [0, 0]
     assert site.told == ["Shard 0/1 died.", "Shard 0/1 is placed again."]
 
 
@@ -133,25 +111,23 @@ def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing(
     None
 ):
     def script(engine: _Scripted) -> Iterator[Exit | None]:
-        site.accounts.quiet = [0]
-        yield None
-        site.accounts.quiet = []
         while len(engine.handles) == 1:
+            site.silence = {0: 10.5}
             yield None
+        # of the one before, while the next has not said anything
+        site.silence = {0: 30.0}
         yield _exit(engine.handles[0], How.DIED, -9)
         yield _exit(engine.handles[1])
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
-    assert site.accounts.closed == [0]
     assert site.told[0] == "Shard 0/1 has not been heard of for long."
     assert site.supervisor.shards[0].verdict is Verdict.DONE
 
 
-def test_a_shard_out_of_reach_keeps_its_account_until_its_lease_has_run_out() -> None:
+def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() -> None:
     def script(engine: _Scripted) -> Iterator[Exit | None]:
         yield _exit(engine.handles[0], How.UNAVAILABLE, None)
-        assert not site.accounts.closed
         while len(engine.handles) == 1:
             yield None
         yield _exit(engine.handles[1])

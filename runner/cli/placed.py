@@ -17,7 +17,8 @@ from runner.cli.progress import DOT
 from runner.cli.speech import tell
 from runner.errors import UsageError
 from runner.options import RunOptions
-from runner.placing.driving import Placement, Stand, drive
+from runner.placing.driving import drive
+from runner.placing.placement import Placement, Show, Stand
 from runner.work import Work
 from store.clock import Clock
 from store.runs import RunFolder
@@ -80,7 +81,7 @@ def run_placed(
     return session.end(folder, work, ended, given, scores=scores)
 
 
-def _shown(clock: Clock) -> Any:  # noqa: ANN401 - a context manager's type says no more
+def _shown(clock: Clock) -> Show:
     """Progress over all shards, in one line on stderr."""
 
     @asynccontextmanager

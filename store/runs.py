@@ -57,7 +57,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The event log."""
+        """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
 
     @property
@@ -120,10 +120,9 @@ class RunFolder:
 
     def is_alive(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
-        # who holds the union's lock merges or scores, and makes no calls
         shards = () if self.part else self.shards()
-        at_work = [shard.lock for shard in shards] or [self.lock]
-        return any(map(lock.is_held, at_work))
+        # who holds the union's lock merges or scores, and makes no calls
+        return any(lock.is_held(folder.lock) for folder in shards or (self,))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

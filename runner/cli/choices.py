@@ -237,6 +237,19 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
         help="Of a shard: folder for its log, on a disk of this machine.  [default: "
         "as --runs-dir]",
     ),
+    option(
+        "--ship",
+        metavar="DIR|URL",
+        help="Of a shard: carry what is recorded there, as files that never change.",
+    ),
+    option(
+        "--ship-every",
+        type=click.FloatRange(min=0.1),
+        default=5.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long what is recorded may wait for that.",
+    ),
 )
 
 

@@ -65,6 +65,7 @@ class _Meter:
         counts = {
             "failed": self._failed_before + figures.tasks_failed,
             "from the cache": figures.cached,
+            "from other logs": figures.adopted,
             "waiting": figures.waiting,
             "in flight": figures.in_flight,
         }

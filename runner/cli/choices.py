@@ -253,6 +253,36 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
 )
 
 
+def placing(command: C) -> C:
+    """Who places the shards of a run: on every verb that works on whole runs."""
+    for decorate in reversed(_PLACING):
+        command = decorate(command)
+    return command
+
+
+_PLACING: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--engine",
+        type=click.Choice(["processes", "ray"]),
+        help="Split the run into shards, and place them as processes of this machine "
+        "or on a Ray cluster.",
+    ),
+    option(
+        "--shards",
+        type=click.IntRange(1, 1024),
+        help="How many it places.  [default: the processors of this machine]",
+    ),
+    option("--address", help="Of the Ray cluster.  [default: a Ray of its own]"),
+    option(
+        "--lease-ttl-s",
+        type=click.FloatRange(1),
+        default=15.0,
+        hidden=True,
+        help="For how long a shard may be silent.",
+    ),
+)
+
+
 def variables() -> frozenset[str]:
     """The variables of the environment that set an option."""
 
@@ -261,6 +291,7 @@ def variables() -> frozenset[str]:
     @engine_options
     @stops
     @parts
+    @placing
     @no_report
     def every(**given: Any) -> None:
         del given

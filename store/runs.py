@@ -57,13 +57,18 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The event log."""
+        """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
 
     @property
     def lock(self) -> Path:
         """What the writer holds."""
         return self.path / f"log{self.part}.lock"
+
+    @property
+    def driver_lock(self) -> Path:
+        """What is held by who places the shards of a run."""
+        return self.path / "placing.lock"
 
     @property
     def control(self) -> Path:
@@ -115,9 +120,9 @@ class RunFolder:
 
     def is_alive(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
+        shards = () if self.part else self.shards()
         # who holds the union's lock merges or scores, and makes no calls
-        at_work = [shard.lock for shard in self.shards()] or [self.lock]
-        return any(map(lock.is_held, at_work))
+        return any(lock.is_held(folder.lock) for folder in shards or (self,))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from store.batches import BatchEvent
 from store.expected import Expected
 from store.milestone import Milestone
 from store.shard import Shard
@@ -187,6 +188,7 @@ class AttemptStarted:
     attempt: int  #: counts from 1 in its task
     request_sha256: str
     worst_usd: float | None = None  #: what it may cost at most; None: no known price
+    batched: bool = False  #: it leaves with a batch, whose own events say when
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +338,7 @@ Event: TypeAlias = (
     | CommandApplied
     | ScoringRecorded
     | ComparisonDecided
+    | BatchEvent
 )
 
 

@@ -93,6 +93,7 @@ class _Meter:
             "from the cache": figures.cached,
             "waiting": figures.waiting,
             "in flight": figures.in_flight,
+            "batches open": figures.batches,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         line = parts[0][:width]

@@ -6,7 +6,8 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -24,9 +25,10 @@ from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
+from runner.launching.batching import batch_clients, carried
 from runner.launching.changes import check_inputs, check_requests, reads_differently
 from runner.launching.company import Company
-from runner.launching.connecting import Clients, client_options, open_clients
+from runner.launching.connecting import Connections, client_options, connect
 from runner.launching.creation import create, owner
 from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
@@ -37,7 +39,7 @@ from runner.records.front import check
 from runner.roles import assigned, remarks
 from runner.work import Work
 from store.estimates import liveness
-from store.events import RunResumed
+from store.events import AttemptStarted, RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.stopping import Stopping
@@ -53,6 +55,7 @@ class _TakenUp:
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
+    carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
 async def start(
@@ -76,7 +79,7 @@ async def start(
         group: the name under which it was started with others, if it was.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
-    clients = open_clients(work.job, options, shell)
+    connections = connect(work.job, options, shell)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock)
@@ -91,7 +94,7 @@ async def start(
             work,
             options,
             shell,
-            clients=clients,
+            connections=connections,
             prices=prices,
             taken_up=_TakenUp(stopping=options.stopping),
             company=company,
@@ -144,7 +147,7 @@ async def resume(
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
-    clients = open_clients(work.job, options, shell)
+    connections = connect(work.job, options, shell)
     async with AsyncExitStack() as stack:
         if company is None and first.group is not None:
             stack.enter_context(held(shell.runs_dir, first.group))
@@ -154,7 +157,8 @@ async def resume(
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
-        unknown = await abandoned(log, hold=options.unknown == "hold")
+        starts = carried(folder, options)
+        unknown = await abandoned(log, hold=options.unknown == "hold", carried=starts)
         if unknown is not None:
             await log.append(unknown)
             shell.tell(abandoned_text(folder.run_id, unknown))
@@ -176,7 +180,7 @@ async def resume(
             work,
             options,
             shell,
-            clients=clients,
+            connections=connections,
             prices=prices,
             taken_up=_TakenUp(
                 must_catch_up=must_catch_up,
@@ -184,6 +188,7 @@ async def resume(
                 found=found,
                 own=own,
                 stopping=first.stopping,
+                carried=starts,
             ),
             company=company,
         )
@@ -196,13 +201,26 @@ async def _drive(
     options: RunOptions,
     shell: Shell,
     *,
-    clients: Clients,
+    connections: Connections,
     prices: Mapping[str, Price | None],
     taken_up: _TakenUp,
     company: Company | None,
 ) -> Ended:
     shared = company or Company()
     stopping = taken_up.stopping
+    leaving = asyncio.Event()
+    clients = {
+        **connections.clients,
+        **batch_clients(
+            folder,
+            log,
+            options,
+            shell,
+            endpoints=connections.endpoints,
+            starts=taken_up.carried,
+            leaving=leaving,
+        ),
+    }
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -260,6 +278,9 @@ async def _drive(
                 prices=prices,
                 bell=shared.bell,
                 shares_budget=shared.budget is not None,
+                batched=connections.endpoints.keys(),
+                carried=taken_up.carried,
+                leaving=leaving,
             )
         )
         listener = Listener(
@@ -304,6 +325,7 @@ async def _drive(
             driver=driver,
             listener=listener,
             decided=decider.decided,
+            endpoints=connections.endpoints,
         )
         return await ending.conclude(outcome)
 

@@ -18,7 +18,7 @@ from runner import errors as e
 from runner.limits.breaker import Breaker
 from runner.limits.bucket import MINUTE_S, MinuteBucket
 from runner.limits.ceiling import Ceiling
-from runner.limits.slots import Slots
+from runner.limits.slots import START, Slots
 from runner.limits.told import NOTHING, Quota, Told
 
 REQUEST_BURST_S = 0.25
@@ -42,6 +42,8 @@ class Limits:
     rpm: float | None = None  #: requests a minute
     tpm: float | None = None  #: tokens a minute, prompt and output together
     weight: float = 1.0  #: share of an endpoint that several models use
+    batched: bool = False
+    """Calls wait in batches, which may take a day: there is nothing to find out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,9 @@ class Limiter:
     def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
-        self._slots = Slots(limits.concurrency)
+        self._slots = Slots(
+            limits.concurrency, limits.concurrency if limits.batched else START
+        )
         self._requests = _Gate(limits.rpm, REQUEST_BURST_S)
         self._tokens = _Gate(limits.tpm, TOKEN_BURST_S)
         self._in_flight = 0

@@ -50,6 +50,7 @@ class Batch:
         self.error: AttemptError | None = None  #: why the provider may not have it
         self.refusals = 0  #: times that the provider would not take it yet
         self.pauses = 0  #: looks in a row that showed nothing new
+        self.readings = 0  #: of its results, that did not bring all of them
         self.is_troubled = False  #: and people were told
         self.bytes = 0
         self._gathered: list[_Place] = []

@@ -31,6 +31,8 @@ GROWTH: Final = 1.25
 """Each look that shows nothing new puts the next one off by so much,"""
 LONGEST: Final = 10
 """up to as many times the first pause."""
+MOST_READINGS: Final = 5
+"""Of results that do not come whole, though nothing breaks."""
 STRIDE: Final = 256
 """Results between two looks at whether the log keeps up."""
 
@@ -196,14 +198,15 @@ class Carrier:
         """Tell every call what came of it; read again from the start if need be."""
         standing = batch.standing or Standing(status="")
         try:
-            results = self._endpoint.results(_id_of(batch), standing)
-            async with aclosing(results) as coming:
-                count = 0
-                async for item, outcome in coming:
-                    batch.tell(item, outcome)
-                    count += 1
-                    if count % STRIDE == 0:
-                        await self._keep_pace()
+            await self._tell_results(batch, standing)
+        except MalformedReply as error:
+            batch.readings += 1
+            if batch.readings < MOST_READINGS:
+                await self._trouble(batch, error)
+                return Happening.BROKEN
+            self._run.tell(
+                f"Batch {batch.id}: {error}; what is missing is asked again."
+            )
         except AttemptError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 await self._trouble(batch, error)
@@ -212,6 +215,25 @@ class Carrier:
             fault = standing.faults.get(number) or standing.rest
             batch.tell(item, fault or Expired("Not answered: the results have it not"))
         return Happening.READ
+
+    async def _tell_results(self, batch: Batch, standing: Standing) -> None:
+        """Tell the calls what the results hold.
+
+        Raises:
+            AttemptError: they did not come whole, by their form or by their number.
+        """
+        seen: set[str] = set()
+        results = self._endpoint.results(_id_of(batch), standing)
+        async with aclosing(results) as coming:
+            async for item, outcome in coming:
+                batch.tell(item, outcome)
+                seen.add(item)
+                if len(seen) % STRIDE == 0:
+                    await self._keep_pace()
+        if len(seen) < standing.done + standing.failed:
+            raise MalformedReply(
+                f"{len(seen):,} of {standing.done + standing.failed:,} results came"
+            )
 
     async def _keep_pace(self) -> None:
         """Let the log have what was told before more is read into memory."""

@@ -168,7 +168,7 @@ class AnthropicBatches:
         return Standing(
             status=batch.processing_status,
             done=counts.succeeded,
-            failed=counts.errored + counts.canceled + counts.expired,
+            failed=counts.errored,
             outcome=_outcome(batch) if has_ended else None,
         )
 

@@ -223,10 +223,13 @@ class Carrier:
             AttemptError: they did not come whole, by their form or by their number.
         """
         seen: set[str] = set()
+        ids = set(batch.ids)
         results = self._endpoint.results(_id_of(batch), standing)
         async with aclosing(results) as coming:
             async for item, outcome in coming:
                 batch.tell(item, outcome)
+                if item not in ids or isinstance(outcome, Expired):
+                    continue
                 seen.add(item)
                 if len(seen) % STRIDE == 0:
                     await self._keep_pace()

@@ -47,8 +47,8 @@ class Standing:
     """How a batch stands."""
 
     status: str  #: in the provider's words
-    done: int = 0
-    failed: int = 0
+    done: int = 0  #: requests that are answered
+    failed: int = 0  #: requests that ended with an error; not those it never came to
     outcome: Outcome | None = None  #: None: it has not ended
     why: str | None = None  #: what the provider says of a batch that failed
     files: tuple[str, ...] = ()  #: ids of what its results stand in

@@ -268,12 +268,17 @@ def write_toml(
     path: Path, *, job: str, options: RunOptions, settings: Mapping[str, Any]
 ) -> None:
     """Write the resolved configuration of a run; it can be passed to `--config`."""
+    path.write_bytes(toml_of(job=job, options=options, settings=settings).encode())
+
+
+def toml_of(*, job: str, options: RunOptions, settings: Mapping[str, Any]) -> str:
+    """The resolved configuration of a run, as `write_toml` writes it."""
     content = {
         "job": job,
         **_without_none(options.model_dump(mode="json")),
         "settings": _without_none(settings),
     }
-    path.write_bytes(tomli_w.dumps(content).encode())
+    return tomli_w.dumps(content)
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from store.forecast import Forecast, Span, forecast, left_by_stage
 from store.status import Heartbeat, Status, status
 from store.sums import US_PER_MINUTE
 from store.traffic import MinuteRow, minutes, one_moment
+from store.union.standing import Standing, standing
 
 HOUR = 60
 """Minutes that charts and the forecast look back on."""
@@ -41,6 +42,7 @@ class Present:
     rows: Sequence[MinuteRow]  #: of the last hour, ascending
     now_us: int
     is_alive: bool | None  #: whether its process holds the log; None: not known
+    parts: Standing | None = None  #: of a run that is split
 
     @cached_property
     def state(self) -> str:
@@ -131,6 +133,7 @@ def present(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> Present:
             rows=minutes(conn, now_us // US_PER_MINUTE - HOUR),
             now_us=now_us,
             is_alive=is_working(is_held, stand.heartbeat),
+            parts=standing(conn),
         )
 
 

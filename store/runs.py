@@ -14,7 +14,8 @@ from store import lock
 from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
 from store.reading import created_us
-from store.union.refreshing import refresh
+from store.union.elsewhere import sources_in
+from store.union.refreshing import Refreshed, refresh
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -56,7 +57,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The event log."""
+        """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
 
     @property
@@ -64,13 +65,10 @@ class RunFolder:
         """What the writer holds."""
         return self.path / f"log{self.part}.lock"
 
-    def shard_log(self, index: int, count: int) -> Path:
-        """The event log of one shard of a run that is split; `log` is their union."""
-        return self.path / f"log.{index}-{count}.db"
-
-    def shard_logs(self) -> list[Path]:
-        """The shards' logs that lie here, by name."""
-        return sorted(self.path.glob("log.*-*.db"))
+    @property
+    def driver_lock(self) -> Path:
+        """What is held by who places the shards of a run."""
+        return self.path / "placing.lock"
 
     @property
     def control(self) -> Path:
@@ -97,14 +95,20 @@ class RunFolder:
         """Files made for other programs."""
         return self.path / "exports"
 
-    def refresh(self) -> None:
+    @property
+    def places(self) -> Path:
+        """Where else logs of the run are, as a JSON list of folders and URLs."""
+        return self.path / "places.json"
+
+    def refresh(self) -> Refreshed | None:
         """Bring the union of a split run up to date; nothing to do for another.
 
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
-        if shards := self.shard_logs():
-            refresh(self.log, shards)
+        shards = [shard.log for shard in self.shards()]
+        others = sources_in(self.places)
+        return refresh(self.log, shards, others) if shards or others else None
 
     def open_reader(self) -> Reader:
         """A connection that looks at its log.
@@ -116,9 +120,9 @@ class RunFolder:
 
     def is_alive(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
-        shards = [path.with_suffix(".lock") for path in self.shard_logs()]
+        shards = () if self.part else self.shards()
         # who holds the union's lock merges or scores, and makes no calls
-        return any(map(lock.is_held, shards or [self.lock]))
+        return any(lock.is_held(folder.lock) for folder in shards or (self,))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
@@ -133,7 +137,7 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 def _holds_log(folder: RunFolder) -> bool:
     """Whether there is a log in it; what may not be entered is as if it held none."""
     try:
-        return folder.log.is_file() or bool(folder.shard_logs())
+        return folder.log.is_file() or bool(folder.shards()) or folder.places.is_file()
     except PermissionError:
         return False
 
@@ -185,6 +189,8 @@ def _latest(runs: list[RunFolder], runs_dir: Path) -> RunFolder:
     made: list[tuple[int, str, RunFolder]] = []
     for folder in runs:
         try:
+            if not folder.log.exists():
+                folder.refresh()
             with open_reader(folder.log) as reader:
                 made.append((created_us(reader), folder.run_id, folder))
         except StoreError:

@@ -237,6 +237,49 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
         help="Of a shard: folder for its log, on a disk of this machine.  [default: "
         "as --runs-dir]",
     ),
+    option(
+        "--ship",
+        metavar="DIR|URL",
+        help="Of a shard: carry what is recorded there, as files that never change.",
+    ),
+    option(
+        "--ship-every",
+        type=click.FloatRange(min=0.1),
+        default=5.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long what is recorded may wait for that.",
+    ),
+)
+
+
+def placing(command: C) -> C:
+    """Who places the shards of a run: on every verb that works on whole runs."""
+    for decorate in reversed(_PLACING):
+        command = decorate(command)
+    return command
+
+
+_PLACING: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--engine",
+        type=click.Choice(["processes", "ray"]),
+        help="Split the run into shards, and place them as processes of this machine "
+        "or on a Ray cluster.",
+    ),
+    option(
+        "--shards",
+        type=click.IntRange(1, 1024),
+        help="How many it places.  [default: the processors of this machine]",
+    ),
+    option("--address", help="Of the Ray cluster.  [default: a Ray of its own]"),
+    option(
+        "--lease-ttl-s",
+        type=click.FloatRange(1),
+        default=15.0,
+        hidden=True,
+        help="For how long a shard may be silent.",
+    ),
 )
 
 
@@ -248,6 +291,7 @@ def variables() -> frozenset[str]:
     @engine_options
     @stops
     @parts
+    @placing
     @no_report
     def every(**given: Any) -> None:
         del given

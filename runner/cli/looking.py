@@ -45,6 +45,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     shown = 0
     for folder in found:
         try:
+            folder.refresh()
             with open_reader(folder.log) as reader:
                 seen = present(reader, CLOCK.now_us(), is_held=folder.is_alive())
         except StoreError as error:

@@ -76,6 +76,7 @@ VERBS = {
     "bundle": Verb(
         "runner.cli.bundling", "bundle", "Pack a scoring and all behind it in one file."
     ),
+    "merge": Verb("runner.cli.merging", "merge", "Merge the logs of a split run."),
     "verify": Verb(
         "runner.cli.files", "verify", "Check a run's log, or a bundle, from end to end."
     ),

@@ -12,10 +12,11 @@ from runner.cli.speech import tell
 from runner.errors import UsageError
 from runner.options import RunOptions
 from runner.shards.agreeing import name_of
-from runner.shards.part import shard_of
+from runner.shards.part import Shipping, shard_of
 from runner.shards.working import work_on
 from runner.work import Work
 from store.limit_words import UNITS
+from store.segments.place import Place
 
 
 def run_shard(
@@ -51,6 +52,7 @@ def run_shard(
             options,
             shell,
             own=[name for name in UNITS if given[name] is not None],
+            shipping=shipping(given),
         )
     )
     code = session.end(folder, work, ended, given, scores=False)
@@ -60,3 +62,10 @@ def run_shard(
         f"status {run}; score them together with: siftlog score {run}"
     )
     return code
+
+
+def shipping(given: Mapping[str, Any]) -> Shipping | None:
+    """Where a log is carried, if anywhere."""
+    if given["ship"] is None:
+        return None
+    return Shipping(place=Place.of(given["ship"]), every_s=given["ship_every"])

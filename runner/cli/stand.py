@@ -15,6 +15,7 @@ from store.limit_words import UNITS, words_of
 from store.runs import RunFolder
 from store.spending import dollars
 from store.task import TaskState
+from store.union.standing import Standing
 from store.views import LimitsSeen, Present, Status
 
 SCHEMA = 2
@@ -55,6 +56,7 @@ def status_json(present: Present) -> dict[str, Any]:
         "in_flight_usd": status.in_flight_usd,
         "budget_usd": status.budget_usd,
         "group": status.group,
+        "shards": present.parts and parts_json(present.parts),
         "heartbeat_age_s": age,
         "tasks_a_minute": present.rate,
         "forecast": present.forecast and forecast_json(present),
@@ -146,6 +148,8 @@ def status_text(present: Present) -> str:
         for seen in shown["limits"]
     ]
     lines += [f"paused    {pause}" for pause in status.pauses]
+    if present.parts is not None:
+        lines.append(f"shards    {parts_text(present.parts)}")
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -159,6 +163,26 @@ def status_text(present: Present) -> str:
     if status.why is not None:
         lines.append(status.why)
     return "\n".join(lines)
+
+
+def parts_json(parts: Standing) -> dict[str, Any]:
+    """How far the parts of a split run are, for programs."""
+    return {
+        "logs": len(parts.parts),
+        "ended": parts.ended,
+        "missing": str(parts.missing),
+        "repeated": parts.repeated,
+    }
+
+
+def parts_text(parts: Standing) -> str:
+    """How far the parts of a split run are."""
+    said = f"{len(parts.parts)} logs, {parts.ended} of them ended"
+    if parts.missing:
+        said += f"; slices {parts.missing} have not begun"
+    if parts.repeated:
+        said += f"; {parts.repeated:,} answers paid for more than once"
+    return said
 
 
 def limits_json(limits: LimitsSeen) -> dict[str, Any]:

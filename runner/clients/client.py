@@ -32,6 +32,8 @@ class Received:
     reply: AnyReply  #: what the body says; of the request's kind
     status: int = 200  #: 200 for clients without HTTP
     headers: dict[str, str] | None = None  #: only those that matter, lower case
+    adopted: str | None = None
+    """Of an answer that another log of the run has: "<writer>:<seq>" of it there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

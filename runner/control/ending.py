@@ -22,7 +22,7 @@ from store.views import TaskCounts, open_reader, status
 class Ended:
     """How the process's work on a run came out."""
 
-    outcome: Outcome | Literal["cancelled", "decided"]
+    outcome: Outcome | Literal["cancelled", "decided", "given up"]
     why: str | None = None  #: one sentence, where the run is not finished
 
 
@@ -68,13 +68,7 @@ class Ending:
         skipped = await cancel_rest(
             self.folder, self.log, self.growth, self.clock, self.listener.cancels
         )
-        run = self.folder.run_id
-        return Ended(
-            outcome="cancelled",
-            why=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
-            f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
-            f"--reason {REASON}",
-        )
+        return cancelled(self.folder.run_id, skipped)
 
     async def _stop(self, decided: ComparisonDecided, still_open: int) -> Ended:
         why = (
@@ -112,3 +106,13 @@ class Ending:
         }[outcome]
         await self.log.append(RunDrained(by=by, why=why, open=still_open))
         return Ended(outcome="drained" if outcome == "finished" else outcome, why=why)
+
+
+def cancelled(run: str, skipped: int) -> Ended:
+    """How a run ends whose open tasks were skipped for good."""
+    return Ended(
+        outcome="cancelled",
+        why=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
+        f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
+        f"--reason {REASON}",
+    )

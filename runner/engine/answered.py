@@ -30,7 +30,7 @@ def answered(
         latency_ms: None: it came without a call.
         cost_usd: None: not known.
         possible_usd: what it may have cost, where the price is known and usage is not.
-        cached: whether the response cache answered.
+        cached: whether it was there already: nothing was sent.
     """
     usage = received.reply.usage
     return AttemptAnswered(
@@ -48,10 +48,13 @@ def answered(
         possible_usd=possible_usd,
         headers=dict(received.headers) if received.headers else None,
         cached=cached,
+        adopted=received.adopted,
     )
 
 
-def completed(task: int, attempt: int, parsed: object) -> TaskCompleted:
+def completed(
+    task: int, attempt: int, parsed: object, *, adopted: bool = False
+) -> TaskCompleted:
     """The end of a task whose reply the parser made *parsed* of."""
     failure = parsed if isinstance(parsed, ParseFailure) else None
     return TaskCompleted(
@@ -59,4 +62,5 @@ def completed(task: int, attempt: int, parsed: object) -> TaskCompleted:
         attempt=attempt,
         unparsed=failure.reason if failure else None,
         fault=failure.detail if failure else None,
+        adopted=adopted,
     )

@@ -20,6 +20,7 @@ from runner.engine.answered import answered, completed
 from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
 from runner.engine.growth import Growth
+from runner.engine.known import Known
 from runner.engine.lane import Work
 from runner.engine.reask import may_reask, reask_messages, refused
 from runner.engine.retry import may_be_billed
@@ -66,6 +67,7 @@ class Parts:
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
+    known: Known | None = None  #: answers that other logs of the run have
     cache: ResponseCache | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""

@@ -33,6 +33,7 @@ class DriverStatistics:
     started: int  #: attempts
     answered: int
     cached: int  #: tasks that the response cache answered, none of them an attempt here
+    adopted: int  #: tasks that the run's other logs answered, likewise
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
@@ -327,8 +328,11 @@ class Driver:
             started=self._attempts.counts["started"],
             answered=self._attempts.counts["answered"],
             failed=self._attempts.counts["failed"],
-            cached=self._hits.count,
-            tasks_ended=self._attempts.counts["tasks_ended"] + self._hits.count,
+            cached=self._hits.cached,
+            adopted=self._hits.adopted,
+            tasks_ended=self._attempts.counts["tasks_ended"]
+            + self._hits.cached
+            + self._hits.adopted,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),

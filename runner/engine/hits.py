@@ -1,4 +1,4 @@
-"""Tasks that the response cache answers: recorded like all others, and never sent.
+"""Tasks whose answer is there already: recorded like all others, and never sent.
 
 A hit waits for no slot, limit or budget: it is taken while its page is loaded. It goes
 into the log as an attempt with its answer, its end and what follows from it, in one
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from runner.clients.client import Received
 from runner.engine.answered import answered, completed
 from runner.engine.attempts import Parts
-from runner.engine.cache import ResponseCache
 from runner.engine.growth import TaskEnd
+from runner.engine.known import Known
 from runner.engine.reask import may_reask
 from runner.plan import stage_of, task_of
 from runner.reply import ParseFailure
@@ -29,32 +29,35 @@ few enough that a heartbeat is not late and their bodies are a small thing to ho
 
 
 class Hits:
-    """Takes what the cache answers out of the pages of one run."""
+    """Takes what is answered already out of the pages of one run."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self.count = 0  #: tasks answered from the cache
+        # what the run has itself goes before what others had
+        self._sources = [each for each in (parts.known, parts.cache) if each]
+        self.adopted = 0  #: tasks that the run's other logs answered
+        self.cached = 0  #: tasks that the response cache answered
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
-        """Record the end of those of *rows* that the cache answers; their numbers."""
-        cache = self._parts.cache
+        """Record the end of those of *rows* that need no call; their numbers."""
         taken: set[int] = set()
-        if cache is not None:
-            for i in range(0, len(rows), TOGETHER):
-                taken.update(await self._take(cache, rows[i : i + TOGETHER]))
+        for source in self._sources:
+            left = [row for row in rows if row.task not in taken]
+            for i in range(0, len(left), TOGETHER):
+                taken.update(await self._take(source, left[i : i + TOGETHER]))
         return frozenset(taken)
 
-    async def _take(self, cache: ResponseCache, rows: Sequence[TaskRow]) -> list[int]:
+    async def _take(self, source: Known, rows: Sequence[TaskRow]) -> list[int]:
         parts = self._parts
         asked: list[tuple[TaskRow, Task, Skeleton]] = []
         for row in rows:
-            if cache.serves(row.model) and not await self._was_answered(row):
+            if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
                 request = parts.job.request(parts.dataset, task)
                 asked.append((row, task, skeleton(request, row.model)))
         if not asked:
             return []
-        found = await cache.find([(task, made.sha256) for _, task, made in asked])
+        found = await source.find([(task, made.sha256) for _, task, made in asked])
         ended = [
             end
             for (row, task, made), received in zip(asked, found, strict=True)
@@ -65,7 +68,10 @@ class Hits:
             return []
         for stage, model in await parts.growth.finish_all(ended):
             parts.scheduler.planned(stage, model)
-        self.count += len(ended)
+        if source is parts.known:
+            self.adopted += len(ended)
+        else:
+            self.cached += len(ended)
         return [end.row.task for end in ended]
 
     async def _was_answered(self, row: TaskRow) -> bool:
@@ -82,11 +88,15 @@ class Hits:
     def _end(
         self, row: TaskRow, task: Task, made: Skeleton, received: Received
     ) -> TaskEnd | None:
-        """How the task ends with this reply; None if it would be asked again."""
+        """How the task ends with this reply; None if it would be asked again.
+
+        What the run has once settled for, in another log, it does not ask again.
+        """
         parts, reply = self._parts, received.reply
+        is_adopted = received.adopted is not None
         parsed = stage_of(parts.job, row.stage).parse(parts.dataset, task, reply)
-        is_unread = isinstance(parsed, ParseFailure)
-        if is_unread and may_reask(reply, asked=0, most=parts.reask):
+        is_refused = isinstance(parsed, ParseFailure) and not is_adopted
+        if is_refused and may_reask(reply, asked=0, most=parts.reask):
             return None
         attempt = row.attempts + 1
         started = AttemptStarted(
@@ -94,6 +104,7 @@ class Hits:
             attempt=attempt,
             request_sha256=made.sha256,
             worst_usd=0.0,
+            adopted=is_adopted,
         )
         event = answered(
             received,
@@ -109,6 +120,6 @@ class Hits:
             entries=(
                 Entry(event=started, payload=made.body, blobs=made.blobs),
                 Entry(event=event, payload=received.body),
-                completed(row.task, attempt, parsed),
+                completed(row.task, attempt, parsed, adopted=is_adopted),
             ),
         )

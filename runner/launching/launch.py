@@ -30,17 +30,17 @@ from runner.launching.connecting import Clients, client_options, open_clients
 from runner.launching.creation import create, owner
 from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
-from runner.money.budget import Budget
+from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price, prices_of
 from runner.options import RunOptions
 from runner.records.front import check
 from runner.roles import assigned, remarks
-from runner.shards.part import taking
+from runner.shards.carrying import carrying
+from runner.shards.part import Part, taking
 from runner.work import Work
 from store.estimates import liveness
 from store.events import RunResumed
 from store.runs import RunFolder
-from store.shard import Shard
 from store.sqlite import SqliteLog
 from store.stopping import Stopping
 from store.views import open_reader, run_started, spending, status
@@ -55,7 +55,7 @@ class _TakenUp:
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
-    shard: Shard | None = None  #: the part of it that is asked; None: all
+    part: Part | None = None  #: of it that is asked; None: all
 
 
 async def start(
@@ -66,7 +66,7 @@ async def start(
     *,
     company: Company | None = None,
     group: str | None = None,
-    shard: Shard | None = None,
+    part: Part | None = None,
 ) -> Ended:
     """Run a new run until it ends or is interrupted.
 
@@ -78,7 +78,7 @@ async def start(
         company: the runs that share endpoints and budget with it; None: it is alone,
             and obeys the process's signals itself.
         group: the name under which it was started with others, if it was.
-        shard: the part of the run that *folder* is of; None: all of it.
+        part: the shard that *folder* is of; None: the run is not split.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
     clients = open_clients(work.job, options, shell)
@@ -94,7 +94,7 @@ async def start(
         shell.clock,
         expects=expects,
         group=group,
-        shard=shard,
+        shard=None if part is None else part.shard,
     ) as log:
         return await _drive(
             folder,
@@ -104,7 +104,7 @@ async def start(
             shell,
             clients=clients,
             prices=prices,
-            taken_up=_TakenUp(stopping=options.stopping, shard=shard),
+            taken_up=_TakenUp(stopping=options.stopping, part=part),
             company=company,
         )
 
@@ -118,6 +118,7 @@ async def resume(
     accept_changes: bool,
     own: Collection[str] = (),
     company: Company | None = None,
+    part: Part | None = None,
 ) -> Ended:
     """Take a run up where its last writer left it.
 
@@ -130,6 +131,7 @@ async def resume(
         own: names of the limits that were given for this process; what was asked of
             earlier ones about them does not hold for it.
         company: as for `start`.
+        part: as for `start`.
 
     Raises:
         UsageError: there is nothing to go on with.
@@ -195,7 +197,7 @@ async def resume(
                 found=found,
                 own=own,
                 stopping=first.stopping,
-                shard=first.shard,
+                part=part,
             ),
             company=company,
         )
@@ -214,7 +216,7 @@ async def _drive(
     company: Company | None,
 ) -> Ended:
     shared = company or Company()
-    stopping, shard = taken_up.stopping, taken_up.shard
+    stopping, part = taken_up.stopping, taken_up.part
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -227,7 +229,9 @@ async def _drive(
                 planning=await log.planning(),
                 must_catch_up=taken_up.must_catch_up,
                 is_shuffled=stopping is not None,
-                takes=None if shard is None else taking(shard, work.job, work.dataset),
+                takes=None
+                if part is None
+                else taking(part.shard, work.job, work.dataset),
             ),
         )
         cache = await stack.enter_async_context(
@@ -241,7 +245,10 @@ async def _drive(
         )
         with open_reader(folder.log) as reader:
             money = spending(reader)
-        others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
+        if part is None:
+            others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
+        else:
+            others = part.spent
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
@@ -261,7 +268,7 @@ async def _drive(
                         money.cap_pico,
                         spent_pico=money.spent_pico + others.spent_pico,
                         possible_pico=money.possible_pico + others.possible_pico,
-                        processes=1 if shard is None else shard.count,
+                        share=WHOLE if part is None else part.share,
                     ),
                 ),
                 growth=growth,
@@ -270,6 +277,7 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
+                known=None if part is None else part.known,
                 cache=cache,
                 prices=prices,
                 bell=shared.bell,
@@ -302,6 +310,7 @@ async def _drive(
             obey_signals(driver, shell.tell)
         stack.enter_context(shared.joined(driver))
         shell.launched()
+        carrier = await stack.enter_async_context(carrying(folder, part, driver, shell))
         async with listener.listening():
             # after what was waiting: a retry changes what is left to do
             with open_reader(folder.log) as reader:
@@ -319,7 +328,10 @@ async def _drive(
             listener=listener,
             decided=decider.decided,
         )
-        return await ending.conclude(outcome)
+        ended = await ending.conclude(outcome)
+        if carrier is not None:
+            await carrier.conclude(ended)
+        return ended
 
 
 def check_alive(folder: RunFolder) -> None:

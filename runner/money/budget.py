@@ -15,6 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+WHOLE: Final = Fraction(1)
+"""The share of a run that is not split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +41,18 @@ class Budget:
         *,
         spent_pico: int = 0,
         possible_pico: int = 0,
-        processes: int = 1,
+        share: Fraction = WHOLE,
     ) -> None:
         """Go on from what earlier processes of the run have spent, and may have.
 
         Args:
-            cap_pico: what all *processes* may cost together; None: no cap.
-            spent_pico: known to be spent of this one's even part.
+            cap_pico: what the run may cost; None: no cap.
+            spent_pico: known to be spent of this process's share.
             possible_pico: what may be billed beyond that.
-            processes: that spend at the same time and know nothing of one another.
+            share: of the cap; others spend the rest at the same time, unseen.
         """
-        self._processes = processes
-        self._cap = None if cap_pico is None else cap_pico // processes
+        self._share = share
+        self._cap = None if cap_pico is None else math.floor(cap_pico * share)
         self._spent = spent_pico
         self._possible = possible_pico
         self._reserved = 0
@@ -93,9 +98,9 @@ class Budget:
         return pico if self._factor == 1.0 else math.ceil(pico * self._factor)
 
     def add(self, pico: int) -> None:
-        """Raise the cap of all processes; without one there is nothing to raise."""
+        """Raise the run's cap; without one there is nothing to raise."""
         if self._cap is not None:
-            self._cap += pico // self._processes
+            self._cap += math.floor(pico * self._share)
 
     def statistics(self) -> BudgetStatistics:
         """The sums as values."""

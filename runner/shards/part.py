@@ -8,14 +8,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from runner.errors import UsageError
 from runner.job import Dataset, Job
+from runner.launching.group import Spent
+from runner.shards.adopting import Adopted
 from runner.task import TaskSpec
+from store.segments.place import Place
 from store.shard import Shard
-from store.slices import Slices, slice_of
+from store.slices import SLICES, Slices, slice_of
 
 _PART = re.compile(r"(\d{1,4})/(\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipping:
+    """Where a shard's log is carried, beside the work on it."""
+
+    place: Place
+    every_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A shard of a run as a process finds it."""
+
+    shard: Shard
+    shipping: Shipping | None = None  #: None: its log stays where it is
+    known: Adopted | None = None  #: answers of other logs about its items
+    spent: Spent = field(default_factory=Spent)  #: for its items, in other logs
+
+    @property
+    def share(self) -> Fraction:
+        """What it takes of the run's budget."""
+        return Fraction(len(Slices.parse(self.shard.slices)), SLICES)
 
 
 def shard_of(text: str) -> Shard:

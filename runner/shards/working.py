@@ -10,9 +10,12 @@ from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions
 from runner.shards.agreeing import beginning, check_others
+from runner.shards.others import others
+from runner.shards.part import Part, Shipping
 from runner.work import Work
 from store.runs import RunFolder
 from store.shard import Shard
+from store.slices import Slices
 
 
 async def work_on(
@@ -23,6 +26,8 @@ async def work_on(
     shell: Shell,
     *,
     own: Collection[str] = (),
+    shipping: Shipping | None = None,
+    accept_changes: bool = False,
 ) -> Ended:
     """Take a shard of a run to its end, from wherever its log stands.
 
@@ -33,6 +38,8 @@ async def work_on(
         options: how calls are sent.
         shell: what surrounds the process.
         own: names of the limits that were given for this process.
+        shipping: where its log is carried; None: it stays where it is.
+        accept_changes: whether inputs and prompts may differ from what they were.
 
     Raises:
         UsageError: it stops when something is decided, or is of another run.
@@ -46,8 +53,26 @@ async def work_on(
         )
     launch.check_alive(folder)
     check_others(folder, shard, work, options)
-    if beginning(folder) is None:
-        return await launch.start(folder, work, options, shell, shard=shard)
-    return await launch.resume(
-        folder, work, options, shell, accept_changes=False, own=own
+    place = None if shipping is None else shipping.place
+    found = await others(
+        folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
     )
+    part = Part(shard=shard, shipping=shipping, known=found.known, spent=found.spent)
+    if beginning(folder) is None:
+        ended = await launch.start(folder, work, options, shell, part=part)
+    else:
+        ended = await launch.resume(
+            folder,
+            work,
+            options,
+            shell,
+            accept_changes=accept_changes,
+            own=own,
+            part=part,
+        )
+    if found.known is not None and found.known.refused:
+        shell.tell(
+            f"{found.known.refused:,} answers of the run are to other requests than "
+            "are sent now: these tasks were asked again."
+        )
+    return ended

@@ -33,6 +33,7 @@ class Asked:
     request: Request
     tokens: int  #: of what was sent, by its length
     packed: bool = False  #: vectors are asked for in base64
+    tool: str = ""  #: whose input the answer is to be, in Anthropic's form
 
 
 class _Text(msgspec.Struct):
@@ -76,7 +77,8 @@ class _RerankBody(msgspec.Struct):
     top_n: int | None = None
 
 
-def _decoded(body: bytes, form: type[_T], name: str) -> _T:
+def decoded(body: bytes, form: type[_T], name: str) -> _T:
+    """The *body* of *name* request; raise `BadRequest` where it has not that form."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -85,14 +87,14 @@ def _decoded(body: bytes, form: type[_T], name: str) -> _T:
 
 def read_request(body: bytes) -> Asked:
     """The chat in *body*; raise `BadRequest` where there is none."""
-    asked = _decoded(body, _Body, "a chat completion")
+    asked = decoded(body, _Body, "a chat completion")
     request = ChatRequest(
         messages=tuple(_message(message) for message in asked.messages),
         max_tokens=asked.max_tokens or asked.max_completion_tokens or 0,
         temperature=asked.temperature,
         schema=_schema(asked.response_format),
     )
-    return _asked(asked.model, request, said(request))
+    return sized(asked.model, request, said(request))
 
 
 def said(request: ChatRequest) -> str:
@@ -102,20 +104,20 @@ def said(request: ChatRequest) -> str:
 
 def read_embed(body: bytes) -> Asked:
     """The texts to embed in *body*; raise `BadRequest` where there are none."""
-    asked = _decoded(body, _EmbedBody, "an embeddings")
+    asked = decoded(body, _EmbedBody, "an embeddings")
     texts = (asked.input,) if isinstance(asked.input, str) else tuple(asked.input)
     request = EmbedRequest(texts=texts, dimensions=asked.dimensions)
     packed = asked.encoding_format == "base64"
-    return _asked(asked.model, request, *texts, packed=packed)
+    return sized(asked.model, request, *texts, packed=packed)
 
 
 def read_rerank(body: bytes) -> Asked:
     """The documents to rank in *body*; raise `BadRequest` where there are none."""
-    asked = _decoded(body, _RerankBody, "a rerank")
+    asked = decoded(body, _RerankBody, "a rerank")
     request = RerankRequest(
         query=asked.query, documents=tuple(asked.documents), top_n=asked.top_n
     )
-    return _asked(asked.model, request, *(asked.query + d for d in asked.documents))
+    return sized(asked.model, request, *(asked.query + d for d in asked.documents))
 
 
 READERS: Final[Mapping[str, Callable[[bytes], Asked]]] = {
@@ -126,9 +128,12 @@ READERS: Final[Mapping[str, Callable[[bytes], Asked]]] = {
 """From a path below the base URL to what reads its requests."""
 
 
-def _asked(model: str, request: Request, *texts: str, packed: bool = False) -> Asked:
+def sized(
+    model: str, request: Request, *texts: str, packed: bool = False, tool: str = ""
+) -> Asked:
+    """What was asked of *model*, in all of *texts*."""
     tokens = 1 + sum(map(len, texts)) // BYTES_PER_TOKEN
-    return Asked(model=model, request=request, tokens=tokens, packed=packed)
+    return Asked(model=model, request=request, tokens=tokens, packed=packed, tool=tool)
 
 
 def _message(message: _Message) -> Message:

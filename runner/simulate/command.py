@@ -34,11 +34,32 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a JSON line for each request to this new file.",
+    help="Write a JSON line for each request and billed item to this new file.",
 )
 @click.option("--job", help="Answer with this job's offline baseline, partly spoiled.")
+@click.option(
+    "--batch-seconds", type=float, default=0.0, help="Until a batch ends, at most."
+)
+@click.option(
+    "--batch-queue", type=int, help="Items of batches that may wait at a time."
+)
+@click.option(
+    "--batch-error-rate", type=_SHARE, default=0.0, help="Share of items that fail."
+)
+@click.option(
+    "--batch-expire-rate", type=_SHARE, default=0.0, help="Share of items never done."
+)
+@click.option(
+    "--batch-lost-create-rate",
+    type=_SHARE,
+    default=0.0,
+    help="Share of new batches of which no reply tells.",
+)
 def simulate(**options: Any) -> None:
     """Serve an OpenAI-compatible endpoint on loopback, with faults by seed.
+
+    Batches too, in OpenAI's form and in Anthropic's: they are kept in memory, and get
+    on by the clock of the server.
 
     Prints its base URL in one line as soon as it listens, and serves until it is
     interrupted or terminated.

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 from runner.simulate.chance import Chance
 from runner.simulate.options import SimulateOptions
 
-SERVER_ERRORS = (500, 502, 503, 529)
+SERVER_ERRORS: Final = (500, 502, 503, 529)
+
+FAULT_WAIT_S: Final = 0.1
+"""What a 429 by chance asks to wait: long enough to be seen, short enough for tests."""
 
 
 class Outcome(enum.StrEnum):

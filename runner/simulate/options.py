@@ -27,6 +27,11 @@ class SimulateOptions:
     limit_headers: bool = False  #: tell the limits in `x-ratelimit-*`
     ledger: Path | None = None
     job: str | None = None  #: whose baseline writes the answers
+    batch_seconds: float = 0.0  #: at most so long until a batch ends; 0: at once
+    batch_queue: int | None = None  #: items that may wait in batches at a time
+    batch_error_rate: float = 0.0  #: of the items of batches, as the next
+    batch_expire_rate: float = 0.0
+    batch_lost_create_rate: float = 0.0  #: of the replies that tell of a new batch
 
     def __post_init__(self) -> None:
         rates = (
@@ -41,6 +46,16 @@ class SimulateOptions:
                 "The rates of faults are shares of all requests: each at least 0, "
                 "together at most 1."
             )
+        items = (self.batch_error_rate, self.batch_expire_rate)
+        if min(items) < 0 or sum(items) > 1:
+            raise UsageError(
+                "The rates of batches are shares of their items: each at least 0, "
+                "together at most 1."
+            )
+        if self.batch_seconds < 0:
+            raise UsageError("--batch-seconds is a time; give 0 or more.")
+        if self.batch_queue is not None and self.batch_queue <= 0:
+            raise UsageError("--batch-queue is a number of items; give more than 0.")
         if min(self.latency_ms, self.jitter_ms) < 0:
             raise UsageError("Latency and jitter are times; give 0 or more.")
         if any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)):

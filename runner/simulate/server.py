@@ -6,12 +6,12 @@ refuses, `Ledger` remembers. aiohttp's low-level server does the HTTP.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -21,7 +21,9 @@ from aiohttp import web
 from runner.errors import BadRequest, UsageError
 from runner.registry import load_job
 from runner.simulate.asked import READERS, Asked
-from runner.simulate.fate import Fate, Outcome, fate
+from runner.simulate.batch.serving import BatchEndpoints
+from runner.simulate.delivery import deliver
+from runner.simulate.fate import FAULT_WAIT_S, Fate, Outcome, fate
 from runner.simulate.ledger import Ledger, LedgerLine
 from runner.simulate.limits import Limits, retry_after
 from runner.simulate.model import (
@@ -34,9 +36,6 @@ from runner.simulate.options import SimulateOptions
 from store.clock import Clock, SystemClock
 
 HOST: Final = "127.0.0.1"
-
-FAULT_WAIT_S: Final = 0.1
-"""What a 429 by chance asks to wait: long enough to be seen, short enough for tests."""
 
 STOP_S: Final = 0.1
 """How long a stopping server waits for replies under way."""
@@ -65,6 +64,7 @@ async def running(
         yield f"http://{HOST}:{runner.addresses[0][1]}/v1"
     finally:
         await runner.cleanup()
+        endpoint.batches.advance()
         ledger.close()
 
 
@@ -97,6 +97,7 @@ class _Endpoint:
         self._model = model
         self._ledger = ledger
         self._clock = clock
+        self.batches = BatchEndpoints(options, model, ledger, clock)
         self._limits = Limits(options, clock.monotonic())
         self._numbers = count(1)
         self._seen: Counter[str] = Counter()
@@ -104,6 +105,9 @@ class _Endpoint:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve one request of any kind."""
         path = request.path.removeprefix("/v1")
+        form = self.batches.form(path)
+        if form is not None:
+            return await self.batches.handle(request, path, form)
         if request.method == "GET" and path == "/models":
             return _reply(200, b'{"object":"list","data":[]}')
         read = READERS.get(path) if request.method == "POST" else None
@@ -138,7 +142,7 @@ class _Endpoint:
             authorized="authorization" in request.headers,
             tokens=tokens,
         )
-        await self._deliver(request, reply, destined, line)
+        await deliver(request, reply, destined, partial(self._note, line))
         return reply
 
     def _destined(
@@ -165,54 +169,11 @@ class _Endpoint:
                     body = malformed(body, destined.shape)
         return destined, _reply(destined.status or 200, body, told), tokens
 
-    async def _deliver(
-        self,
-        request: web.BaseRequest,
-        reply: web.Response,
-        destined: Fate,
-        line: LedgerLine,
-    ) -> None:
-        """Send *reply* as far as it is destined to get, and keep the ledger true."""
-        noted = line.outcome
-        try:
-            await asyncio.sleep(destined.latency_s)
-            transport = request.transport
-            if transport is None or transport.is_closing():
-                raise ConnectionResetError
-            self._note(line, noted)
-            if noted is Outcome.HANG:
-                await asyncio.Event().wait()
-            if noted is Outcome.DROPPED:
-                await _cut(request, reply, destined.shape)
-                return
-            # Draining then waits for the last byte: "answered" means all of it.
-            transport.set_write_buffer_limits(high=0)
-            await reply.prepare(request)
-            await reply.write_eof()
-            if transport.is_closing():
-                raise ConnectionResetError
-        except (asyncio.CancelledError, ConnectionError) as error:
-            if noted is not Outcome.HANG:
-                self._note(line, Outcome.GONE)
-            if isinstance(error, asyncio.CancelledError):
-                raise
-
     def _note(self, line: LedgerLine, outcome: Outcome) -> None:
         self._ledger.write(replace(line, outcome=outcome, finished_ms=self._now_ms()))
 
     def _now_ms(self) -> int:
         return self._clock.now_us() // 1000
-
-
-async def _cut(request: web.BaseRequest, reply: web.Response, shape: float) -> None:
-    """Break the connection: before the reply, or in its middle."""
-    body = reply.body
-    if shape < 0.5 and isinstance(body, bytes):  # noqa: PLR2004 - half of the cut ones
-        half = web.StreamResponse(headers={"content-length": str(len(body))})
-        await half.prepare(request)
-        await half.write(body[: len(body) // 2])
-    if request.transport is not None:
-        request.transport.abort()
 
 
 def _reply(

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from store.chain import genesis
 from store.connect import Reader
 from store.errors import CorruptLog
 from store.segments.done import Done
@@ -26,9 +25,9 @@ from store.segments.segment import (
 )
 from store.segments.span import FOLDER, Mark, Span, leading_on
 from store.shard import Shard
-from store.union.statements import UNION
 from store.traffic import one_moment
 from store.union.source import STRETCH_BYTES, LogSource
+from store.union.statements import UNION
 
 ROLL_UP_AFTER = 256
 """Small segments that become larger ones: ten hours make 7,200 every five seconds, and
@@ -108,8 +107,7 @@ class Sending:
     def _link_at(self, seq: int) -> bytes | None:
         """Of the commit that ends with event *seq*; None: none does."""
         if seq == 0:
-            log = self._source.identity
-            return genesis(log.run_id, log.config_sha256, log.created_us)
+            return self._source.identity.genesis
         found = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
         return None if found is None else bytes(found[0])
 

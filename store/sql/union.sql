@@ -66,6 +66,8 @@ SELECT * FROM place ORDER BY place;
 SELECT part, seq, link, blobs_upto FROM merged WHERE log = ?;
 -- name: add_log
 INSERT INTO merged(log, seq, link, blobs_upto) VALUES (?, 0, ?, 0) RETURNING part;
+-- name: count_logs
+SELECT count(*) FROM merged;
 -- name: took_in
 UPDATE merged SET seq = ?, link = ?, blobs_upto = ? WHERE part = ?;
 -- name: logs
@@ -133,8 +135,20 @@ JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
 JOIN event AS s ON s.seq = t.started_seq
 JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
 WHERE i.id = ? AND t.state = 3;
+-- name: spent_by_log
+-- What each log has paid for or may be billed, in pico-dollars; reads every event.
+SELECT m.log, p.slices,
+       sum(CAST(round(1e12 * coalesce(json_extract(e.f, '$.cost_usd'), 0)) AS INTEGER)),
+       sum(CAST(round(1e12 * coalesce(json_extract(e.f, '$.possible_usd'), 0))
+                AS INTEGER))
+FROM (SELECT epoch, CAST(facts AS TEXT) AS f FROM event
+      WHERE kind IN (SELECT id FROM kind WHERE name IN
+        ('attempt_answered', 'attempt_failed', 'attempts_abandoned'))) AS e
+JOIN opening AS o ON o.epoch = e.epoch JOIN part AS p ON p.part = o.part
+JOIN merged AS m ON m.part = o.part
+GROUP BY m.log ORDER BY m.log;
 
--- Reading a log to carry it elsewhere (store/union/source.py) -------------------------
+-- Reading a log to carry it elsewhere (store/union/source.py, store/segments) ---------
 
 -- name: first_writer
 SELECT writer FROM writer ORDER BY epoch LIMIT 1;

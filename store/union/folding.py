@@ -198,10 +198,14 @@ class _Batch:
         contested = self._contested = [
             task for task in fold.moved if task in self._claims
         ]
-        for task in contested:
-            self._claims[task][self._part] = fold.moved[task]
         replies = self._precedence(contested)
         logs = _logs(self._facts) if contested else {}
+        for task in contested:
+            claims = self._claims[task]
+            known = _repeats(claims.values(), replies)
+            claims[self._part] = fold.moved[task]
+            repeats = _repeats(claims.values(), replies)
+            fold.counters["answers_repeated"] += repeats - known
         for task, draft in fold.moved.items():
             row = (
                 best(self._claims[task], replies, logs)
@@ -219,7 +223,7 @@ class _Batch:
         seqs = sorted(
             draft.reply_seq
             for task in contested
-            for draft in self._claims[task].values()
+            for draft in (*self._claims[task].values(), self._fold.moved[task])
             if draft.reply_seq is not None
         )
         return {
@@ -271,6 +275,17 @@ def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
 
 def _text(value: TaskDraft | RunState) -> str:
     return _ENCODER.encode(value).decode()
+
+
+def _repeats(claims: Iterable[TaskDraft], replies: Mapping[int, Precedence]) -> int:
+    """How many answers to one task were paid for beyond the one that counts."""
+    paid = sum(
+        draft.state is TaskState.COMPLETED
+        and draft.reply_seq is not None
+        and not replies[draft.reply_seq].is_adopted
+        for draft in claims
+    )
+    return max(0, paid - 1)
 
 
 def _is_adopted(event: Event) -> bool:

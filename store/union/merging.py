@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -326,9 +326,3 @@ class _Numbers:
             UNION["add_number"], [(self._part, *pair) for pair in self._planned]
         )
         self._conn.executemany(UNION["add_identity"], self._fresh.items())
-
-
-def merged_from(conn: sqlite3.Connection) -> Iterator[tuple[bytes, int, bytes]]:
-    """The logs that a union is of, ascending: id, last event, its link."""
-    for _part, log, seq, head in conn.execute(UNION["logs"]).fetchall():
-        yield log, seq, head

@@ -21,7 +21,7 @@ from store.status import Heartbeat
 from store.union import merging
 from store.union.merging import Merger
 from store.union.source import LogSource, Source
-from store.union.statements import is_union
+from store.union.statements import UNION, is_union
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +88,11 @@ def _merged(
         )
     merger = Merger(conn, log)
     events = sum(merger.merge(source) for source in _in_order(sources))
+    (logs,) = conn.execute(UNION["count_logs"]).fetchone()
     beats = [beat for source in sources if (beat := source.heartbeat) is not None]
     if beats:
         _beat(conn, max(beats, key=lambda beat: beat.at_us))
-    return Refreshed(logs=len(list(merging.merged_from(conn))), events=events)
+    return Refreshed(logs=logs, events=events)
 
 
 def _in_order(sources: Sequence[Source]) -> list[Source]:

@@ -73,7 +73,7 @@ class Replay:
     @property
     def run(self) -> PastRun:
         """The run as it is here and now; its other files are the run's own."""
-        return PastRun(self._folder.path, self.reel)
+        return PastRun(self._folder.path, reel=self.reel)
 
     @property
     def clock(self) -> LogClock:
@@ -214,7 +214,7 @@ class Replay:
 class PastRun(RunFolder):
     """A run whose log is seen as it was."""
 
-    reel: Reel = field(compare=False, repr=False)
+    reel: Reel = field(compare=False, repr=False, kw_only=True)
 
     def open_reader(self) -> Reader:
         """A connection that looks at its log."""

@@ -9,11 +9,13 @@ few at a time, the latest first.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from store.clock import Clock
+from store.errors import StoreError
 from store.present import is_working
 from store.runs import RunFolder
 from tui.sources.run import RunSource
@@ -143,6 +145,8 @@ def _stamp(folder: RunFolder) -> Stamp | None:
 
     An empty WAL says nothing: whoever looks at a closed log makes one.
     """
+    with suppress(StoreError):  # told by who reads it
+        folder.refresh()
     log = str(folder.log)
     found = []
     for path in (log, f"{log}-wal"):

@@ -69,6 +69,10 @@ class Source(Protocol):
         ...
 
 
+REFRESH_S = 1.0
+"""Between two merges of a split run's logs: as often as its processes give signs."""
+
+
 class RunSource:
     """Looks at one run's log; nothing it does can be written."""
 
@@ -87,6 +91,7 @@ class RunSource:
         self._clock = clock
         self._reader: Reader | None = None
         self._file = SameFile(folder)
+        self._refresh_at = float("-inf")
         self._version: int | None = None
         self._facts: Facts | None = None
         self._best: float | None = None
@@ -116,6 +121,7 @@ class RunSource:
     def look(self) -> Sight:
         """The run as it is now."""
         try:
+            self._refresh()
             self._file.check()
         except StoreError as error:
             self.close()
@@ -135,6 +141,13 @@ class RunSource:
             now_us=self._clock.now_us(),
             is_alive=is_working(is_held, facts.status.heartbeat),
         )
+
+    def _refresh(self) -> None:
+        """Have a split run's union follow its logs, now and then."""
+        now = self._clock.monotonic()
+        if now >= self._refresh_at:
+            self._refresh_at = now + REFRESH_S
+            self._folder.refresh()
 
     def _read(self) -> Facts:
         if self._reader is not None and self._reader.is_outdated():

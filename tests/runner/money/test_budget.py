@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.money.budget import Budget, BudgetStatistics
+from store.slices import SLICES, Slices
 
 CAP = 10_000
 
@@ -120,12 +123,13 @@ def test_once_known_a_provider_that_bills_half_as_much_again_keeps_the_cap(
     assert billed <= CAP + 250
 
 
-@given(cap=st.integers(0, 1000), more=st.integers(0, 1000), processes=st.integers(1, 9))
-def test_processes_that_spend_apart_keep_the_cap_together(
-    cap: int, more: int, processes: int
+@given(cap=st.integers(0, 10**6), more=st.integers(0, 10**6), count=st.integers(1, 40))
+def test_those_who_spend_apart_keep_the_cap_together(
+    cap: int, more: int, count: int
 ) -> None:
-    budget = Budget(cap, processes=processes)
-    budget.add(more)
-    own = budget.statistics().cap_pico
-    assert own is not None
-    assert own * processes <= cap + more < (own + 2) * processes
+    shares = [Fraction(len(Slices.of(i, count)), SLICES) for i in range(count)]
+    budgets = [Budget(cap, share=share) for share in shares]
+    for budget in budgets:
+        budget.add(more)
+    caps = [budget.statistics().cap_pico or 0 for budget in budgets]
+    assert cap + more - 2 * count <= sum(caps) <= cap + more

@@ -44,6 +44,9 @@ def test_the_command_prints_its_address_and_ends_cleanly_on_a_signal(
     ("words", "said"),
     [
         (["--rate-429=0.7", "--rate-drop=0.7"], "together at most 1"),
+        (["--batch-error-rate=0.7", "--batch-expire-rate=0.7"], "of their items"),
+        (["--batch-queue=0"], "--batch-queue is a number of items"),
+        (["--batch-seconds=-1"], "--batch-seconds is a time"),
         (["--job=nothing-like-it"], "no job 'nothing-like-it'"),
     ],
 )

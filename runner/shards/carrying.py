@@ -1,0 +1,88 @@
+"""A shard's log on its way to a place, from its first event to its last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from runner.control.ending import Ended
+from runner.engine.beside import beside
+from runner.engine.driver import Driver
+from runner.launching.shell import Shell
+from runner.shards.part import Part
+from store.errors import Unshipped
+from store.runs import RunFolder
+from store.segments.shipping import Shipper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """Carries what is recorded while the driver works."""
+
+    shipper: Shipper
+    driver: Driver
+    shell: Shell
+    folder: RunFolder
+    address: str
+
+    async def carry(self) -> None:
+        """Carry on; the driver drains once more waits than may be lost."""
+        try:
+            await self.shipper.run()
+        except Unshipped as error:
+            self.shell.tell(f"{error}.")
+            self.driver.drain()
+
+    async def conclude(self, ended: Ended) -> None:
+        """Carry the rest, once the log's last event is in it; says what is left."""
+        await self.shipper.flush()
+        if ended.outcome == "finished":
+            await self.shipper.finish()
+        left = self.shipper.statistics().unshipped_bytes
+        if left:
+            self.shell.tell(
+                f"{left:,} bytes of {self.folder.log} were not carried to "
+                f"{self.address}: keep the file, and start the shard again once the "
+                "place takes them."
+            )
+
+
+@asynccontextmanager
+async def carrying(
+    folder: RunFolder, part: Part | None, driver: Driver, shell: Shell
+) -> AsyncIterator[Carrier | None]:
+    """Carry a log beside the body, where that was asked for.
+
+    Args:
+        folder: of the log, which is open for writing.
+        part: the shard; None: the run is not split.
+        driver: is told where there is no going on.
+        shell: clock and words.
+
+    Raises:
+        PlaceAway: the place cannot be looked at.
+    """
+    if part is None or part.shipping is None:
+        yield None
+        return
+    place = part.shipping.place
+    async with Shipper.following(
+        folder.log,
+        place,
+        clock=shell.clock,
+        tell=lambda said: shell.tell(f"{said}."),
+        siftlog_version=version("siftlog"),
+        shard=part.shard,
+        every_s=part.shipping.every_s,
+    ) as shipper:
+        carrier = Carrier(
+            shipper=shipper,
+            driver=driver,
+            shell=shell,
+            folder=folder,
+            address=place.address,
+        )
+        async with beside(driver.guard(carrier.carry)):
+            yield carrier

@@ -1,0 +1,129 @@
+"""What the other logs of a run know of a shard's items: answers, and what they cost.
+
+Only logs that hold some of the shard's slices are read. Where every shard has one log
+and goes on with it, there are none, and nothing is merged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from runner.errors import RunnerError
+from runner.launching.group import Spent
+from runner.shards.adopting import Adopted
+from runner.shards.agreeing import beginning
+from store.clock import Clock
+from store.runs import RunFolder
+from store.segments.place import Place
+from store.segments.source import SegmentSource, sources
+from store.slices import Slices
+from store.union.refreshing import refresh
+from store.union.source import LogSource
+from store.union.spent import spent_by_log
+from store.views import open_reader
+
+LOOK_S = 0.2
+"""Between two attempts to merge, while another process does."""
+PATIENCE_S = 600.0
+"""Merging a million events takes a minute; the shards of a run may do so in turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """What a shard takes from the logs of the others."""
+
+    known: Adopted | None = None
+    spent: Spent = field(default_factory=Spent)
+
+
+async def others(
+    own: RunFolder,
+    slices: Slices,
+    place: Place | None,
+    clock: Clock,
+    tell: Callable[[str], None],
+) -> Others:
+    """Bring the union of the logs with these slices up to date, and open it.
+
+    Args:
+        own: the shard's.
+        slices: what it holds.
+        place: where logs of the run are carried; None: all of them lie here.
+        clock: says when to look again.
+        tell: hears what of the place cannot be read.
+
+    Raises:
+        StoreError: a log is of another run, or the place is away.
+        RunnerError: another process does not come to an end with merging.
+    """
+    here = [each for each in own.shards() if each != own and _holds(each, slices)]
+    away = await asyncio.to_thread(_away, own, slices, place, tell)
+    if not here and not away:
+        return Others()
+    own.path.mkdir(parents=True, exist_ok=True)
+    union = RunFolder(own.path).log
+    until = clock.monotonic() + PATIENCE_S
+    while True:
+        merged = await asyncio.to_thread(
+            refresh, union, [each.log for each in here], away
+        )
+        if merged is not None:
+            break
+        if clock.monotonic() > until:
+            raise RunnerError(
+                f"Another process has been merging into {union} for long: wait until "
+                "it ends, then start the shard again."
+            )
+        await clock.sleep_until(clock.monotonic() + LOOK_S)
+    return await asyncio.to_thread(_read, own, slices)
+
+
+def _holds(other: RunFolder, slices: Slices) -> bool:
+    first = beginning(other)
+    return first is not None and (
+        first.shard is None or bool(Slices.parse(first.shard.slices) & slices)
+    )
+
+
+def _away(
+    own: RunFolder,
+    slices: Slices,
+    place: Place | None,
+    tell: Callable[[str], None],
+) -> list[SegmentSource]:
+    """The logs in the place with some of the slices, but for a copy of the own one."""
+    if place is None:
+        return []
+    log = _id(own)
+    return [
+        source
+        for source in sources(place, lambda said: tell(f"{said}."))
+        if source.identity.log != log
+        and (source.shard is None or Slices.parse(source.shard.slices) & slices)
+    ]
+
+
+def _read(own: RunFolder, slices: Slices) -> Others:
+    union = RunFolder(own.path).log
+    log = _id(own)
+    spent = possible = 0
+    with open_reader(union) as reader:
+        for other in spent_by_log(reader):
+            if other.log == log:
+                continue
+            both, all_of_it = len(other.slices & slices), len(other.slices)
+            spent += -(-other.spent_pico * both // all_of_it)
+            possible += -(-other.possible_pico * both // all_of_it)
+    return Others(
+        known=Adopted(union), spent=Spent(spent_pico=spent, possible_pico=possible)
+    )
+
+
+def _id(own: RunFolder) -> bytes | None:
+    """The id of the shard's own log; None where it is still to be begun."""
+    if beginning(own) is None:
+        return None
+    with open_reader(own.log) as reader:
+        return LogSource(reader).identity.log

@@ -1,0 +1,134 @@
+"""Requests and replies of Anthropic's Messages API, as far as they are simulated.
+
+An answer in a given form is asked for in one of two ways: by a JSON schema in
+`output_config`, answered by a text, or by a tool that has to be used, answered by its
+input.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from runner.errors import BadRequest
+from runner.reply import Content
+from runner.request import ChatRequest, Message, Part, Schema
+from runner.simulate.asked import Asked, decoded, said, sized
+from runner.simulate.model import tokens_of
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _Message(msgspec.Struct):
+    role: Literal["user", "assistant"]
+    content: str | list[_Text]
+
+
+class _Format(msgspec.Struct):
+    schema: msgspec.Raw
+
+
+class _OutputConfig(msgspec.Struct):
+    format: _Format | None = None
+
+
+class _Tool(msgspec.Struct):
+    name: str
+    input_schema: msgspec.Raw
+
+
+class _ToolChoice(msgspec.Struct):
+    type: str
+    name: str = ""
+
+
+class _Body(msgspec.Struct):
+    model: str
+    max_tokens: int
+    messages: list[_Message]
+    system: str | list[_Text] = ""
+    temperature: float | None = None
+    output_config: _OutputConfig | None = None
+    tools: list[_Tool] = []
+    tool_choice: _ToolChoice | None = None
+
+
+def read_message(body: bytes) -> Asked:
+    """The chat in *body*; raise `BadRequest` where there is none."""
+    asked = decoded(body, _Body, "a messages")
+    if not asked.messages:
+        raise BadRequest("messages: at least one message is required")
+    system = _parts(asked.system) if asked.system else ()
+    schema, tool = _wanted(asked)
+    request = ChatRequest(
+        messages=(
+            *([Message(role="system", parts=system)] if system else ()),
+            *(
+                Message(role=message.role, parts=_parts(message.content))
+                for message in asked.messages
+            ),
+        ),
+        max_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        schema=schema,
+    )
+    return sized(asked.model, request, said(request), tool=tool)
+
+
+def message_body(asked: Asked, digest: str, answer: Content) -> bytes:
+    """The reply that says *answer*, without a time, so that it never varies."""
+    if not isinstance(answer, str):
+        raise TypeError("messages are answered by texts")
+    return msgspec.json.encode(_message_of(asked, digest, answer))
+
+
+def _message_of(asked: Asked, digest: str, text: str) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "text", "text": text}
+    if asked.tool:
+        block = {
+            "type": "tool_use",
+            "id": f"toolu_{digest[:24]}",
+            "name": asked.tool,
+            "input": msgspec.Raw(text.encode()),
+        }
+    return {
+        "id": f"msg_{digest[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": [block],
+        "stop_reason": "tool_use" if asked.tool else "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": asked.tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": tokens_of(text),
+            "service_tier": "batch",
+        },
+    }
+
+
+def _parts(content: str | list[_Text]) -> tuple[Part, ...]:
+    texts = [content] if isinstance(content, str) else [part.text for part in content]
+    return tuple(Part(text=text) for text in texts)
+
+
+def _wanted(asked: _Body) -> tuple[Schema | None, str]:
+    """The schema of the answer, and the tool that it goes to."""
+    choice = asked.tool_choice
+    if choice is not None and choice.type == "tool":
+        for tool in asked.tools:
+            if tool.name == choice.name:
+                return _schema(tool.name, tool.input_schema), tool.name
+        raise BadRequest(f"tool_choice: there is no tool {choice.name!r}")
+    if asked.output_config is not None and asked.output_config.format is not None:
+        return _schema("output", asked.output_config.format.schema), ""
+    return None, ""
+
+
+def _schema(name: str, raw: msgspec.Raw) -> Schema:
+    return Schema(name=name, json=bytes(raw).decode())

@@ -1,0 +1,157 @@
+"""Keeps the batches of one form, answers their items and bills them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from runner.reply import Content
+from runner.simulate.asked import Asked
+from runner.simulate.batch.drawing import Order, items, schedule
+from runner.simulate.batch.exchange import NOT_FOUND, Refusal
+from runner.simulate.batch.state import Batch, Ending, Item
+from runner.simulate.ledger import BatchAct, BatchLine, Ledger
+from runner.simulate.model import SimulatedModel, tokens_of
+from runner.simulate.options import SimulateOptions
+
+CONFLICT: Final = 409
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept:
+    """A batch, and the replies to its items that succeeded."""
+
+    id: str
+    model: str  #: of its first item
+    batch: Batch
+    replies: dict[str, bytes] = field(default_factory=dict)  #: by custom id
+    tokens_in: int = 0  #: of the items that succeeded
+    tokens_out: int = 0
+
+
+class Office:
+    """The batches of one form, each known by its id.
+
+    Args:
+        prefix: What the ids begin with.
+        options: How batches get on, and how many of their items fail.
+        model: Answers the items.
+        ledger: Remembers what was done, and what was billed.
+        body: Writes the reply to what was asked, whose body has that hash.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        options: SimulateOptions,
+        model: SimulatedModel,
+        ledger: Ledger,
+        body: Callable[[Asked, str, Content], bytes],
+    ) -> None:
+        self._prefix = prefix
+        self._options = options
+        self._model = model
+        self._ledger = ledger
+        self._body = body
+        self._kept: dict[str, Kept] = {}
+        self._open: dict[str, Kept] = {}
+        self._seen: Counter[str] = Counter()
+
+    def create(
+        self,
+        orders: Sequence[Order],
+        now_us: int,
+        reader: Callable[[bytes], Asked],
+        *,
+        is_sound: bool = True,
+    ) -> Kept:
+        """A new batch of *orders*, whose bodies *reader* reads."""
+        number = len(self._kept)
+        times = schedule(self._options, number, now_us)
+        found = items(self._options, orders, times, self._seen, reader)
+        kept = Kept(
+            id=f"{self._prefix}{fresh(self._options.seed, number, now_us)}",
+            model=next((item.asked.model for item in found if item.asked), ""),
+            batch=Batch(times, found, is_sound=is_sound),
+        )
+        self._kept[kept.id] = self._open[kept.id] = kept
+        self._note(BatchAct.CREATED, kept, now_us, requests=len(found))
+        return kept
+
+    def has_room(self, more: int) -> bool:
+        """Whether *more* items may wait in batches beside those that do."""
+        most = self._options.batch_queue
+        waiting = (
+            each.batch.total - len(each.batch.ended) for each in self._open.values()
+        )
+        return most is None or sum(waiting) + more <= most
+
+    def find(self, batch_id: str) -> Kept:
+        """The batch of that id; a `Refusal` where there is none."""
+        try:
+            return self._kept[batch_id]
+        except KeyError:
+            raise Refusal(
+                f"There is no batch with the id {batch_id}.", status=NOT_FOUND
+            ) from None
+
+    def newest(self) -> list[str]:
+        """The ids of all batches, the last one first."""
+        return list(reversed(self._kept))
+
+    def cancel(self, batch_id: str, now_us: int) -> Kept:
+        """Ask a batch to stop; a `Refusal` where it is beyond that."""
+        kept = self.find(batch_id)
+        if not kept.batch.cancel(now_us):
+            raise Refusal(
+                f"A batch that is {kept.batch.phase} cannot be cancelled.",
+                status=CONFLICT,
+            )
+        self._note(BatchAct.CANCELLED, kept, now_us, requests=kept.batch.total)
+        return kept
+
+    def advance(self, now_us: int) -> list[Kept]:
+        """Get on with all batches; those that came to their end."""
+        for kept in self._open.values():
+            for item in kept.batch.advance(now_us):
+                if item.ending is Ending.SUCCEEDED:
+                    self._succeed(kept, item)
+        done = [kept for kept in self._open.values() if kept.batch.phase.is_terminal]
+        for kept in done:
+            del self._open[kept.id]
+        return done
+
+    def _succeed(self, kept: Kept, item: Item) -> None:
+        asked = item.asked
+        if asked is None:
+            raise AssertionError("what is no request cannot be answered")
+        answer = self._model.answer(asked, item.digest)
+        kept.replies[item.custom_id] = self._body(asked, item.digest, answer)
+        kept.tokens_in += asked.tokens
+        kept.tokens_out += tokens_of(answer)
+        self._ledger.write(
+            BatchLine(
+                act=BatchAct.BILLED,
+                id=kept.id,
+                at_ms=item.due_us // 1000,
+                custom_id=item.custom_id,
+                request=item.digest,
+                model=asked.model,
+                tokens_in=asked.tokens,
+                tokens_out=tokens_of(answer),
+                half_price=True,
+            )
+        )
+
+    def _note(self, act: BatchAct, kept: Kept, now_us: int, *, requests: int) -> None:
+        self._ledger.write(
+            BatchLine(act=act, id=kept.id, at_ms=now_us // 1000, requests=requests)
+        )
+
+
+def fresh(seed: int, number: int, now_us: int) -> str:
+    """An id that neither this server nor an earlier one with its seed gave before."""
+    return hashlib.sha256(f"{seed} {number} {now_us}".encode()).hexdigest()[:24]

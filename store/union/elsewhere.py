@@ -1,0 +1,49 @@
+"""The places, beside a run's own folder, that its logs are carried to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from store.errors import CorruptLog
+from store.segments.place import Place
+from store.segments.source import sources
+from store.union.source import Source
+
+
+def places_in(file: Path) -> list[str]:
+    """Folders and URLs, in the order in which they were named; none without a file.
+
+    Raises:
+        CorruptLog: the file holds something else.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[str])
+    except (FileNotFoundError, PermissionError):
+        return []  # a folder that may not be entered is told by who opens its log
+    except msgspec.DecodeError as error:
+        raise CorruptLog(
+            f"{file} is no list of places ({error}): delete it, and name them again "
+            "with siftlog merge RUN --ship PLACE"
+        ) from error
+
+
+def add_place(file: Path, address: str) -> None:
+    """Look in a further place from now on."""
+    known = places_in(file)
+    if address not in known:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(msgspec.json.encode([*known, address]))
+
+
+def sources_in(file: Path) -> list[Source]:
+    """The logs in all of the places.
+
+    Raises:
+        PlaceAway: one of them cannot be read.
+        CorruptLog: *file* cannot.
+    """
+    return [
+        source for address in places_in(file) for source in sources(Place.of(address))
+    ]

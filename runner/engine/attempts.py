@@ -47,6 +47,8 @@ from store.events import (
 from store.log import Log
 from store.task import TaskRow, usd
 
+NOT_SENT = "not sent: the lease on this part of the run had ended"
+
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
 
@@ -194,13 +196,18 @@ class Attempts:
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         began = self._clock.monotonic()
         try:
-            received = await self._parts.clients[work.model].call(
-                Call(task=item.task, request=request)
-            )
+            received = await self._send(item, request, began)
         except e.AttemptError as error:
             await self._failed(item, error, self._clock.monotonic() - began)
         else:
             await self._answered(item, received, self._clock.monotonic() - began)
+
+    async def _send(self, item: _Item, request: Request, now: float) -> Received:
+        # once more: the process may have been stopped while the start was written
+        if not self._scheduler.may_send(now):
+            raise e.Cancelled(NOT_SENT, was_sent=False)
+        client = self._parts.clients[item.work.model]
+        return await client.call(Call(task=item.task, request=request))
 
     async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
         work = item.work

@@ -41,6 +41,7 @@ class Ending:
     driver: Driver
     listener: Listener
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
+    is_fenced: bool = False  #: its lease on its part of the run had ended
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
     """Where batches are, by model."""
 
@@ -112,7 +113,7 @@ class Ending:
                 f"Tasks were put back into the queue as the run ended; {go_on}",
             ),
             "drained": (
-                self.listener.drained_by or "operator",
+                self.listener.drained_by or ("lease" if self.is_fenced else "operator"),
                 f"Interrupted; {go_on}",
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),

@@ -225,12 +225,7 @@ def parts(command: C) -> C:
     return command
 
 
-_PARTS: Sequence[Callable[[Any], Any]] = (
-    option(
-        "--shard",
-        metavar="I/N",
-        help="Take this part of the run, from 0/N on, and no other.",
-    ),
+_CARRYING: Sequence[Callable[[Any], Any]] = (
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -251,6 +246,22 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
         help="How long what is recorded may wait for that.",
     ),
 )
+
+_PARTS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--shard",
+        metavar="I/N",
+        help="Take this part of the run, from 0/N on, and no other.",
+    ),
+    *_CARRYING,
+)
+
+
+def carrying(command: C) -> C:
+    """Where logs of shards lie: on every verb that may have several at work."""
+    for decorate in reversed(_CARRYING):
+        command = decorate(command)
+    return command
 
 
 def placing(command: C) -> C:

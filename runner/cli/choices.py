@@ -268,6 +268,8 @@ _CARRYING: Sequence[Callable[[Any], Any]] = (
         metavar="SECONDS",
         help="How long what is recorded may wait for that.",
     ),
+    # who places shards gives it to them: nobody types it
+    option("--broker", metavar="HOST:PORT", hidden=True),
 )
 
 _PARTS: Sequence[Callable[[Any], Any]] = (

@@ -151,6 +151,7 @@ def shell(
         tell=tell,
         launched=launched,
         watch=progress(CLOCK),
+        broker=given.get("broker"),
     )
 
 

@@ -87,7 +87,10 @@ class Ending:
     async def _interrupt(self, outcome: Outcome, still_open: int) -> Ended:
         unknown = len(await self.log.in_flight())
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
-        go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        command = f"siftlog resume {self.folder.run_id}"
+        go_on = (
+            f"{lost}go on with: {'the same command' if self.folder.part else command}"
+        )
         raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
             "raise the budget in the file of the group and type siftlog run-all again"
             if self.driver.shares_budget

@@ -66,6 +66,11 @@ class RunFolder:
         return self.path / f"log{self.part}.lock"
 
     @property
+    def driver_lock(self) -> Path:
+        """What is held by who places the shards of a run."""
+        return self.path / "placing.lock"
+
+    @property
     def control(self) -> Path:
         """Requests from outside; `store.commands` alone reads and writes it."""
         return self.path / "control.jsonl"

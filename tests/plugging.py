@@ -1,4 +1,4 @@
-"""Jobs of the tests', installed for the processes that they start and no others."""
+"""Jobs and verbs of the tests', installed for the processes that they start alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def plugged(folder: Path, **jobs: str) -> dict[str, str]:
+def plugged(
+    folder: Path, *, group: str = "siftlog.jobs", **jobs: str
+) -> dict[str, str]:
     """The environment in which *jobs* are installed: name to "module:attribute".
+
+    Of another *group* of entry points, such as `siftlog.commands`, they are no jobs.
 
     What pip leaves of a package is a folder of metadata beside it; here that folder
     stands alone, and the modules are found because the tests are on the path too.
@@ -20,6 +24,6 @@ def plugged(folder: Path, **jobs: str) -> dict[str, str]:
         "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n"
     )
     points = "".join(f"{name} = {target}\n" for name, target in jobs.items())
-    (metadata / "entry_points.txt").write_text(f"[siftlog.jobs]\n{points}")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{points}")
     path = [str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, path))}

@@ -23,6 +23,7 @@ ANY_SETTING = {"ignore_unknown_options": True, "allow_extra_args": True}
 @choices.engine_options
 @choices.stops
 @choices.parts
+@choices.placing
 @choices.new_run
 @click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
 @choices.detach
@@ -57,6 +58,7 @@ def run(
 @choices.who_answers
 @choices.engine_options
 @choices.stops
+@choices.placing
 @choices.new_run
 @choices.detach
 @choices.as_json
@@ -91,9 +93,15 @@ def _start(
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()
-    if sharding.is_part(given):
+    if given["engine"] is None and sharding.is_part(given):
         return sharding.run_part(work, options, given, leave)
     folder = session.new_folder(given, job)
+    if given["engine"] is not None:
+        from runner.cli.placed import run_placed
+        from runner.launching.creation import check_new
+
+        check_new(folder)
+        return run_placed(folder, work, options, given, leave, scores=scores)
     shell = session.shell(given, folder, work, leave)
     ended = asyncio.run(launch.start(folder, work, options, shell))
     return session.end(folder, work, ended, given, scores=scores)
@@ -102,6 +110,7 @@ def _start(
 @click.command(context_settings=ANY_SETTING)
 @choices.run_argument
 @choices.engine_options
+@choices.placing
 @choices.sets
 @click.option("--stage", help="Of a paused run: lift only this stage's pause.")
 @click.option("--model", help="Of a paused run: lift only this model's pause.")
@@ -148,7 +157,8 @@ def resume(
         is_paused = bool(status(reader).pauses)
     if folder.is_alive() and is_paused:
         return lift(folder, stage, model, as_json=given["as_json"])
-    launch.check_alive(folder)
+    if given["engine"] is None:
+        launch.check_alive(folder)
     if stage is not None or model is not None:
         raise UsageError(
             f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
@@ -170,6 +180,10 @@ def resume(
     )
     typed = choices.job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
+    if given["engine"] is not None:
+        from runner.cli.placed import run_placed
+
+        return run_placed(folder, work, options, given, leave, scores=not no_score)
     collector.calm()
     if first.shard is not None:
         return sharding.resume_all(

@@ -177,6 +177,29 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
     ),
     cache_dir,
     option(
+        "--batch/--no-batch",
+        default=None,
+        help="Ask by the provider's batches: within 24 hours, at half the price.",
+    ),
+    option(
+        "--batch-size", type=int, help="Requests in a batch, at most.  [default: 1000]"
+    ),
+    option(
+        "--batch-open",
+        type=int,
+        help="Batches at a time, for each model, at most.  [default: 10]",
+    ),
+    option(
+        "--batch-poll-s",
+        type=float,
+        help="Between two looks at a batch, at first.  [default: 60]",
+    ),
+    option(
+        "--batch-price-factor",
+        type=float,
+        help="What a batch costs of the price of single calls.  [default: 0.5]",
+    ),
+    option(
         "--price",
         metavar="IN,OUT[,CACHED]",
         help="Dollars a million tokens, for each model without prices of its own.",
@@ -253,6 +276,36 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
 )
 
 
+def placing(command: C) -> C:
+    """Who places the shards of a run: on every verb that works on whole runs."""
+    for decorate in reversed(_PLACING):
+        command = decorate(command)
+    return command
+
+
+_PLACING: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--engine",
+        type=click.Choice(["processes", "ray"]),
+        help="Split the run into shards, and place them as processes of this machine "
+        "or on a Ray cluster.",
+    ),
+    option(
+        "--shards",
+        type=click.IntRange(1, 1024),
+        help="How many it places.  [default: the processors of this machine]",
+    ),
+    option("--address", help="Of the Ray cluster.  [default: a Ray of its own]"),
+    option(
+        "--lease-ttl-s",
+        type=click.FloatRange(1),
+        default=15.0,
+        hidden=True,
+        help="For how long a shard may be silent.",
+    ),
+)
+
+
 def variables() -> frozenset[str]:
     """The variables of the environment that set an option."""
 
@@ -261,6 +314,7 @@ def variables() -> frozenset[str]:
     @engine_options
     @stops
     @parts
+    @placing
     @no_report
     def every(**given: Any) -> None:
         del given

@@ -20,6 +20,7 @@ import click
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.errors import RunnerError
 from store.clock import SystemClock
+from store.lock import is_held
 from store.runs import RunFolder
 from store.views import open_reader, status
 
@@ -94,7 +95,8 @@ def _until_alive(child: int, folder: RunFolder) -> int | None:
             return _code(how)
         with open_reader(folder.log) as reader:
             beat = status(reader).heartbeat
-        if beat is not None and beat.pid == child:
+        # who places shards writes no log of its own
+        if (beat is not None and beat.pid == child) or is_held(folder.driver_lock):
             return None
         time.sleep(LOOK_S)
     raise RunnerError(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from runner.cli.figures import duration
-from runner.cli.pace import PLAIN_S, TERMINAL_S
-from runner.cli.progress import DOT, WINDOW_S
-from runner.cli.speech import ERASE, mutter
-from runner.engine.beside import beside
+from runner.cli.pace import Rate, moving
+from runner.cli.progress import DOT
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from store.clock import Clock
@@ -36,7 +32,7 @@ class JointProgress:
         self._shares_budget = shares_budget
         self._seen: list[tuple[Driver, Growth, Status]] = []
         self._over = 0
-        self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
+        self._rate = Rate(clock)
 
     @asynccontextmanager
     async def watch(
@@ -52,21 +48,8 @@ class JointProgress:
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
         """Show the line while the body runs, and once more at the end."""
-        async with beside(self._show()):
+        async with moving(lambda width: self.line()[:width], self._clock):
             yield
-        erased = ERASE if sys.stderr.isatty() else ""
-        mutter(f"{erased}{self.line()}\n")
-
-    async def _show(self) -> None:
-        terminal = sys.stderr.isatty()
-        while True:
-            pause = TERMINAL_S if terminal else PLAIN_S
-            await self._clock.sleep_until(self._clock.monotonic() + pause)
-            if terminal:
-                # a longer line would wrap, and leave its first part behind
-                mutter(ERASE + self.line()[: shutil.get_terminal_size().columns - 1])
-            else:
-                mutter(f"{self.line()}\n")
 
     def line(self) -> str:
         """How all runs stand, in one line."""
@@ -79,7 +62,7 @@ class JointProgress:
             growth.planned - before.tasks.skipped - growth.skipped
             for _, growth, before in self._seen
         )
-        rate = self._rate(here)
+        rate = self._rate.per_s(here)
         share = ended / planned if planned else 0.0
         parts = [
             f"{self._over:,} of {self._runs:,} runs over",
@@ -105,12 +88,3 @@ class JointProgress:
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         return DOT.join(parts)
-
-    def _rate(self, ended: int) -> float:
-        """Tasks a second over the last minute."""
-        now = self._clock.monotonic()
-        self._marks.append((now, ended))
-        while self._marks[1][0] < now - WINDOW_S:
-            self._marks.pop(0)
-        began, count = self._marks[0]
-        return (ended - count) / max(now - began, 1e-9)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
 from runner.cli.figures import duration
-from runner.cli.pace import PLAIN_S, TERMINAL_S
-from runner.cli.speech import ERASE, mutter
-from runner.engine.beside import beside
+from runner.cli.pace import Rate, moving
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from runner.launching.shell import Watch
@@ -22,8 +18,6 @@ from store.task import usd
 from store.views import Status
 
 DOT: Final = " · "
-WINDOW_S: Final = 60.0
-"""Rates are over the last minute: a run's mean hides that it slowed down."""
 
 
 def progress(clock: Clock) -> Watch:
@@ -34,24 +28,10 @@ def progress(clock: Clock) -> Watch:
         driver: Driver, growth: Growth, before: Status
     ) -> AsyncIterator[None]:
         meter = _Meter(driver, growth, before, clock)
-        async with beside(_show(meter, clock)):
+        async with moving(meter.line, clock):
             yield
-        erased = ERASE if sys.stderr.isatty() else ""
-        mutter(f"{erased}{meter.line()}\n")
 
     return watch
-
-
-async def _show(meter: _Meter, clock: Clock) -> None:
-    terminal = sys.stderr.isatty()
-    while True:
-        pause = TERMINAL_S if terminal else PLAIN_S
-        await clock.sleep_until(clock.monotonic() + pause)
-        if terminal:
-            # a longer line would wrap, and leave its first part behind
-            mutter(ERASE + meter.line(shutil.get_terminal_size().columns - 1))
-        else:
-            mutter(f"{meter.line()}\n")
 
 
 class _Meter:
@@ -62,22 +42,16 @@ class _Meter:
     ) -> None:
         self._driver = driver
         self._growth = growth
-        self._clock = clock
         tasks = before.tasks
         self._ended_before = tasks.completed + tasks.failed
         self._skipped_before = tasks.skipped
         self._failed_before = tasks.failed
-        self._marks: list[tuple[float, int]] = [(clock.monotonic(), 0)]
+        self._rate = Rate(clock)
 
     def line(self, width: int | None = None) -> str:
         """How the run stands, in one line; what does not fit in *width* is left out."""
-        now = self._clock.monotonic()
         figures = self._driver.statistics()
-        self._marks.append((now, figures.tasks_ended))
-        while self._marks[1][0] < now - WINDOW_S:
-            self._marks.pop(0)
-        began, count = self._marks[0]
-        rate = (figures.tasks_ended - count) / max(now - began, 1e-9)
+        rate = self._rate.per_s(figures.tasks_ended)
         ended = self._ended_before + figures.tasks_ended
         # what is never asked is no progress
         planned = self._growth.planned - self._skipped_before - self._growth.skipped
@@ -94,6 +68,7 @@ class _Meter:
             "from other logs": figures.adopted,
             "waiting": figures.waiting,
             "in flight": figures.in_flight,
+            "batches open": figures.batches,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         line = parts[0][:width]

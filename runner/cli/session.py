@@ -253,7 +253,7 @@ def _exit_code(ended: Ended, failed: int) -> int:
             return FAILED_TASKS if failed else DONE
         case "budget":
             return BUDGET
-        case "endpoint":
+        case "endpoint" | "given up":
             return ERROR
         case "drained" | "held" | "cancelled":
             return INTERRUPTED

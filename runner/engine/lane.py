@@ -266,7 +266,7 @@ class Lane:
         reserved.
         """
         is_loading = any(queue.loading for queue in self.queues.values())
-        is_settled = not self.budget.statistics().reserved_pico
+        is_settled = self.budget.is_settled
         return self.is_broke and self.is_still and is_settled and not is_loading
 
     @property

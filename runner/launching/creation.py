@@ -38,11 +38,8 @@ async def create(
 
     A shard's log may be there without any event: its writer died before the first.
     """
-    if shard is None and (folder.log.exists() or folder.shards()):
-        raise UsageError(
-            f"There is a run {folder.run_id!r} already; "
-            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
-        )
+    if shard is None:
+        check_new(folder)
     folder.path.mkdir(parents=True, exist_ok=True)
     # who judged, embedded or ranked elsewhere stands with each task
     roles = (
@@ -71,6 +68,15 @@ async def create(
             )
         )
         yield log
+
+
+def check_new(folder: RunFolder) -> None:
+    """Raise `UsageError` where there is a run already."""
+    if folder.log.exists() or folder.shards():
+        raise UsageError(
+            f"There is a run {folder.run_id!r} already; "
+            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
+        )
 
 
 async def _made(

@@ -52,13 +52,19 @@ class Bucket:
 class MinuteBucket:
     """A limit a minute that holds in every window of 60 s, wherever it begins.
 
+    It holds in a longer window, if one is named, as for what is used up a little later
+    than it is taken.
+
     Its depth is a short burst, or the largest request so far if that is larger; the
     steady rate is lowered by the depth's share of the minute. The more small the
     requests, the closer it comes to the limit.
     """
 
-    def __init__(self, per_minute: float, burst_s: float) -> None:
+    def __init__(
+        self, per_minute: float, burst_s: float, *, window_s: float = MINUTE_S
+    ) -> None:
         self.per_minute = per_minute
+        self._window_s = window_s
         #: at least one request must fit, else nothing would ever leave
         self._bucket = Bucket(1.0, max(1.0, per_minute * burst_s / MINUTE_S))
         self._deepen(0.0)
@@ -66,7 +72,12 @@ class MinuteBucket:
     def _deepen(self, amount: float) -> None:
         bucket, half = self._bucket, self.per_minute / 2
         bucket.depth = max(bucket.depth, min(amount, half))
-        bucket.rate = max(self.per_minute - bucket.depth, half) / MINUTE_S
+        bucket.rate = max(self.per_minute - bucket.depth, half) / self._window_s
+
+    @property
+    def depth(self) -> float:
+        """What may leave at once."""
+        return self._bucket.depth
 
     def ready_at(self, now: float, amount: float) -> float:
         """When *amount* may be taken; over half a minute's worth goes into debt."""

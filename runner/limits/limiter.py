@@ -16,10 +16,11 @@ from typing import Protocol
 
 from runner import errors as e
 from runner.limits.breaker import Breaker
-from runner.limits.bucket import MINUTE_S, MinuteBucket
+from runner.limits.bucket import MINUTE_S
 from runner.limits.ceiling import Ceiling
-from runner.limits.slots import Slots
-from runner.limits.told import NOTHING, Quota, Told
+from runner.limits.gate import Credit, Gate, Lender, MinuteGate
+from runner.limits.slots import START, Slots
+from runner.limits.told import NOTHING, Told
 
 REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
@@ -43,6 +44,8 @@ class Limits:
     tpm: float | None = None  #: tokens a minute, prompt and output together
     weight: float = 1.0  #: share of an endpoint that several models use
     processes: int = 1  #: that keep to it together, each to an even part
+    batched: bool = False
+    """Calls wait in batches, which may take a day: there is nothing to find out."""
 
     @property
     def own(self) -> Limits:
@@ -78,56 +81,37 @@ class Contender(Protocol):
         ...
 
 
-class _Gate:
-    """One kind of limit a minute: set by hand, told by the endpoint, or neither."""
-
-    def __init__(self, by_hand: float | None, burst_s: float) -> None:
-        self._by_hand = by_hand
-        self._told: float | None = None
-        self._burst_s = burst_s
-        self.bucket = MinuteBucket(by_hand, burst_s) if by_hand is not None else None
-
-    def set(self, now: float, by_hand: float | None) -> None:
-        """Go by another limit of a person's, or by none; what is told holds on."""
-        self._by_hand = by_hand
-        self._apply(now, None)
-
-    def hear(self, now: float, quota: Quota | None) -> None:
-        """Take the lower of what is told and what a person set."""
-        if quota is None or quota.per_minute == self._told:
-            return
-        self._told = quota.per_minute
-        # an earlier process may have used the minute up
-        self._apply(now, quota.remaining)
-
-    def _apply(self, now: float, credit: float | None) -> None:
-        limits = [x for x in (self._by_hand, self._told) if x is not None]
-        limit = min(limits, default=None)
-        if limit is None:
-            self.bucket = None
-        elif self.bucket is None or self.bucket.per_minute != limit:
-            self.bucket = MinuteBucket(limit, self._burst_s)
-            if credit is not None:
-                self.bucket.at_most(now, credit)
-
-
 class Endpoint:
     """What all that is sent to one address shares: pauses, limits, health, turns.
 
     Several models may be asked there, by one run or by several runs of one process.
     """
 
-    def __init__(self, name: str, limits: Limits | None = None) -> None:
-        """An endpoint; *limits* of a person's hold for all its models together."""
+    def __init__(
+        self,
+        name: str,
+        limits: Limits | None = None,
+        *,
+        lender: Lender | None = None,
+    ) -> None:
+        """An endpoint; *limits* of a person's hold for all its models together.
+
+        Args:
+            name: its address.
+            limits: None: each model has its own alone.
+            lender: who has the models' limits, if they are shared with processes
+                elsewhere.
+        """
         by_hand = limits or Limits(concurrency=MOST_CALLS)
         self.name = name
         self.breaker = Breaker(name)
         self.ceiling = Ceiling()
         self.paused_until = float("-inf")
         self.concurrency = by_hand.concurrency
-        self.requests = _Gate(by_hand.rpm, REQUEST_BURST_S)
-        self.tokens = _Gate(by_hand.tpm, TOKEN_BURST_S)
+        self.requests = MinuteGate(by_hand.rpm, REQUEST_BURST_S)
+        self.tokens = MinuteGate(by_hand.tpm, TOKEN_BURST_S)
         self.turn = 0.0  #: virtual time of the last start
+        self._lender = lender
         self._limiters: dict[str, Limiter] = {}
         self._contenders: list[Contender] = []
 
@@ -143,8 +127,20 @@ class Endpoint:
     def limiter(self, model: str, limits: Limits) -> Limiter:
         """The gate of a model, one for all runs that ask it; the first sets it up."""
         if model not in self._limiters:
-            self._limiters[model] = Limiter(limits, self)
+            self._limiters[model] = Limiter(limits, self, self._gates(model, limits))
         return self._limiters[model]
+
+    def _gates(self, model: str, limits: Limits) -> tuple[Gate, Gate] | None:
+        if self._lender is None:
+            return None
+        rpm, tpm = limits.rpm, limits.tpm
+        return self._lender.gates(self, model, rpm=rpm, tpm=tpm)
+
+    def asked_to_wait(self, now: float, until: float) -> None:
+        """Pause, and have it told to whoever else sends there."""
+        if self._lender is not None and until > max(now, self.paused_until):
+            self._lender.paused(self.name, now, until)
+        self.pause(until)
 
     def join(self, contender: Contender) -> None:
         """Take turns with the others from now on."""
@@ -175,13 +171,30 @@ class Endpoint:
 class Limiter:
     """The gate of one model at one endpoint."""
 
-    def __init__(self, limits: Limits, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        endpoint: Endpoint,
+        gates: tuple[Gate, Gate] | None = None,
+    ) -> None:
+        """The gate of a model.
+
+        Args:
+            limits: what a person set.
+            endpoint: where it is asked.
+            gates: for requests and for tokens, where they are lent; None: its own.
+        """
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
         own = limits.own
-        self._slots = Slots(own.concurrency)
-        self._requests = _Gate(own.rpm, REQUEST_BURST_S)
-        self._tokens = _Gate(own.tpm, TOKEN_BURST_S)
+        self._slots = Slots(
+            own.concurrency, own.concurrency if limits.batched else START
+        )
+        self._is_lent = gates is not None
+        self._requests, self._tokens = gates or (
+            MinuteGate(own.rpm, REQUEST_BURST_S),
+            MinuteGate(own.tpm, TOKEN_BURST_S),
+        )
         self._in_flight = 0
 
     @property
@@ -195,12 +208,12 @@ class Limiter:
         return bool(self._token_buckets)
 
     @property
-    def _request_buckets(self) -> list[MinuteBucket]:
+    def _request_buckets(self) -> list[Credit]:
         gates = (self._requests, self._endpoint.requests)
         return [gate.bucket for gate in gates if gate.bucket is not None]
 
     @property
-    def _token_buckets(self) -> list[MinuteBucket]:
+    def _token_buckets(self) -> list[Credit]:
         gates = (self._tokens, self._endpoint.tokens)
         return [gate.bucket for gate in gates if gate.bucket is not None]
 
@@ -209,15 +222,16 @@ class Limiter:
 
         Calls in flight above a lowered ceiling finish, and are not replaced.
         """
-        own = limits.own
-        self._slots.set_ceiling(own.concurrency)
-        self._requests.set(now, own.rpm)
-        self._tokens.set(now, own.tpm)
+        self._slots.set_ceiling(limits.own.concurrency)
+        # what is lent is a part of the whole, however many there are to share it
+        rates = limits if self._is_lent else limits.own
+        self._requests.set(now, rates.rpm)
+        self._tokens.set(now, rates.tpm)
 
     def ready_at(self, now: float, tokens: int) -> float | None:
         """When a request of *tokens* may leave, slots apart; *now* if at once.
 
-        None: no time can be told; something in flight must come back first.
+        None: no time can be told; something in flight must come back first, or be lent.
         """
         endpoint = self._endpoint
         probe = endpoint.breaker.ready_at(now, endpoint.ceiling.in_flight)
@@ -228,7 +242,7 @@ class Limiter:
             when = max(when, bucket.ready_at(now, 1.0))
         for bucket in self._token_buckets:
             when = max(when, bucket.ready_at(now, float(tokens)))
-        return when
+        return None if when == float("inf") else when
 
     def acquire(self, now: float, tokens: int) -> int:
         """Take a slot and the request's share of the minute; calls beside it."""
@@ -275,7 +289,7 @@ class Limiter:
         resume_at = now + pause_s
         is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
         if is_limit or pause_s > BRIEF_S:
-            self._endpoint.pause(resume_at)
+            self._endpoint.asked_to_wait(now, resume_at)
         if is_limit:
             self._slots.refused()
 

@@ -65,6 +65,11 @@ class Budget:
         taken = self._spent + self._possible + self._reserved
         return taken + self._worst(worst_pico) <= self._cap
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is known of what may still be spent: nothing can come back."""
+        return not self._reserved
+
     def reserve(self, worst_pico: int) -> int:
         """A call of that worst case is sent; what is reserved for it."""
         reserved = self._worst(worst_pico)

@@ -28,10 +28,20 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 class Place(ABC):
-    """Files that are made once: what is asked of it, wherever it is."""
+    """Files that are made once: what is asked of it, wherever it is.
+
+    Two of one address are equal: what was read from one is what the other has.
+    """
 
     def __init__(self, address: str) -> None:
-        self.address = address  #: as a person would write it
+        self._given = address
+        self.address = _without_password(address)  #: as messages show it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and self._given == other._given
+
+    def __hash__(self) -> int:
+        return hash(self._given)
 
     @staticmethod
     def of(address: str) -> Place:
@@ -40,12 +50,17 @@ class Place(ABC):
         Raises:
             StoreError: no package for such URLs is installed, or there is none.
         """
-        url = urlsplit(address)
         if "://" not in address:
             return _Folder(Path(address))
-        if url.scheme == "file":
-            return _Folder(Path(unquote(url.path)))
-        return _Remote(address)
+        url = urlsplit(address)
+        if url.scheme not in {"file", "local"}:
+            return _Remote(address)
+        if url.netloc not in {"", "localhost"}:
+            raise StoreError(
+                f"{address} names a folder of another machine: write file:///PATH for "
+                "one of this, or the folder itself"
+            )
+        return _Folder(Path(unquote(url.path)))
 
     @abstractmethod
     def put_new(self, name: str, data: bytes) -> bool:
@@ -196,7 +211,7 @@ class _Remote(Place):
         except (ImportError, ValueError) as error:
             said = " ".join(str(error).split())
             raise StoreError(
-                f"{address} cannot be reached from here ({said}): install that "
+                f"{self.address} cannot be reached from here ({said}): install that "
                 "package beside siftlog, or name a folder"
             ) from error
         self._files, self._root = found[0], found[1].rstrip("/")
@@ -240,3 +255,8 @@ class _Remote(Place):
         except Exception as error:
             # each of fsspec's file systems raises what its own client does
             raise self._away(error) from error
+
+
+def _without_password(address: str) -> str:
+    password = urlsplit(address).password
+    return address if not password else address.replace(f":{password}@", ":...@", 1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import msgspec
 import zstandard
 
-from store.chain import genesis, link_again
+from store.chain import link_again
 from store.codec import ZSTD_LEVEL
 from store.errors import CorruptLog
 from store.segments.span import Mark, Span
@@ -124,11 +124,9 @@ def _refused(path: str, why: str) -> CorruptLog:
 
 
 def _check_chain(segment: Segment, path: str) -> None:
-    stretch, log = segment.stretch, segment.origin.log
+    stretch = segment.stretch
     rows, at, head = stretch.rows, 0, segment.link_before
-    if segment.start.seq == 0 and head != genesis(
-        log.run_id, log.config_sha256, log.created_us
-    ):
+    if segment.start.seq == 0 and head != segment.origin.log.genesis:
         raise _refused(path, "it does not begin as its run does")
     if [row.seq for row in rows] != list(
         range(segment.start.seq + 1, segment.end.seq + 1)

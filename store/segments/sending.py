@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from store.chain import genesis
 from store.connect import Reader
 from store.errors import CorruptLog
 from store.segments.done import Done
@@ -108,8 +107,7 @@ class Sending:
     def _link_at(self, seq: int) -> bytes | None:
         """Of the commit that ends with event *seq*; None: none does."""
         if seq == 0:
-            log = self._source.identity
-            return genesis(log.run_id, log.config_sha256, log.created_us)
+            return self._source.identity.genesis
         found = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
         return None if found is None else bytes(found[0])
 

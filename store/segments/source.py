@@ -7,17 +7,21 @@ that is missing or damaged hides what follows it in its log, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
+from typing import TypeVar
 
 from store.errors import CorruptLog
 from store.segments.place import Place
-from store.segments.segment import Segment, beyond, decode
+from store.segments.segment import Origin, Segment, beyond, decode
 from store.segments.span import FOLDER, Mark, Span, leading_on
 from store.shard import Shard
 from store.status import Heartbeat
 from store.union.source import LogIdentity, Stretch
 from store.verify import silent
+
+_T = TypeVar("_T")
 
 
 class SegmentSource:
@@ -42,11 +46,11 @@ class SegmentSource:
         self._spans = spans
         self._unread: set[Span] = set()
         self._tell = tell
-        latest = self._latest()
-        self.identity: LogIdentity = latest.origin.log
-        self.shard: Shard | None = latest.origin.shard  #: what it plans
+        origin, made_us = self._latest()
+        self.identity: LogIdentity = origin.log
+        self.shard: Shard | None = origin.shard  #: what it plans
         self.heartbeat: Heartbeat | None = Heartbeat(
-            at_us=latest.made_us, pid=latest.origin.pid, host=latest.origin.host
+            at_us=made_us, pid=origin.pid, host=origin.host
         )
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
@@ -57,7 +61,7 @@ class SegmentSource:
         """
         mark, link = Mark(after, blobs_after), None
         while span := next(iter(leading_on(self._spans, mark)), None):
-            segment = self._read(span)
+            segment = self._tried(_segment, span)
             if segment is None:
                 self._spans = self._listed()
                 continue
@@ -80,26 +84,26 @@ class SegmentSource:
                 f"it is read up to event {mark.seq}; ship that log once more"
             )
 
-    def _latest(self) -> Segment:
-        """The segment that was made last, of those that can be read."""
+    def _latest(self) -> tuple[Origin, int]:
+        """Who made the last segment that can be read, and when."""
         led = leading_on(self._spans, Mark())
         for span in (*reversed(led), *self._spans):
-            segment = self._read(span)
-            if segment is not None:
-                return segment
+            made = self._tried(_made, span)
+            if made is not None:
+                return made
         raise CorruptLog(
             f"{self._place.address} holds no sound segment of log {self._log.hex()}: "
             "ship that log once more"
         )
 
-    def _read(self, span: Span) -> Segment | None:
-        """A segment; None where it is no more, having been rolled up, or not sound."""
+    def _tried(self, read: Callable[[Place, Span], _T], span: Span) -> _T | None:
+        """What is read of a segment; None where it is no more, or not sound."""
         if span in self._unread:
             return None
         try:
-            data = self._place.get(span.name)
-            if data is not None:
-                return decode(data, span, self._place.address)
+            return read(self._place, span)
+        except FileNotFoundError:
+            pass  # rolled up since it was listed
         except CorruptLog as error:
             self._tell(str(error))
         self._unread.add(span)
@@ -109,6 +113,23 @@ class SegmentSource:
         """What there is now, but for what could not be read."""
         found = map(Span.named, self._place.names(f"{FOLDER}/{self._log.hex()}"))
         return [span for span in found if span and span not in self._unread]
+
+
+def _segment(place: Place, span: Span) -> Segment:
+    data = place.get(span.name)
+    if data is None:
+        raise FileNotFoundError(span.name)
+    return decode(data, span, place.address)
+
+
+@lru_cache(maxsize=1024)
+def _made(place: Place, span: Span) -> tuple[Origin, int]:
+    """Who made a segment, and when; remembered, since it never changes.
+
+    A monitor looks every few seconds, and mostly at what it has seen before.
+    """
+    segment = _segment(place, span)
+    return segment.origin, segment.made_us
 
 
 def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentSource]:

@@ -148,7 +148,7 @@ JOIN opening AS o ON o.epoch = e.epoch JOIN part AS p ON p.part = o.part
 JOIN merged AS m ON m.part = o.part
 GROUP BY m.log ORDER BY m.log;
 
--- Reading a log to carry it elsewhere (store/union/source.py) -------------------------
+-- Reading a log to carry it elsewhere (store/union/source.py, store/segments) ---------
 
 -- name: first_writer
 SELECT writer FROM writer ORDER BY epoch LIMIT 1;

@@ -19,10 +19,10 @@ def places_in(file: Path) -> list[str]:
     Raises:
         CorruptLog: the file holds something else.
     """
-    if not file.exists():
-        return []
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[str])
+    except (FileNotFoundError, PermissionError):
+        return []  # a folder that may not be entered is told by who opens its log
     except msgspec.DecodeError as error:
         raise CorruptLog(
             f"{file} is no list of places ({error}): delete it, and name them again "

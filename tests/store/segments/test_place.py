@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,36 @@ def test_whatever_a_client_raises_is_the_place_being_away(
     monkeypatch.setattr(MemoryFileSystem, "find", refuse)
     with pytest.raises(PlaceAway, match="403 for"):
         Place.of(f"memory://{tmp_path}").names("seg")
+
+
+def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:
+    place = Place.of(f"memory://ada:s3cret@host{tmp_path}")
+    assert place.address == f"memory://ada:...@host{tmp_path}"
+    with pytest.raises(StoreError) as caught:
+        Place.of("nosuch://ada:s3cret@host/runs")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_folder_of_another_machine_is_refused() -> None:
+    with pytest.raises(StoreError, match="a folder of another machine"):
+        Place.of("file://node7/scratch")
+
+
+@pytest.mark.parametrize("step", ["fsync", "link"])
+def test_a_crash_leaves_a_whole_file_or_none(tmp_path: Path, step: str) -> None:
+    place = Place.of(str(tmp_path))
+    place.put_new("seg/0.zst", b"zero")
+    code = (
+        "import os, sys\n"
+        "from store.segments.place import Place\n"
+        f"os.{step} = lambda *_: os._exit(9)\n"
+        "Place.of(sys.argv[1]).put_new('seg/1.zst', b'one')\n"
+    )
+    words = [sys.executable, "-c", code, place.address]
+    assert subprocess.run(words, check=False).returncode == 9
+    assert place.names("seg") == ["seg/0.zst"]
+    assert place.put_new("seg/1.zst", b"one")
+    assert place.get("seg/1.zst") == b"one"
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/runs", "nosuch://host/runs"])

@@ -1,0 +1,40 @@
+"""How a run is split and placed, and how it stands meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from runner.leasing.terms import TTL_S
+from runner.placing.engine import Name
+from store.views import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Into how many shards a run is split, and how these are placed."""
+
+    engine: Name
+    shards: int
+    address: str | None = None  #: of the engine's cluster
+    ttl_s: float = TTL_S  #: for how long a shard may be silent
+    words: tuple[str, ...] = ()  #: further words of every shard's command
+    local_dir: Path | None = None  #: of a disk that each shard has to itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """How a run that is placed gets on."""
+
+    status: Status | None  #: of the union; None: no shard has written yet
+    at_work: int  #: shards that were not silent of late
+    shards: int
+    restarts: int
+    in_flight: int  #: calls
+
+
+Show: TypeAlias = Callable[[Callable[[], Stand]], AbstractAsyncContextManager[None]]
+"""Shows how a run stands, inside an async context."""

@@ -1,0 +1,227 @@
+"""Shards on the nodes of a Ray cluster (the extra `ray`).
+
+Ray only places, waits and stops: one actor a shard, no restart of its own, nothing sent
+through it but the shard's specification. Actors end with the process that placed them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from runner.errors import RunnerError, UsageError
+from runner.placing.engine import LOOPBACK, Exit, Handle, How
+from runner.placing.ray_host import ShardHost
+from runner.placing.spec import ShardSpec
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+OLDEST: Final = (2, 60)
+"""The version of Ray with which this was tried."""
+
+CALLS: Final = 4
+"""Methods of an actor that run at once: the shard itself, and what is asked of it."""
+
+STORE_BYTES: Final = 100 * 2**20
+"""Of a Ray that is started here: near the least that it takes, as nothing is stored."""
+
+
+def import_ray() -> ModuleType:
+    """Ray, which tells nobody that it is used.
+
+    Raises:
+        UsageError: it is missing or too old.
+    """
+    # on unless this says otherwise before it is imported
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        ray = import_module("ray")
+    except ImportError as error:
+        raise UsageError(
+            "--engine ray needs Ray, which is not installed: pip install 'siftlog[ray]'"
+        ) from error
+    if tuple(map(int, ray.__version__.split(".")[:2])) < OLDEST:
+        raise UsageError(
+            f"Ray {ray.__version__} is older than {'.'.join(map(str, OLDEST))}, with "
+            "which siftlog was tried: pip install --upgrade 'siftlog[ray]'"
+        )
+    return ray
+
+
+class _Placed:
+    """An actor, and what was asked of it."""
+
+    def __init__(self, actor: Any, node: Any, end: Any) -> None:  # noqa: ANN401 - Ray has no types for them
+        self.actor = actor
+        self.node = node
+        self.end = end
+
+
+class RayEngine:
+    """Starts every shard in an actor of its own, spread over the nodes."""
+
+    def __init__(
+        self, environment: Mapping[str, str], *, shards: int, address: str | None
+    ) -> None:
+        """Join a cluster, or start Ray on this machine.
+
+        Args:
+            environment: has the values of the variables that shards are passed.
+            shards: how many will be placed at a time.
+            address: of the cluster, as `ray.init` takes it; None: RAY_ADDRESS if that
+                is set, else a Ray of this machine that ends with the engine.
+
+        Raises:
+            UsageError: Ray is missing or too old.
+            RunnerError: the cluster cannot be joined, or is too small.
+        """
+        self._ray = ray = import_ray()
+        self._environment = environment
+        self._numbers = count()
+        self._placed: dict[Handle, _Placed] = {}
+        self._nodes: dict[Handle, str | None] = {}
+        self._nothing = threading.Event()
+        found = address or os.environ.get("RAY_ADDRESS")
+        own = {
+            "num_cpus": shards,
+            "object_store_memory": STORE_BYTES,
+            "include_dashboard": False,
+        }
+        try:
+            ray.init(
+                address=found or "local",
+                log_to_driver=False,
+                logging_level="ERROR",
+                **({} if found else own),
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise RunnerError(
+                f"The Ray cluster {found or 'of this machine'} cannot be joined: "
+                f"{error}; check --address and ray status."
+            ) from error
+        places = int(ray.cluster_resources().get("CPU", 0))
+        if places < shards:
+            ray.shutdown()
+            raise RunnerError(
+                f"The Ray cluster has {places} CPUs, and each shard takes one: add "
+                f"nodes or use --shards {max(places, 1)}."
+            )
+        self._host = ray.remote(ShardHost)
+
+    @property
+    def host(self) -> str:
+        """This node's address, or loopback where the cluster is this machine alone."""
+        if not self.is_spread:
+            return LOOPBACK
+        return str(import_module("ray.util").get_node_ip_address())
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the cluster has more machines than this one."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        return len({node["NodeManagerAddress"] for node in nodes}) > 1
+
+    def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
+        """Have a shard started; it waits where no node has a CPU to spare.
+
+        Raises:
+            RunnerError: the cluster is out of reach.
+        """
+        handle = Handle(index=spec.index, number=next(self._numbers))
+        passed_on = {name: self._environment[name] for name in spec.environment}
+        try:
+            actor = self._host.options(
+                num_cpus=1,
+                max_restarts=0,
+                max_task_retries=0,
+                max_concurrency=CALLS,
+                scheduling_strategy=self._strategy(near),
+            ).remote()
+            self._placed[handle] = _Placed(
+                actor, actor.node.remote(), actor.run.remote(spec, passed_on)
+            )
+        except self._ray.exceptions.RayError as error:
+            raise RunnerError(
+                f"Shard {spec.name} cannot be placed: {error}; see ray status."
+            ) from error
+        return handle
+
+    def _strategy(self, near: Handle | None) -> Any:  # noqa: ANN401 - one of several classes
+        """The node of an earlier placement if it has room, else an emptier one."""
+        node = self._nodes.get(near) if near is not None else None
+        if node is None:
+            return "SPREAD"
+        strategies = import_module("ray.util.scheduling_strategies")
+        return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
+
+    def wait_any(self, timeout_s: float) -> Exit | None:
+        """The next end of an actor's shard; None if none came in time."""
+        by_end = {placed.end: handle for handle, placed in self._placed.items()}
+        if not by_end:
+            self._nothing.wait(timeout_s)
+            return None
+        ready, _ = self._ray.wait(list(by_end), num_returns=1, timeout=timeout_s)
+        if not ready:
+            return None
+        handle = by_end[ready[0]]
+        placed = self._placed.pop(handle)
+        self._nodes[handle] = self._node_of(placed)
+        ended = self._end(handle, placed)
+        if ended.how is not How.FINISHED:
+            # whatever is left of it and can be reached
+            self._ray.kill(placed.actor)
+        return ended
+
+    def _node_of(self, placed: _Placed) -> str | None:
+        """Where it was placed, if it got that far."""
+        try:
+            return str(self._ray.get(placed.node, timeout=0))
+        except self._ray.exceptions.RayError:
+            return None
+
+    def _end(self, handle: Handle, placed: _Placed) -> Exit:
+        errors = self._ray.exceptions
+        try:
+            result = self._ray.get(placed.end)
+        except errors.ActorDiedError as error:
+            # of a lost node Ray says so too, and there the shard may well be at work
+            is_seen = self._nodes[handle] in self._live_nodes()
+            how = How.DIED if is_seen else How.UNAVAILABLE
+            return Exit(handle=handle, how=how, said=_first_line(error))
+        except errors.RayError as error:
+            said = _first_line(error)
+            return Exit(handle=handle, how=How.UNAVAILABLE, said=said)
+        if isinstance(result, str):
+            return Exit(handle=handle, how=How.FINISHED, code=1, said=result)
+        how, code, said = result
+        return Exit(handle=handle, how=how, code=code, said=said)
+
+    def _live_nodes(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+
+    def stop(self, handle: Handle, *, at_once: bool) -> None:
+        """Ask an actor to drain its shard, or kill it with its shard."""
+        placed = self._placed.get(handle)
+        if placed is None:
+            return
+        # one that waits for a node has nothing to finish, and nobody to tell it
+        if at_once or self._node_of(placed) is None:
+            self._ray.kill(placed.actor)
+        else:
+            placed.actor.drain.remote()
+
+    def close(self) -> None:
+        """Leave the cluster, or end the Ray started here, with all that is placed."""
+        for placed in self._placed.values():
+            self._ray.kill(placed.actor)
+        self._placed.clear()
+        self._ray.shutdown()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,89 @@
+"""Hands on what people ask of a run while its shards are at work.
+
+Requests stand in the `control.jsonl` of the run's folder. Shards that share the folder
+read them there; those on other disks get each line through the broker. What concerns
+the run as a whole, its limits and its money, is done by the broker, and no shard is
+placed again once the run was told to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from runner.control.listen import POLL_S
+from runner.control.standing import Refused, is_amount, limits_change
+from runner.leasing.serving import Server
+from runner.limits.limiter import Limits
+from runner.placing.foreman import Foreman
+from store.clock import Clock
+from store.commands import Command, CommandTail
+from store.runs import RunFolder
+from store.task import pico
+
+
+class Relay:
+    """Reads on in the requests to one run."""
+
+    def __init__(
+        self,
+        *,
+        folder: RunFolder,
+        server: Server,
+        foreman: Foreman,
+        limits: Mapping[str, Limits],
+        clock: Clock,
+    ) -> None:
+        """Nothing is handed on yet.
+
+        Args:
+            folder: the run's.
+            server: reaches the shards, and keeps limits and money.
+            foreman: places them.
+            limits: those that the server goes by, by model.
+            clock: says when to look.
+        """
+        self._tail = CommandTail(folder.control)
+        self._server = server
+        self._foreman = foreman
+        self._limits = dict(limits)
+        self._clock = clock
+
+    def pass_over(self) -> None:
+        """Hand on what stands there already, which concerns the shards alone.
+
+        A shard answers what waits, and knows what it answered before.
+        """
+        for command in self._tail.read():
+            self._server.relay(msgspec.json.encode(command))
+
+    async def listen(self) -> None:
+        """Hand on what comes, for ever."""
+        while True:
+            await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
+            for command in self._tail.read():
+                self._obey(command)
+                self._server.relay(msgspec.json.encode(command))
+
+    def _obey(self, command: Command) -> None:
+        match command.kind:
+            case "drain" | "cancel":
+                self._foreman.close()
+            case "budget":
+                usd = command.payload.get("add_usd")
+                if is_amount(usd):
+                    self._server.add_budget(pico(usd))
+            case "limits":
+                self._set_limits(command)
+            case _:
+                pass  # each shard for itself
+
+    def _set_limits(self, command: Command) -> None:
+        try:
+            change = limits_change(command.payload)
+        except Refused:
+            return  # every shard says so in its log
+        for model in filter(change.concerns, self._limits):
+            self._limits[model] = change.applied_to(self._limits[model])
+            self._server.set_limits(model, self._limits[model])

@@ -1,0 +1,216 @@
+"""What every engine promises, by a verb that stands in for a shard."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import RunnerError, UsageError
+from runner.placing import ray_engine
+from runner.placing.engine import Engine, Exit, Handle, How
+from runner.placing.processes import ProcessEngine
+from runner.placing.ray_engine import RayEngine
+from runner.placing.spec import ShardSpec
+from tests.plugging import plugged
+
+PATIENCE_S = 60.0
+PASSED_ON = "SIFTLOG_BROKER_TOKEN"
+SHARDS = 2
+
+
+def _processes(environment: dict[str, str]) -> Engine:
+    return ProcessEngine(environment)
+
+
+def _ray(environment: dict[str, str]) -> Engine:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed: pip install 'siftlog[ray]'")
+    return RayEngine(environment, shards=SHARDS, address=None)
+
+
+@pytest.fixture(scope="module", params=[_processes, _ray])
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    installed = plugged(
+        tmp_path_factory.mktemp("plugged"),
+        group="siftlog.commands",
+        **{"stand-in": "tests.runner.placing.stand_in:stand_in"},
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in installed.items():
+            patch.setenv(name, value)
+        # an option of the one who places is settled in the configuration
+        patch.setenv("SIFTLOG_RPM", "7")
+        patch.setenv("A_KEY", "of the machine")
+        made = request.param({PASSED_ON: "a token", "OTHER": "is not named"})
+        yield made
+        made.close()
+
+
+def _spec(folder: Path, *words: object, index: int = 0) -> ShardSpec:
+    return ShardSpec(
+        run_id="r",
+        index=index,
+        count=SHARDS,
+        words=("stand-in", f"--says={folder / f'began-{index}'}", *map(str, words)),
+        config="a = 1\n",
+        environment=(PASSED_ON,),
+        folder=folder / "runs" / "r",
+    )
+
+
+def _began(folder: Path, index: int = 0) -> dict[str, Any]:
+    path = folder / f"began-{index}"
+    _until(path.exists)
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    path.unlink()
+    return found
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S  # noqa: TID251 - of other processes
+    while not holds():
+        assert time.monotonic() < until  # noqa: TID251 - likewise
+        time.sleep(0.02)
+
+
+def _end(engine: Engine, handle: Handle) -> Exit:
+    ended = engine.wait_any(PATIENCE_S)
+    assert ended is not None
+    assert ended.handle == handle
+    return ended
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether it is a process at work; one that nobody has waited for is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_shard_that_ends_by_itself_has_finished_and_its_last_line_is_told(
+    engine: Engine, tmp_path: Path
+) -> None:
+    handle = engine.place(_spec(tmp_path, "--seconds=0", "--code=3"))
+    ended = _end(engine, handle)
+    assert ended == Exit(
+        handle=handle, how=How.FINISHED, code=3, said="It ends with 3."
+    )
+    assert engine.wait_any(0.0) is None
+
+
+def test_a_shard_is_given_its_configuration_and_only_the_variables_it_names(
+    engine: Engine, tmp_path: Path
+) -> None:
+    handle = engine.place(_spec(tmp_path, "--seconds=0"))
+    began = _began(tmp_path)
+    assert began["config"] == "a = 1\n"
+    names = {n for n in began["environment"] if n.startswith("SIFTLOG_")}
+    assert names == {PASSED_ON}
+    assert began["environment"][PASSED_ON] == "a token"
+    assert began["environment"]["A_KEY"] == "of the machine"
+    assert "OTHER" not in began["environment"]
+    _end(engine, handle)
+
+
+def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
+    engine: Engine, tmp_path: Path
+) -> None:
+    handle = engine.place(_spec(tmp_path))
+    os.kill(_began(tmp_path)["pid"], signal.SIGKILL)
+    ended = _end(engine, handle)
+    assert ended.how is How.DIED
+    again = engine.place(_spec(tmp_path, "--seconds=0"), near=handle)
+    assert _end(engine, again).code == 0
+
+
+def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_dies(
+    engine: Engine, tmp_path: Path
+) -> None:
+    handles = [engine.place(_spec(tmp_path, index=index)) for index in range(SHARDS)]
+    pids = [_began(tmp_path, index)["pid"] for index in range(SHARDS)]
+    engine.stop(handles[0], at_once=False)
+    ended = _end(engine, handles[0])
+    assert (ended.how, ended.code) == (How.FINISHED, 5)
+    assert ended.said == "Interrupted; go on."
+    assert engine.wait_any(0.1) is None
+    # even one that is standing still
+    os.kill(pids[1], signal.SIGSTOP)
+    engine.stop(handles[1], at_once=True)
+    assert _end(engine, handles[1]).how is How.DIED
+    _until(lambda: not _is_alive(pids[1]))
+    engine.stop(handles[1], at_once=True)
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(
+    engine: Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("no folder")
+    spec = _spec(tmp_path)
+    try:
+        ended = _end(engine, engine.place(spec))
+        said = ended.said
+        assert (ended.how, ended.code) == (How.FINISHED, 1)
+    except RunnerError as error:
+        said = str(error)
+    assert "check the folder" in said
+
+
+PLACER = """
+import sys, time
+from pathlib import Path
+from runner.placing.processes import ProcessEngine
+from tests.runner.placing.test_engines import PASSED_ON, _spec
+ProcessEngine({PASSED_ON: ""}).place(_spec(Path(sys.argv[1])))
+time.sleep(60)
+"""
+
+
+def test_a_shard_whose_placing_process_is_killed_finishes_its_calls_and_ends(
+    tmp_path: Path,
+) -> None:
+    installed = plugged(
+        tmp_path / "plugged",
+        group="siftlog.commands",
+        **{"stand-in": "tests.runner.placing.stand_in:stand_in"},
+    )
+    placer = subprocess.Popen(
+        [sys.executable, "-c", PLACER, str(tmp_path)], env={**os.environ, **installed}
+    )
+    pid = _began(tmp_path)["pid"]
+    placer.kill()
+    placer.wait()
+    _until(lambda: not _is_alive(pid))
+    said = (tmp_path / "runs" / "r" / "run.0-2.log").read_text("utf-8")
+    assert said == "Interrupted; go on.\n"
+
+
+def test_without_ray_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"pip install 'siftlog\[ray\]'"):
+        ray_engine.import_ray()
+
+
+def test_a_ray_that_is_too_old_is_refused_by_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Old:
+        __version__ = "2.9.3"
+
+    monkeypatch.setitem(sys.modules, "ray", Old())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"Ray 2\.9\.3 is older than 2\.60"):
+        ray_engine.import_ray()

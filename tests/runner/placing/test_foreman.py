@@ -1,0 +1,175 @@
+"""What an engine is asked to do, and what a foreman makes of what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.placing.engine import LOOPBACK, Exit, Handle, How
+from runner.placing.foreman import Foreman
+from runner.placing.spec import ShardSpec
+from runner.placing.supervisor import Policy, Supervisor, Verdict
+
+POLICY = Policy(fence_s=10, backoff_s=0.5)
+
+
+class _Scripted:
+    """An engine that tells, turn by turn, what a script says."""
+
+    host = LOOPBACK
+
+    def __init__(self, script: Callable[[_Scripted], Iterator[Exit | None]]) -> None:
+        self.done: list[str] = []
+        self.handles: list[Handle] = []
+        self.refuses = 0
+        self._turns = script(self)
+
+    def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
+        if self.refuses:
+            self.refuses -= 1
+            raise RunnerError("there is no room")
+        where = "" if near is None else f" near {near.number}"
+        self.done.append(f"place {spec.index}{where}")
+        self.handles.append(Handle(index=spec.index, number=len(self.handles)))
+        return self.handles[-1]
+
+    def wait_any(self, timeout_s: float) -> Exit | None:
+        del timeout_s
+        return next(self._turns)
+
+    def stop(self, handle: Handle, *, at_once: bool) -> None:
+        self.done.append(f"{'kill' if at_once else 'drain'} {handle.number}")
+
+    def close(self) -> None:
+        pass
+
+
+class _Clock:
+    """Two seconds later at every look."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 2.0
+        return self._now
+
+    def now_us(self) -> int:
+        return 0
+
+    async def sleep_until(self, when: float) -> None:
+        raise AssertionError(when)
+
+
+class _Site:
+    """A foreman with an engine that goes by a script."""
+
+    def __init__(
+        self, shards: int, script: Callable[[_Scripted], Iterator[Exit | None]]
+    ) -> None:
+        self.engine = _Scripted(script)
+        self.silence: dict[int, float] = {}
+        self.supervisor = Supervisor(shards, POLICY)
+        self.told: list[str] = []
+        self.foreman = Foreman(
+            specs=[_spec(index, shards) for index in range(shards)],
+            engine=self.engine,
+            supervisor=self.supervisor,
+            silence=lambda: self.silence,
+            clock=_Clock(),
+            tell=self.told.append,
+        )
+
+    def work(self) -> list[str]:
+        asyncio.run(self.foreman.work())
+        return self.engine.done
+
+
+def _spec(index: int, count: int) -> ShardSpec:
+    return ShardSpec(
+        run_id="r", index=index, count=count, words=(), config="", folder=Path()
+    )
+
+
+def _exit(handle: Handle, how: How = How.FINISHED, code: int | None = 0) -> Exit:
+    return Exit(handle=handle, how=how, code=code)
+
+
+def test_a_shard_that_dies_is_placed_near_where_it_was() -> None:
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        yield _exit(engine.handles[0], How.DIED, None)
+        yield _exit(engine.handles[1])
+
+    site = _Site(1, script)
+    assert site.work() == ["place 0", "place 0 near 0"]
+    assert site.told == ["Shard 0/1 died.", "Shard 0/1 is placed again."]
+
+
+def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing() -> (
+    None
+):
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        while len(engine.handles) == 1:
+            site.silence = {0: 10.5}
+            yield None
+        # of the one before, while the next has not said anything
+        site.silence = {0: 30.0}
+        yield _exit(engine.handles[0], How.DIED, -9)
+        yield _exit(engine.handles[1])
+
+    site = _Site(1, script)
+    assert site.work() == ["place 0", "kill 0", "place 0"]
+    assert site.told[0] == "Shard 0/1 has not been heard of for long."
+    assert site.supervisor.shards[0].verdict is Verdict.DONE
+
+
+def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() -> None:
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        yield _exit(engine.handles[0], How.UNAVAILABLE, None)
+        while len(engine.handles) == 1:
+            yield None
+        yield _exit(engine.handles[1])
+
+    site = _Site(1, script)
+    assert site.work() == ["place 0", "kill 0", "place 0"]
+
+
+def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        del engine
+        yield from ()
+
+    site = _Site(1, script)
+    site.engine.refuses = 2
+    assert site.work() == []
+    shard = site.supervisor.shards[0]
+    assert (shard.verdict, shard.said) == (Verdict.GIVEN_UP, "there is no room")
+
+
+def test_the_first_signal_drains_every_shard_and_the_second_kills_the_rest() -> None:
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        site.foreman.drain()
+        yield None
+        yield _exit(engine.handles[0], code=5)
+        site.foreman.stop()
+        yield None
+        yield _exit(engine.handles[1], How.DIED, -9)
+
+    site = _Site(2, script)
+    done = site.work()
+    assert done == ["place 0", "place 1", "drain 0", "drain 1", "kill 1"]
+    verdicts = {shard.verdict for shard in site.supervisor.shards}
+    assert verdicts == {Verdict.INTERRUPTED}
+    assert not site.told
+
+
+def test_shards_that_were_told_to_end_by_a_request_are_not_placed_again() -> None:
+    def script(engine: _Scripted) -> Iterator[Exit | None]:
+        site.foreman.close()
+        yield None
+        yield _exit(engine.handles[0], code=5)
+
+    site = _Site(1, script)
+    assert site.work() == ["place 0"]

@@ -1,0 +1,200 @@
+"""A segment as a file: what was written, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store.chain import EventRow, genesis, link
+from store.errors import CorruptLog
+from store.segments.segment import (
+    Origin,
+    Segment,
+    beyond,
+    decode,
+    encode,
+    joined,
+    weight,
+)
+from store.segments.span import Mark
+from store.shard import Shard
+from store.union.source import BlobRow, LogIdentity, Stretch
+
+IDENTITY = LogIdentity(
+    log=bytes(range(16)), run_id="r1", config_sha256=b"c" * 32, created_us=17
+)
+ORIGIN = Origin(
+    log=IDENTITY,
+    shard=Shard(index=1, count=4, slices="256-511"),
+    host="node7",
+    pid=4711,
+    siftlog_version="0.1.0",
+)
+GENESIS = genesis("r1", b"c" * 32, 17)
+
+_INTS = st.integers(0, 2**62)
+
+
+@st.composite
+def _rows(draw: st.DrawFn, seq: int) -> EventRow:
+    body = draw(st.none() | st.binary(max_size=40))
+    return EventRow(
+        seq=seq,
+        ts_us=draw(_INTS),
+        epoch=draw(st.integers(1, 3)),
+        kind=draw(st.text(max_size=9)),
+        ver=draw(_INTS),
+        task=draw(st.none() | _INTS),
+        attempt=draw(st.none() | _INTS),
+        prev=draw(st.none() | _INTS),
+        enc=0 if body is None else 1,
+        blen=len(body or b""),
+        facts=draw(st.binary(max_size=40)),
+        body=body,
+    )
+
+
+@st.composite
+def stretches(draw: st.DrawFn, after: int, head: bytes, parts: int) -> Stretch:
+    """Up to three commits after event *after*, and some parts; perhaps nothing."""
+    rows: list[EventRow] = []
+    links = []
+    for size in draw(st.lists(st.integers(1, 3), max_size=3)):
+        start = after + len(rows) + 1
+        commit = [draw(_rows(seq)) for seq in range(start, start + size)]
+        head = link(head, commit)
+        rows += commit
+        links.append((commit[-1].seq, head))
+    blob = st.builds(
+        BlobRow, st.binary(min_size=32, max_size=32), st.just(1), _INTS, st.binary()
+    )
+    blobs = draw(st.lists(blob, max_size=3))
+    return Stretch(
+        rows=rows,
+        blobs=blobs,
+        links=links,
+        writers={row.epoch: bytes([row.epoch]) * 16 for row in rows},
+        blobs_upto=parts + len(blobs),
+    )
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> Segment:
+    start = draw(st.sampled_from([Mark(), Mark(0, 3), Mark(41, 7)]))
+    head = GENESIS if start.seq == 0 else draw(st.binary(min_size=32, max_size=32))
+    stretch = draw(stretches(start.seq, head, start.parts))
+    return Segment(
+        origin=draw(st.sampled_from([ORIGIN, replace(ORIGIN, shard=None)])),
+        made_us=draw(_INTS),
+        start=start,
+        link_before=head,
+        stretch=stretch,
+    )
+
+
+@settings(max_examples=50)
+@given(segments())
+def test_a_segment_is_read_as_it_was_written(segment: Segment) -> None:
+    span = segment.span()
+    assert decode(encode(segment), span, "place") == segment
+
+
+@given(segments(), st.data())
+def test_flipped_and_missing_bytes_are_noticed(
+    segment: Segment, data: st.DataObject
+) -> None:
+    written = encode(segment)
+    at = data.draw(st.integers(0, len(written) - 1))
+    flipped = bytearray(written)
+    flipped[at] ^= data.draw(st.integers(1, 255))
+    for broken in (bytes(flipped), written[:at], written + b"\0"):
+        with pytest.raises(CorruptLog, match=r"place/seg/.* is no sound segment"):
+            decode(broken, segment.span(), "place")
+
+
+def _three() -> Segment:
+    """Events 42 to 44, the last two in one commit."""
+    rows = [
+        EventRow(seq, seq * 10, 1, "run_paused", 1, None, None, None, 0, 0, b"{}", None)
+        for seq in (42, 43, 44)
+    ]
+    first = link(b"b" * 32, rows[:1])
+    links = [(42, first), (44, link(first, rows[1:]))]
+    return Segment(
+        origin=ORIGIN,
+        made_us=9,
+        start=Mark(41, 7),
+        link_before=b"b" * 32,
+        stretch=Stretch(rows=rows, links=links, writers={1: b"w" * 16}, blobs_upto=7),
+    )
+
+
+def _changed(**fields: object) -> Segment:
+    three = _three()
+    return replace(three, stretch=replace(three.stretch, **fields))  # type: ignore[arg-type]
+
+
+ROWS, LINKS = _three().stretch.rows, _three().stretch.links
+
+
+@pytest.mark.parametrize(
+    ("segment", "why"),
+    [
+        (_changed(rows=[ROWS[0]._replace(ts_us=1), *ROWS[1:]]), "event 42 is not"),
+        (_changed(rows=[ROWS[0], ROWS[2]]), "events are missing"),
+        (_changed(links=LINKS[:1]), "event 43 stands outside"),
+        (_changed(writers={}), "does not name its writers"),
+        (replace(_three(), link_before=b"x" * 32), "event 42 is not"),
+        (replace(_three(), start=Mark(0, 7)), "does not begin as its run does"),
+    ],
+)
+def test_a_segment_whose_parts_disagree_is_refused(segment: Segment, why: str) -> None:
+    with pytest.raises(CorruptLog, match=why):
+        decode(encode(segment), segment.span(), "place")
+
+
+def test_a_segment_under_anothers_name_is_refused() -> None:
+    with pytest.raises(CorruptLog, match="other events than its name says"):
+        decode(encode(_three()), replace(_three().span(), log=bytes(16)), "place")
+
+
+def test_the_links_around_its_commits_are_known() -> None:
+    segment = _three()
+    assert segment.link_at(41) == b"b" * 32
+    assert segment.link_at(43) is None
+    assert segment.link_at(44) == segment.link
+
+
+@given(stretches(41, b"b" * 32, 7), st.integers(0, 4))
+def test_what_follows_an_event_is_told_apart(stretch: Stretch, commits: int) -> None:
+    seqs = [41, *(seq for seq, _ in stretch.links)]
+    seq = seqs[min(commits, len(seqs) - 1)]
+    rest = beyond(stretch, seq)
+    assert [row.seq for row in rest.rows] == list(range(seq + 1, seqs[-1] + 1))
+    assert [last for last, _ in rest.links] == [last for last in seqs if last > seq]
+    assert set(rest.writers) == {row.epoch for row in rest.rows}
+    assert rest.blobs == stretch.blobs
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(stretches(0, b"b" * 32, 0), max_size=6),
+    st.integers(0, 200),
+)
+def test_neighbours_are_joined_up_to_a_weight(found: list[Stretch], most: int) -> None:
+    together = list(joined(found, most))
+    for what in ("rows", "blobs", "links"):
+        assert [x for s in together for x in getattr(s, what)] == [
+            x for s in found for x in getattr(s, what)
+        ]
+    ends = list(accumulate(weight(stretch) for stretch in found))
+    for stretch in together:
+        assert weight(stretch) <= most or weight(stretch) in {
+            end - start for start, end in zip([0, *ends], ends, strict=False)
+        }
+    for one, other in pairwise(together):
+        assert weight(one) + weight(other) > most

@@ -100,7 +100,9 @@ class Ending:
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
         if there.count:
             lost += f"{there.requests:,} requests stay in {there.count} open batches; "
-        go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        resume = f"siftlog resume {self.folder.run_id}"
+        command = "the same command" if self.folder.part else resume
+        go_on = f"{lost}go on with: {command}"
         raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
             "raise the budget in the file of the group and type siftlog run-all again"
             if self.driver.shares_budget

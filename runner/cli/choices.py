@@ -248,12 +248,7 @@ def parts(command: C) -> C:
     return command
 
 
-_PARTS: Sequence[Callable[[Any], Any]] = (
-    option(
-        "--shard",
-        metavar="I/N",
-        help="Take this part of the run, from 0/N on, and no other.",
-    ),
+_CARRYING: Sequence[Callable[[Any], Any]] = (
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -276,6 +271,22 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
     # who places shards gives it to them: nobody types it
     option("--broker", metavar="HOST:PORT", hidden=True),
 )
+
+_PARTS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--shard",
+        metavar="I/N",
+        help="Take this part of the run, from 0/N on, and no other.",
+    ),
+    *_CARRYING,
+)
+
+
+def carrying(command: C) -> C:
+    """Where logs of shards lie: on every verb that may have several at work."""
+    for decorate in reversed(_CARRYING):
+        command = decorate(command)
+    return command
 
 
 def placing(command: C) -> C:

@@ -269,7 +269,7 @@ async def _drive(
         if part is None:
             others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
         else:
-            others = part.spent
+            others = part.others.spent
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
@@ -297,7 +297,7 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
-                known=None if part is None else part.known,
+                known=None if part is None else part.others.known,
                 cache=cache,
                 prices=prices,
                 bell=shared.bell,

@@ -185,19 +185,9 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         "--batch-size", type=int, help="Requests in a batch, at most.  [default: 1000]"
     ),
     option(
-        "--batch-open",
-        type=int,
-        help="Batches at a time, for each model, at most.  [default: 10]",
-    ),
-    option(
         "--batch-poll-s",
         type=float,
         help="Between two looks at a batch, at first.  [default: 60]",
-    ),
-    option(
-        "--batch-price-factor",
-        type=float,
-        help="What a batch costs of the price of single calls.  [default: 0.5]",
     ),
     option(
         "--price",

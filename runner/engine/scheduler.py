@@ -23,12 +23,15 @@ Rules that hold here:
    by costs money too, so it ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
+7. Where a process takes part in a run on somebody's word, nothing starts once that is
+   not known to hold: another process may have its part by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner import errors as e
 from runner.engine.lane import Lane, LaneStatistics, Load, Work
@@ -37,6 +40,14 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
+
+
+class Fence(Protocol):
+    """Says whether this process is still the one whose part it does."""
+
+    def holds(self, now: float) -> bool:
+        """Whether calls may be sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +69,11 @@ class Scheduler:
         *,
         deadline_s: float,
         budget: Budget | None = None,
+        fence: Fence | None = None,
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
+        self._fence = fence
         self._lanes = {
             model: Lane(model, stages, limits, endpoint, self.budget)
             for model, stages, limits, endpoint in lanes
@@ -188,7 +201,7 @@ class Scheduler:
             same=work.failures[type(error)],
             tries=work.tries,
             elapsed_s=now - (work.since if work.since is not None else now),
-            deadline_s=self._deadline_s,
+            deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
         )
         lane.limiter.failed(
@@ -276,7 +289,22 @@ class Scheduler:
         """Go by other limits of a person's from now on; calls in flight finish."""
         self._lanes[model].set_limits(limits, now)
 
+    def go_on(self, work: Work, reserved_pico: int, now: float) -> None:
+        """An attempt of an earlier process is still under way, with what it reserved.
+
+        Its slot and its money are taken, whether there is room for them or not.
+        """
+        lane = self._lanes[work.model]
+        lane.known.add(work.number)
+        work.worst_pico = reserved_pico
+        lane.take(work, now)
+        self._sent.add(work)
+
     # -- what to do ------------------------------------------------------------
+
+    def may_send(self, now: float) -> bool:
+        """Whether this process may send anything at all."""
+        return self._fence is None or self._fence.holds(now)
 
     def step(self, now: float) -> Step:
         """The actions due at *now*."""
@@ -284,8 +312,9 @@ class Scheduler:
         load: list[Load] = []
         wakes: list[float] = []
         self._yields = False
+        may_send = self.may_send(now)
         for endpoint, sharing in self._sharing.items():
-            if self._draining or endpoint.breaker.stopped is not None:
+            if self._draining or endpoint.breaker.stopped is not None or not may_send:
                 continue
             for lane in sharing:
                 lane.ripen(now)
@@ -330,12 +359,7 @@ class Scheduler:
             endpoint.turn = max(endpoint.turn, lane.turn)
             lane.turn = endpoint.turn + lane.turn_s
             work = queue.pop()
-            work.reserved_pico = self.budget.reserve(work.worst_pico)
-            work.among = lane.limiter.acquire(now, work.tokens)
-            lane.in_flight += 1
-            if work.since is None:
-                work.since = now
-            work.sent_at, work.due = now, float("inf")
+            lane.take(work, now)
             self._sent.add(work)
             start.append(work)
 

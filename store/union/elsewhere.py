@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,10 @@ def add_place(file: Path, address: str) -> None:
     known = places_in(file)
     if address not in known:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(msgspec.json.encode([*known, address]))
+        # whole or not at all: other shards read it, and name the same place
+        made = file.with_name(f".{file.name}.{os.getpid()}")
+        made.write_bytes(msgspec.json.encode([*known, address]))
+        made.replace(file)
 
 
 def sources_in(file: Path) -> list[Source]:

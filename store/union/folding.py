@@ -155,7 +155,8 @@ class _Batch:
             else:
                 self._claims[row.task] = {mover or 0: replace(row)}
         for task, claims in self._claims.items():
-            own[task] = claims.get(self._part) or _as_planned(self._rows[task])
+            draft = claims.get(self._part)
+            own[task] = replace(draft) if draft else _as_planned(self._rows[task])
         return own
 
     # -- the events ------------------------------------------------------------------

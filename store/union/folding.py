@@ -141,9 +141,7 @@ class _Batch:
                 state=_STATE.decode(state),
                 limits=_LIMITS.decode(limits),
             )
-            for part, slices, state, limits in self._target.execute(
-                UNION["parts"]
-            ).fetchall()
+            for part, slices, state, limits in stored
         }
 
     def _own(self) -> dict[int, TaskDraft]:

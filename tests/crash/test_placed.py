@@ -53,7 +53,9 @@ def site(calm: Calm, environment: dict[str, str], tmp_path: Path) -> Iterator[Si
         cwd=tmp_path,
         env=environment,
     ) as url:
-        yield Site(tmp_path, url, ledger, environment, calm, tmp_path / "runs")
+        made = Site(tmp_path, url, ledger, environment, calm, tmp_path / "runs")
+        yield made
+        made.close()
 
 
 @pytest.mark.timeout(600)
@@ -91,7 +93,7 @@ def test_a_shard_that_stood_still_for_longer_than_its_lease_makes_no_call_after_
     assert len(of_zombie) < len(starts)
 
 
-# an answer that is to be asked for again is of an open task: another log begins that anew
+# a task whose answer is to be asked for again is open: another log begins it anew
 @pytest.mark.parametrize(
     ("shards", "repeats"), [(SHARDS, 0), (SHARDS + 1, CALLS)][0 if PROVE else 1 :]
 )

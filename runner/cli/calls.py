@@ -58,6 +58,7 @@ def run(
 @choices.who_answers
 @choices.engine_options
 @choices.stops
+@choices.carrying
 @choices.placing
 @choices.new_run
 @choices.detach
@@ -110,6 +111,7 @@ def _start(
 @click.command(context_settings=ANY_SETTING)
 @choices.run_argument
 @choices.engine_options
+@choices.carrying
 @choices.placing
 @choices.sets
 @click.option("--stage", help="Of a paused run: lift only this stage's pause.")

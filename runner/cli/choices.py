@@ -185,19 +185,9 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         "--batch-size", type=int, help="Requests in a batch, at most.  [default: 1000]"
     ),
     option(
-        "--batch-open",
-        type=int,
-        help="Batches at a time, for each model, at most.  [default: 10]",
-    ),
-    option(
         "--batch-poll-s",
         type=float,
         help="Between two looks at a batch, at first.  [default: 60]",
-    ),
-    option(
-        "--batch-price-factor",
-        type=float,
-        help="What a batch costs of the price of single calls.  [default: 0.5]",
     ),
     option(
         "--price",
@@ -248,12 +238,7 @@ def parts(command: C) -> C:
     return command
 
 
-_PARTS: Sequence[Callable[[Any], Any]] = (
-    option(
-        "--shard",
-        metavar="I/N",
-        help="Take this part of the run, from 0/N on, and no other.",
-    ),
+_CARRYING: Sequence[Callable[[Any], Any]] = (
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -273,7 +258,25 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
         metavar="SECONDS",
         help="How long what is recorded may wait for that.",
     ),
+    # who places shards gives it to them: nobody types it
+    option("--broker", metavar="HOST:PORT", hidden=True),
 )
+
+_PARTS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--shard",
+        metavar="I/N",
+        help="Take this part of the run, from 0/N on, and no other.",
+    ),
+    *_CARRYING,
+)
+
+
+def carrying(command: C) -> C:
+    """Where logs of shards lie: on every verb that may have several at work."""
+    for decorate in reversed(_CARRYING):
+        command = decorate(command)
+    return command
 
 
 def placing(command: C) -> C:

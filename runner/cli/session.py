@@ -158,6 +158,7 @@ def shell(
         tell=tell,
         launched=launched,
         watch=progress(CLOCK),
+        broker=given.get("broker"),
     )
 
 

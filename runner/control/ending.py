@@ -43,6 +43,7 @@ class Ending:
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
     """Where batches are, by model."""
+    is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> Ended:
         """Write how it ended, and say it in one sentence."""
@@ -114,7 +115,7 @@ class Ending:
                 f"Tasks were put back into the queue as the run ended; {go_on}",
             ),
             "drained": (
-                self.listener.drained_by or "operator",
+                self.listener.drained_by or ("lease" if self.is_fenced else "operator"),
                 f"Interrupted; {go_on}",
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),

@@ -23,12 +23,15 @@ Rules that hold here:
    by costs money too, so it ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
+7. Where a process takes part in a run on somebody's word, nothing starts once that is
+   not known to hold: another process may have its part by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner import errors as e
 from runner.engine.lane import Lane, LaneStatistics, Load, Work
@@ -37,6 +40,14 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
+
+
+class Fence(Protocol):
+    """Says whether this process is still the one whose part it does."""
+
+    def holds(self, now: float) -> bool:
+        """Whether calls may be sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +69,11 @@ class Scheduler:
         *,
         deadline_s: float,
         budget: Budget | None = None,
+        fence: Fence | None = None,
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
+        self._fence = fence
         self._lanes = {
             model: Lane(model, stages, limits, endpoint, self.budget)
             for model, stages, limits, endpoint in lanes
@@ -284,9 +297,14 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.known.add(work.number)
         work.worst_pico = reserved_pico
-        self._take(lane, work, now)
+        lane.take(work, now)
+        self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------
+
+    def may_send(self, now: float) -> bool:
+        """Whether this process may send anything at all."""
+        return self._fence is None or self._fence.holds(now)
 
     def step(self, now: float) -> Step:
         """The actions due at *now*."""
@@ -294,8 +312,9 @@ class Scheduler:
         load: list[Load] = []
         wakes: list[float] = []
         self._yields = False
+        may_send = self.may_send(now)
         for endpoint, sharing in self._sharing.items():
-            if self._draining or endpoint.breaker.stopped is not None:
+            if self._draining or endpoint.breaker.stopped is not None or not may_send:
                 continue
             for lane in sharing:
                 lane.ripen(now)
@@ -340,18 +359,9 @@ class Scheduler:
             endpoint.turn = max(endpoint.turn, lane.turn)
             lane.turn = endpoint.turn + lane.turn_s
             work = queue.pop()
-            self._take(lane, work, now)
+            lane.take(work, now)
+            self._sent.add(work)
             start.append(work)
-
-    def _take(self, lane: Lane, work: Work, now: float) -> None:
-        """Give an attempt its slot, its share of the minute and its money."""
-        work.reserved_pico = self.budget.reserve(work.worst_pico)
-        work.among = lane.limiter.acquire(now, work.tokens)
-        lane.in_flight += 1
-        if work.since is None:
-            work.since = now
-        work.sent_at, work.due = now, float("inf")
-        self._sent.add(work)
 
     # -- where it stands -------------------------------------------------------
 

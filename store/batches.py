@@ -43,7 +43,7 @@ class BatchPrepared(OfBatch):
     VERSION: ClassVar[int] = 1
 
     model: str
-    form: str  #: how the provider is spoken to, a name of `runner.batch.forms`
+    form: str  #: how the provider is spoken to, a name of `runner.batch.opening.FORMS`
     requests: int
 
 
@@ -75,7 +75,7 @@ class BatchEnded(OfBatch):
 
     VERSION: ClassVar[int] = 1
 
-    outcome: Outcome
+    outcome: str  #: an `Outcome`
     requests: int
     done: int = 0
     failed: int = 0

@@ -60,7 +60,7 @@ class Standing:
 class BatchEndpoint(Protocol):
     """A provider's batches of one model; every method may raise `AttemptError`."""
 
-    form: str  #: a name of `runner.batch.forms`
+    form: str  #: a name of `runner.batch.opening.FORMS`
     bounds: Bounds
 
     def encode(self, request: ChatRequest, structure: Structure) -> bytes:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from runner.batch.anthropic import AnthropicBatches
 from runner.batch.carrier import Setting
 from runner.batch.client import BatchClient, Habits
 from runner.batch.endpoint import BatchEndpoint
 from runner.batch.known import LeftBatches
-from runner.batch.openai import OpenAIBatches
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
 from runner.errors import UsageError
 from runner.options import RunOptions
 
-FORMS: Final[Mapping[str, Callable[[str, ClientOptions], BatchEndpoint]]] = {
-    OpenAIBatches.form: OpenAIBatches,
-    AnthropicBatches.form: AnthropicBatches,
-}
-"""By the provider that the form is of."""
+FORMS: Final = ("openai", "anthropic")
+"""Named after the providers that they are of."""
 
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 
@@ -32,6 +27,12 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
     Raises:
         UsageError: its provider has no batches that siftlog can use, or wants a key.
     """
+    # imported here, so that a run without batches does not pay for them
+    from runner.batch.anthropic import (  # noqa: PLC0415 - see above
+        AnthropicBatches,
+    )
+    from runner.batch.openai import OpenAIBatches  # noqa: PLC0415 - see above
+
     provider = model.partition("/")[0]
     if provider not in FORMS and options.base_url is None:
         raise UsageError(

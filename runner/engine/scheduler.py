@@ -297,7 +297,8 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.known.add(work.number)
         work.worst_pico = reserved_pico
-        self._take(lane, work, now)
+        lane.take(work, now)
+        self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------
 
@@ -358,18 +359,9 @@ class Scheduler:
             endpoint.turn = max(endpoint.turn, lane.turn)
             lane.turn = endpoint.turn + lane.turn_s
             work = queue.pop()
-            self._take(lane, work, now)
+            lane.take(work, now)
+            self._sent.add(work)
             start.append(work)
-
-    def _take(self, lane: Lane, work: Work, now: float) -> None:
-        """Give an attempt its slot, its share of the minute and its money."""
-        work.reserved_pico = self.budget.reserve(work.worst_pico)
-        work.among = lane.limiter.acquire(now, work.tokens)
-        lane.in_flight += 1
-        if work.since is None:
-            work.since = now
-        work.sent_at, work.due = now, float("inf")
-        self._sent.add(work)
 
     # -- where it stands -------------------------------------------------------
 

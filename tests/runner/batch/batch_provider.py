@@ -1,7 +1,7 @@
 """A provider of batches without a wire: it outlives processes, and keeps a ledger.
 
-A batch ends after some looks, its items fare as chance has it, and whatever is destined
-to succeed is billed once the batch is created, whether or not anybody ever learns of it.
+A batch ends after some looks and its items fare as chance has it. What is destined to
+succeed is billed once the batch is created, whether or not anybody ever learns of it.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Provider:
         texts = {item: _text(body) for item, body in items}
         self.bodies += len(texts)
         fates = {}
-        for item in texts:
+        for item, text in texts.items():
             fate = "answered"
             if self.happens(self.chances.expires):
                 fate = "expired"
             elif self.happens(self.chances.fails):
                 fate = "failed"
             fates[item] = fate
-            self.billed[texts[item]] += fate == "answered"
+            self.billed[text] += fate == "answered"
         batch_id = f"batch-{len(self.there)}"
         looks = self.chance.randint(0, 3)
         self.there[batch_id] = There(key=key, fates=fates, texts=texts, looks=looks)

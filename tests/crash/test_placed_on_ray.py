@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from store.views import open_reader, status
 from tests.crash.placed_runs import Site, calm_run, until
 from tests.plugging import plugged
 from tests.processes import simulated
@@ -30,7 +29,7 @@ pytestmark = [
     ),
 ]
 
-ITEMS = 300  #: of five tasks each
+ITEMS = 1260  #: about 6,000 tasks
 SHARDS = 3
 CALLS = 9
 SHIP_S = 1.0
@@ -130,5 +129,3 @@ def test_an_actor_a_node_with_its_disk_and_the_driver_may_die_in_one_run(
     unshipped = each * (1 + 2 * SHIP_S / LATENCY_S)
     bound = each + (len(on_it) + SHARDS) * unshipped
     site.check(again.wait(timeout=500), repeats=int(bound))
-    with open_reader(site.folder.log) as reader:
-        assert status(reader).tasks.completed == 5 * ITEMS

@@ -28,6 +28,7 @@ from runner.cli.speech import (
 )
 from runner.cli.stand import status_json
 from runner.cli.variables import say_idle
+from runner.cli.words import job_settings
 from runner.control.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -67,7 +68,7 @@ def typed_settings(
     say_idle(job)
     return resolve(
         job,
-        typed=choices.job_settings(words, given["sets"]),
+        typed=job_settings(words, given["sets"]),
         environment=os.environ,
         file=file.get("settings", {}),
         folder=given["config"].parent if given.get("config") else Path(),

@@ -130,7 +130,7 @@ SELECT place, task FROM place WHERE place > ? AND task <= ? ORDER BY place LIMIT
 -- name: found
 -- The stored answer to the task of an identity, with the request that was sent.
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data, s.seq, s.ver, s.facts, w.writer,
-       o.own_seq
+       o.own_seq, t.task
 FROM identity AS i JOIN task AS t ON t.task = i.task
 JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
 JOIN event AS s ON s.seq = t.started_seq

@@ -13,6 +13,7 @@
         MalformedReply      the body is not the endpoint's form: again
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
+        Expired             its batch ended without it: again, with the next
         FormRefused         the endpoint has not the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
         ContentFiltered     refused with an error status: never again
@@ -98,6 +99,10 @@ class BadRequest(AttemptError):
 
 class AuthFailed(AttemptError):
     """The endpoint refuses the key."""
+
+
+class Expired(AttemptError):
+    """The batch ended before the request's turn came; nothing was billed for it."""
 
 
 class FormRefused(AttemptError):

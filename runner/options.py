@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from runner.clients.route import is_offline
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
 from store.stopping import Stopping
@@ -40,6 +41,9 @@ PRICE_FIELDS = (
 """Of a model's table, dollars a million tokens; the first two make a price."""
 
 NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
+
+MOST_IN_BATCH = 50_000
+"""Requests; what OpenAI takes, and half of what Anthropic does."""
 
 _SIDES = 2
 """Models that a comparison decides between."""
@@ -145,6 +149,21 @@ class RunOptions(BaseModel):
     alpha: float = Field(
         0.05, gt=0, lt=1, description="chance of a wrong decision, at most"
     )
+    batch: bool = Field(
+        default=False, description="ask by batches, within a day and at half the price"
+    )
+    batch_size: int = Field(
+        1000, ge=1, le=MOST_IN_BATCH, description="requests in a batch, at most"
+    )
+    batch_open: int = Field(
+        10, ge=1, description="batches at a time, for each model, at most"
+    )
+    batch_poll_s: float = Field(
+        60.0, gt=0, description="between two looks at a batch; longer as it goes on"
+    )
+    batch_price_factor: float = Field(
+        0.5, gt=0, le=1, description="what a batch costs of the price of single calls"
+    )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
 
@@ -184,6 +203,16 @@ class RunOptions(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _is_holdable(self) -> Self:
+        """All that may wait in batches at a time can be held."""
+        if self.batch and self.batch_size * self.batch_open > MOST_CALLS:
+            raise ValueError(
+                f"batch_size times batch_open is more than {MOST_CALLS:,} requests "
+                "at a time"
+            )
+        return self
+
     @property
     def stopping(self) -> Stopping | None:
         """The question that the run stops at once it is decided, if there is one."""
@@ -210,13 +239,22 @@ class RunOptions(BaseModel):
             }
         )
 
+    def is_batched(self, model: str) -> bool:
+        """Whether *model* is asked by batches: subjects and judges that are online."""
+        asks = (*self.model, self.judge_model)
+        return self.batch and model in asks and not is_offline(model)
+
     def endpoint_of(self, model: str) -> str:
         """The name of the endpoint that serves a model; what it limits is shared."""
-        return self.of(model).base_url or model
+        name = self.of(model).base_url or model
+        return f"{name} by batches" if self.is_batched(model) else name
 
     def limits_of(self, model: str) -> Limits:
         """What is set for one model's calls."""
         own = self.of(model)
+        if self.is_batched(model):
+            calls = self.batch_size * self.batch_open
+            return Limits(concurrency=calls, weight=own.weight, batched=True)
         return Limits(
             concurrency=own.concurrency or self.concurrency,
             rpm=own.rpm,

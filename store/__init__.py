@@ -6,6 +6,8 @@ imported by this one, so that a program which only looks loads only what it look
 
 __all__ = [
     "asked",
+    "batch_view",
+    "batches",
     "bodies",
     "cache",
     "cache_thread",

@@ -27,6 +27,7 @@ class Signs:
     success_us: int | None  #: when a task was last completed
     running: int  #: tasks with an attempt under way
     p95_ms: float | None
+    batches: int = 0  #: open at a provider, who has a day to answer
 
 
 def liveness(signs: Signs, now_us: int, *, is_alive: bool | None) -> str:
@@ -69,6 +70,8 @@ class _Seen:
         signs = self.signs
         patience_s = max(STALL_S, STALL_LATENCIES * (signs.p95_ms or 0.0) / 1000)
         success_us = max(signs.success_us or 0, signs.phase_us)
+        if signs.batches:
+            return False
         return signs.running > 0 and (self.now_us - success_us) / US_PER_S > patience_s
 
 

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from store.batches import BatchEvent
 from store.expected import Expected
 from store.milestone import Milestone
 from store.shard import Shard
@@ -188,6 +189,7 @@ class AttemptStarted:
     request_sha256: str
     worst_usd: float | None = None  #: what it may cost at most; None: no known price
     adopted: bool = False  #: of an answer that another log of the run has
+    batched: bool = False  #: it leaves with a batch, whose own events say when
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +339,7 @@ Event: TypeAlias = (
     | CommandApplied
     | ScoringRecorded
     | ComparisonDecided
+    | BatchEvent
 )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+from store.batches import OfBatch
 from store.errors import IllegalMove
 from store.events import (
     KINDS,
@@ -204,6 +205,7 @@ class Fold:
                 | CommandApplied()
                 | ScoringRecorded()
                 | ComparisonDecided()
+                | OfBatch()
             ):
                 pass  # found by their marks
             case _:

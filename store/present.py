@@ -59,6 +59,8 @@ class Present:
         """When it ends and what it costs; None where nothing moves, or is left."""
         if self.state not in FORESEEN or not self.status.tasks.open:
             return None
+        if self.status.batches.count:
+            return None  # they come all at once, and nobody knows when
         return forecast(
             self.rows,
             left_by_stage(self.status.lanes, self.status.first),

@@ -6,14 +6,14 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
+from store.batch_view import sent_starts
 from store.events import (
-    AttemptStarted,
     CommandAccepted,
     CommandApplied,
     RunResumed,
     RunStarted,
 )
-from store.reading import event_in, recorded_rows
+from store.reading import recorded_rows
 from store.statements import SQL
 from store.task import pico, usd
 
@@ -65,15 +65,7 @@ def spending(conn: sqlite3.Connection) -> Spending:
 
 def _in_flight_pico(conn: sqlite3.Connection) -> int:
     """What calls reserved whose outcome is not recorded: there are few of them."""
-    starts = (
-        event_in(seq, "attempt_started", version, facts)
-        for seq, version, facts in conn.execute(SQL["sent_starts"]).fetchall()
-    )
-    return sum(
-        pico(start.worst_usd or 0.0)
-        for start in starts
-        if isinstance(start, AttemptStarted)
-    )
+    return sum(pico(start.worst_usd or 0.0) for start in sent_starts(conn))
 
 
 def _cap_pico(conn: sqlite3.Connection) -> int | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from store.batch_view import OpenBatches, open_batches
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
 from store.events import Recorded, RunStarted, ScoringRecorded
@@ -139,6 +140,7 @@ class Status:
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
     signs: Signs  #: what `store.estimates.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
+    batches: OpenBatches  #: at a provider
     outlook: Outlook | None  #: None: there was no estimate, or not all is planned
 
 
@@ -209,6 +211,7 @@ def status(conn: sqlite3.Connection) -> Status:
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
         reasons[what][reason] = n
     money = spending(conn)
+    there = open_batches(conn)
     so_far = SoFar(
         # what the response cache answered was no call, and used no token
         calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
@@ -276,8 +279,10 @@ def status(conn: sqlite3.Connection) -> Status:
             success_us=run.success_us,
             running=states[TaskState.RUNNING],
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
+            batches=there.count,
         ),
         why=run.phase_why,
+        batches=there,
         outlook=outlook(first.expected, run.consumed, lanes, so_far)
         if first.expected is not None and run.exhausted
         else None,

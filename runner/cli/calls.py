@@ -58,6 +58,7 @@ def run(
 @choices.who_answers
 @choices.engine_options
 @choices.stops
+@choices.carrying
 @choices.placing
 @choices.new_run
 @choices.detach
@@ -80,7 +81,7 @@ def _leave(given: dict[str, Any]) -> Leave | None:
 def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
-    from runner.cli import session
+    from runner.cli import session, sharding
     from runner.launching import launch
     from runner.registry import load_job
     from runner.work import load_work
@@ -93,10 +94,8 @@ def _start(
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()
-    if given.get("shard") is not None:
-        from runner.cli.sharding import run_shard
-
-        return run_shard(work, options, given, leave)
+    if given["engine"] is None and sharding.is_part(given):
+        return sharding.run_part(work, options, given, leave)
     folder = session.new_folder(given, job)
     if given["engine"] is not None:
         from runner.cli.placed import run_placed
@@ -112,6 +111,7 @@ def _start(
 @click.command(context_settings=ANY_SETTING)
 @choices.run_argument
 @choices.engine_options
+@choices.carrying
 @choices.placing
 @choices.sets
 @click.option("--stage", help="Of a paused run: lift only this stage's pause.")
@@ -139,7 +139,7 @@ def resume(
     A live run that is paused goes on, and this returns at once.
     """
     from runner import roles
-    from runner.cli import session
+    from runner.cli import session, sharding
     from runner.cli.asking import lift
     from runner.cli.variables import say_idle
     from runner.errors import UsageError
@@ -171,6 +171,9 @@ def resume(
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the cap may have been raised since: the log knows it
     file.pop("budget", None)
+    if first.shard is not None:
+        # this process does what several did
+        file.pop("rate_share", None)
     options = session.engine_options(
         given,
         file,
@@ -183,8 +186,18 @@ def resume(
         from runner.cli.placed import run_placed
 
         return run_placed(folder, work, options, given, leave, scores=not no_score)
-    shell = session.shell(given, folder, work, leave)
     collector.calm()
+    if first.shard is not None:
+        return sharding.resume_all(
+            folder,
+            work,
+            options,
+            given,
+            leave,
+            accept_changes=accept_changes,
+            scores=not no_score,
+        )
+    shell = session.shell(given, folder, work, leave)
     ended = asyncio.run(
         launch.resume(
             folder,

@@ -177,6 +177,19 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
     ),
     cache_dir,
     option(
+        "--batch/--no-batch",
+        default=None,
+        help="Ask by the provider's batches: within 24 hours, at half the price.",
+    ),
+    option(
+        "--batch-size", type=int, help="Requests in a batch, at most.  [default: 1000]"
+    ),
+    option(
+        "--batch-poll-s",
+        type=float,
+        help="Between two looks at a batch, at first.  [default: 60]",
+    ),
+    option(
         "--price",
         metavar="IN,OUT[,CACHED]",
         help="Dollars a million tokens, for each model without prices of its own.",
@@ -225,12 +238,7 @@ def parts(command: C) -> C:
     return command
 
 
-_PARTS: Sequence[Callable[[Any], Any]] = (
-    option(
-        "--shard",
-        metavar="I/N",
-        help="Take this part of the run, from 0/N on, and no other.",
-    ),
+_CARRYING: Sequence[Callable[[Any], Any]] = (
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -253,6 +261,22 @@ _PARTS: Sequence[Callable[[Any], Any]] = (
     # who places shards gives it to them: nobody types it
     option("--broker", metavar="HOST:PORT", hidden=True),
 )
+
+_PARTS: Sequence[Callable[[Any], Any]] = (
+    option(
+        "--shard",
+        metavar="I/N",
+        help="Take this part of the run, from 0/N on, and no other.",
+    ),
+    *_CARRYING,
+)
+
+
+def carrying(command: C) -> C:
+    """Where logs of shards lie: on every verb that may have several at work."""
+    for decorate in reversed(_CARRYING):
+        command = decorate(command)
+    return command
 
 
 def placing(command: C) -> C:

@@ -31,6 +31,11 @@ def estimated(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> 
         tell(said)
     found = preview(work, options, given["runs_dir"], count=count)
     assumes = _assumed(found, counts=count is not text_tokens)
+    if options.batch:
+        assumes.append(
+            "batches are answered within 24 h, for "
+            f"{options.batch_price_factor:g} of the price of single calls"
+        )
     if given["as_json"]:
         record(_as_json(job.name, found, options.budget, assumes))
     else:
@@ -127,11 +132,11 @@ def _as_text(
     for model, figures in found.models.items():
         lines.append(f"  {model}")
         lines += [f"    {line}" for line in _lines(figures)]
-        lines.append(f"    time        {_span_text(found.seconds[model], duration)}")
+        lines.append(f"    time        {_time(found.seconds[model])}")
     if len(found.models) > 1:
         lines.append("  in all")
         lines += [f"    {line}" for line in _lines(found.total)]
-        lines.append(f"    time        {_span_text(found.whole_s, duration)}")
+        lines.append(f"    time        {_time(found.whole_s)}")
     for (stage, model), figures in found.stages.items():
         lines.append(
             f"  stage {stage} of {model}: {_span_text(figures.calls, number)} calls"
@@ -150,6 +155,13 @@ def _lines(figures: Figures) -> list[str]:
         f"tokens out  {_span_text(figures.tokens_out, number)}",
         f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
     ]
+
+
+def _time(span: Span) -> str:
+    """How long it takes; of batches is known how long at most."""
+    if span.high and not span.low:
+        return f"up to {duration(span.high)}"
+    return _span_text(span, duration)
 
 
 def _span_text(span: Span, show: Any) -> str:  # noqa: ANN401 - a figure's own form

@@ -68,6 +68,7 @@ class _Meter:
             "from other logs": figures.adopted,
             "waiting": figures.waiting,
             "in flight": figures.in_flight,
+            "batches open": figures.batches,
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         line = parts[0][:width]

@@ -30,7 +30,7 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
 def status_json(present: Present) -> dict[str, Any]:
     """What `status --json` prints."""
     status, beat = present.status, present.status.heartbeat
-    age = None if beat is None else round(max(0, present.now_us - beat.at_us) / 1e6, 1)
+    age = _age_s(None if beat is None else beat.at_us, present.now_us)
     return {
         "run": status.run_id,
         "state": present.state,
@@ -76,6 +76,11 @@ def status_json(present: Present) -> dict[str, Any]:
             for lane in status.lanes
         ],
         "limits": [limits_json(limits) for limits in status.limits],
+        "batches": {
+            "open": status.batches.count,
+            "requests": status.batches.requests,
+            "oldest_age_s": _age_s(status.batches.oldest_us, present.now_us),
+        },
         "pauses": [asdict(pause) for pause in status.pauses],
         "errors": dict(status.errors),
         "skips": dict(status.skips),
@@ -89,6 +94,11 @@ def status_json(present: Present) -> dict[str, Any]:
         "last_seq": status.last_seq,
         "why": status.why,
     }
+
+
+def _age_s(at_us: int | None, now_us: int) -> float | None:
+    """Seconds since then, to a tenth."""
+    return None if at_us is None else round(max(0, now_us - at_us) / 1e6, 1)
 
 
 def status_text(present: Present) -> str:
@@ -147,6 +157,7 @@ def status_text(present: Present) -> str:
         f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
         for seen in shown["limits"]
     ]
+    lines += [f"batches   {said}" for said in _batches(shown["batches"])]
     lines += [f"paused    {pause}" for pause in status.pauses]
     if present.parts is not None:
         lines.append(f"shards    {parts_text(present.parts)}")
@@ -183,6 +194,14 @@ def parts_text(parts: Standing) -> str:
     if parts.repeated:
         said += f"; {parts.repeated:,} answers paid for more than once"
     return said
+
+
+def _batches(shown: Mapping[str, Any]) -> list[str]:
+    """How many batches are open, and for how long; nothing where there are none."""
+    if not shown["open"]:
+        return []
+    waits = f"{shown['open']:,} open: {shown['requests']:,} requests wait"
+    return [f"{waits}, the oldest batch for {duration(shown['oldest_age_s'])}"]
 
 
 def limits_json(limits: LimitsSeen) -> dict[str, Any]:

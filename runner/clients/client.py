@@ -21,6 +21,10 @@ class Call:
 
     task: Task
     request: Request
+    attempt: int = 1  #: its number in the task
+    asked: str = ""  #: hash of the request, as the log has it
+    is_stale: bool = False
+    """The log has another request for this attempt, which an earlier process began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,11 @@ class ClientStatistics:
     failed: int  #: ended in an `AttemptError`
     bytes_sent: int  #: bodies only
     bytes_received: int
+    batches: int = 0  #: of those in flight, open at the provider
+
+
+class Left(Exception):
+    """The provider keeps the call, and a later process gets its outcome."""
 
 
 class ModelClient(Protocol):
@@ -55,6 +64,7 @@ class ModelClient(Protocol):
 
         Raises:
             AttemptError: The attempt ended without a usable reply.
+            Left: It has not ended, and will not while this process lasts.
         """
         ...
 

@@ -11,8 +11,8 @@ import asyncio
 import base64
 import ipaddress
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Final
 
 import aiohttp
@@ -57,6 +57,16 @@ UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
 """Of these, those after which the endpoint has seen nothing."""
 
 
+class Refused(Exception):
+    """A reply of lines came with another status than 200."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
 class HttpSender:
     """Connections to one endpoint."""
 
@@ -87,16 +97,59 @@ class HttpSender:
             async with asyncio.timeout(self._options.timeouts.total_s):
                 response = await self._transport.handle_async_request(request)
                 try:
-                    body = await self._read(response)
+                    headers, body = await self._whole(response)
                 finally:
                     await response.aclose()
+        return response.status_code, headers, body
+
+    async def lines(self, request: httpx.Request) -> AsyncGenerator[bytes]:
+        """The lines of a reply of any length, keys masked, each as it comes.
+
+        Only silence ends it early, not its length.
+
+        Raises:
+            AttemptError: The reply broke off; what came before it is whole.
+            Refused: Its status is another one than 200.
+        """
+        request.extensions = self._extensions
+        with self._translated():
+            response = await self._transport.handle_async_request(request)
+            try:
+                if response.status_code != httpx.codes.OK:
+                    headers, body = await self._whole(response)
+                    raise Refused(response.status_code, headers, body)
+                rest = b""
+                async with aclosing(self._pieces(response)) as pieces:
+                    async for piece in pieces:
+                        *whole, rest = (rest + piece).split(b"\n")
+                        self._check_length(response, len(rest))
+                        for line in whole:
+                            yield self._keys.mask_bytes(line)
+                if rest:
+                    yield self._keys.mask_bytes(rest)
+            finally:
+                await response.aclose()
+
+    async def _whole(self, response: httpx.Response) -> tuple[dict[str, str], bytes]:
+        """Headers that matter and body of a reply, keys masked."""
+        body = await self._read(response)
         headers = {
             name: self._keys.mask(value)
             for name, value in kept(response.headers).items()
         }
-        return response.status_code, headers, self._keys.mask_bytes(body)
+        return headers, self._keys.mask_bytes(body)
 
     async def _read(self, response: httpx.Response) -> bytes:
+        pieces: list[bytes] = []
+        length = 0
+        async with aclosing(self._pieces(response)) as coming:
+            async for piece in coming:
+                length += len(piece)
+                self._check_length(response, length)
+                pieces.append(piece)
+        return b"".join(pieces)
+
+    async def _pieces(self, response: httpx.Response) -> AsyncGenerator[bytes]:
         compression = response.headers.get("content-encoding", "").strip().lower()
         if compression not in _UNPACKED:
             raise MalformedReply(
@@ -104,18 +157,16 @@ class HttpSender:
                 f"{one_line(compression)!r}, which was not asked for.",
                 status=response.status_code,
             )
-        pieces: list[bytes] = []
-        length = 0
         async for piece in response.aiter_bytes():
-            length += len(piece)
-            if length > self._options.max_reply_bytes:
-                raise MalformedReply(
-                    f"{self._endpoint} sent a reply of more than "
-                    f"{self._options.max_reply_bytes} bytes.",
-                    status=response.status_code,
-                )
-            pieces.append(piece)
-        return b"".join(pieces)
+            yield piece
+
+    def _check_length(self, response: httpx.Response, length: int) -> None:
+        if length > self._options.max_reply_bytes:
+            raise MalformedReply(
+                f"{self._endpoint} sent a reply of more than "
+                f"{self._options.max_reply_bytes} bytes.",
+                status=response.status_code,
+            )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

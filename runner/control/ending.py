@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from runner.batch.cancelling import cancel_batches
+from runner.batch.endpoint import BatchEndpoint
 from runner.control.cancelling import REASON, cancel_rest
 from runner.control.decider import BY, sentence
 from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth
+from store.batch_view import open_batches, sent_starts
 from store.clock import Clock
 from store.events import CommandApplied, RunDrained, RunFinished
 from store.log import Log
@@ -37,6 +41,8 @@ class Ending:
     driver: Driver
     listener: Listener
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
+    endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
+    """Where batches are, by model."""
     is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> Ended:
@@ -66,6 +72,13 @@ class Ending:
         return Ended(outcome="finished")
 
     async def _cancel(self) -> Ended:
+        await cancel_batches(
+            self.folder,
+            self.log,
+            self.endpoints,
+            self.listener.cancels[-1].author,
+            self.listener.tell,
+        )
         skipped = await cancel_rest(
             self.folder, self.log, self.growth, self.clock, self.listener.cancels
         )
@@ -80,9 +93,16 @@ class Ending:
         return Ended(outcome="decided", why=why)
 
     async def _interrupt(self, outcome: Outcome, still_open: int) -> Ended:
-        unknown = len(await self.log.in_flight())
+        with open_reader(self.folder.log) as reader:
+            starts = sent_starts(reader)
+            there = open_batches(reader)
+        unknown = sum(not start.batched for start in starts)
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
-        go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        if there.count:
+            lost += f"{there.requests:,} requests stay in {there.count} open batches; "
+        resume = f"siftlog resume {self.folder.run_id}"
+        command = "the same command" if self.folder.part else resume
+        go_on = f"{lost}go on with: {command}"
         raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
             "raise the budget in the file of the group and type siftlog run-all again"
             if self.driver.shares_budget

@@ -73,7 +73,7 @@ class Listener:
         self._clock = clock
         self._stages = stages
         self._models = models
-        self._tell = tell
+        self.tell = tell  #: takes a sentence for people
         self._found = found
         self._own = own
         self._tail = CommandTail(folder.control)
@@ -177,7 +177,7 @@ class Listener:
     def _answer(self, command: Command, found: str | None, said: str) -> None:
         """Tell what became of a request that waited: who asked may be gone by now."""
         if found is not None:
-            self._tell(f"Waiting was {command.kind} (by {command.author}): {said}.")
+            self.tell(f"Waiting was {command.kind} (by {command.author}): {said}.")
 
     async def _check_state(self, command: Command, found: str | None) -> None:
         """Refuse what was decided on a run that has changed meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from store.errors import CorruptLog
@@ -11,14 +12,18 @@ from store.spending import dollars
 from store.task import pico, usd
 
 
-async def abandoned(log: Log, *, hold: bool) -> AttemptsAbandoned | None:
+async def abandoned(
+    log: Log, *, hold: bool, carried: Collection[AttemptStarted] = ()
+) -> AttemptsAbandoned | None:
     """The attempts without an outcome, with what they may have cost; None: none.
 
     Args:
         log: The run's log, before this process has sent anything.
         hold: Whether their tasks wait for a person instead of being sent again.
+        carried: Those that go on, because they leave in batches, which the log knows.
     """
-    unknown = await log.in_flight()
+    going_on = {(start.task, start.attempt) for start in carried}
+    unknown = [each for each in await log.in_flight() if each not in going_on]
     if not unknown:
         return None
     worst = [(await sent(log, task, attempt)).worst_usd for task, attempt in unknown]

@@ -9,13 +9,14 @@ outcome is unknown; of these there are never more than slots.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
-from runner.clients.client import Call, ModelClient, Received
+from runner.clients.client import Call, Left, ModelClient, Received
 from runner.engine.answered import answered, completed
 from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
@@ -75,6 +76,10 @@ class Parts:
     """By model; None, or none at all: unknown."""
     shares_budget: bool = False  #: with other runs of this process
     bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
+    batched: Collection[str] = ()  #: models whose calls leave in batches
+    carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
+    leaving: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set as the run drains: batches are then left to a later process."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,22 +197,39 @@ class Attempts:
             attempt=item.attempt,
             request_sha256=digest,
             worst_usd=usd(work.reserved_pico) if self._price(work) else None,
+            batched=work.model in self._parts.batched,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
+        await self._send(item, request, is_stale=False)
+
+    async def go_on(self, started: AttemptStarted) -> None:
+        """One attempt of an admitted task, which an earlier process has started."""
+        item = self._items[started.task]
+        request = self._request(item)
+        item.asked = started.request_sha256
+        digest = skeleton(request, item.work.model).sha256
+        await self._send(item, request, is_stale=digest != item.asked)
+
+    async def _send(self, item: _Item, request: Request, *, is_stale: bool) -> None:
+        call = Call(
+            task=item.task,
+            request=request,
+            attempt=item.attempt,
+            asked=item.asked,
+            is_stale=is_stale,
+        )
         began = self._clock.monotonic()
         try:
-            received = await self._send(item, request, began)
+            # once more: the process may have been stopped while the start was written
+            if not self._scheduler.may_send(began):
+                raise e.Cancelled(NOT_SENT, was_sent=False)
+            received = await self._parts.clients[item.work.model].call(call)
+        except Left:
+            return  # nothing is known of it yet: its batch will tell another process
         except e.AttemptError as error:
             await self._failed(item, error, self._clock.monotonic() - began)
         else:
             await self._answered(item, received, self._clock.monotonic() - began)
-
-    async def _send(self, item: _Item, request: Request, now: float) -> Received:
-        # once more: the process may have been stopped while the start was written
-        if not self._scheduler.may_send(now):
-            raise e.Cancelled(NOT_SENT, was_sent=False)
-        client = self._parts.clients[item.work.model]
-        return await client.call(Call(task=item.task, request=request))
 
     async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
         work = item.work
@@ -271,7 +293,10 @@ class Attempts:
             received,
             task=work.number,
             attempt=item.attempt,
-            latency_ms=round(took * 1e3, 3),
+            # what a batch takes says nothing of the model
+            latency_ms=None
+            if work.model in self._parts.batched
+            else round(took * 1e3, 3),
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
         )

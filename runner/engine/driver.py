@@ -23,6 +23,8 @@ from store.task import pico
 from store.views import Pause
 
 HEARTBEAT_S = 1.0
+PAGE = 500
+"""Tasks taken over from an earlier process at a time."""
 Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
 
 
@@ -39,6 +41,7 @@ class DriverStatistics:
     tasks_failed: int
     in_flight: int
     waiting: int  #: tasks whose next attempt is due later
+    batches: int  #: that calls in flight wait in
     budget: BudgetStatistics  #: of the whole run, earlier processes included
     pauses: tuple[Pause, ...]
 
@@ -55,6 +58,9 @@ class Driver:
         self._frees_held = parts.frees_held
         self.shares_budget = parts.shares_budget
         self._bell = parts.bell
+        self._carried = parts.carried
+        self._clients = parts.clients
+        self._leaving = parts.leaving
         self._wake = parts.bell.hang()
         self._attempts = Attempts(parts, parts.bell.ring)
         self._hits = Hits(parts)
@@ -71,6 +77,7 @@ class Driver:
         if self._drain_until is None:
             self._drain_until = self._clock.monotonic() + self._grace_s
             self._scheduler.drain()
+            self._leaving.set()
             self._wake.set()
 
     def stop(self) -> None:
@@ -167,16 +174,19 @@ class Driver:
             running.discard(call)
             self._wake.set()
 
+        def send(attempt: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            call = calls.create_task(self.guard(attempt))
+            running.add(call)
+            call.add_done_callback(forget)
+
+        await self._go_on(send)
         while True:
             self._wake.clear()
             step = self._scheduler.step(self._clock.monotonic())
             for load in step.load:
                 calls.create_task(self.guard(partial(self._load, load)))
             for work in step.start:
-                perform = partial(self._attempts.perform, work)
-                call = calls.create_task(self.guard(perform))
-                running.add(call)
-                call.add_done_callback(forget)
+                send(partial(self._attempts.perform, work))
             if step.start or step.yields:
                 # whoever shares an endpoint may have had to wait for this turn
                 self._bell.ring(by=self._wake)
@@ -190,6 +200,19 @@ class Driver:
                 plan.cancel()
                 return
             await self._nap(step.wake_at)
+
+    async def _go_on(
+        self, send: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
+    ) -> None:
+        """Wait for what earlier processes have in batches, as they would have."""
+        for first in range(0, len(self._carried), PAGE):
+            page = {each.task: each for each in self._carried[first : first + PAGE]}
+            for row in await self._log.tasks(sorted(page)):
+                started = page[row.task]
+                work = await self._attempts.admit(row)
+                reserved = pico(started.worst_usd or 0.0)
+                self._scheduler.go_on(work, reserved, self._clock.monotonic())
+                send(partial(self._attempts.go_on, started))
 
     def _has_ended(
         self, plan: asyncio.Task[None], running: set[asyncio.Task[None]]
@@ -340,6 +363,7 @@ class Driver:
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),
             waiting=sum(lane.waiting for lane in lanes),
+            batches=sum(each.statistics().batches for each in self._clients.values()),
             budget=self._scheduler.budget.statistics(),
             pauses=tuple(self._pauses.values()),
         )

@@ -134,6 +134,15 @@ class Lane:
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
+    def take(self, work: Work, now: float) -> None:
+        """Give an attempt its slot, its share of the minute and its money."""
+        work.reserved_pico = self.budget.reserve(work.worst_pico)
+        work.among = self.limiter.acquire(now, work.tokens)
+        self.in_flight += 1
+        if work.since is None:
+            work.since = now
+        work.sent_at, work.due = now, float("inf")
+
     def wait(self, work: Work, due: float) -> None:
         """Hold a loaded task back until *due*."""
         self.queues[work.stage].waiting += 1

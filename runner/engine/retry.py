@@ -42,6 +42,8 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.MalformedReply: Rule(tries=6, base_s=0.5, is_billed=True),
     e.BadRequest: Rule(tries=1),
     e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    # batches are a day apart, which is backoff enough
+    e.Expired: Rule(tries=4, base_s=0.0),
     # at once, in a plainer form: its client never comes back to one that was refused
     e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
     e.ContextTooLong: Rule(tries=1),

@@ -201,7 +201,7 @@ class Scheduler:
             same=work.failures[type(error)],
             tries=work.tries,
             elapsed_s=now - (work.since if work.since is not None else now),
-            deadline_s=self._deadline_s,
+            deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
         )
         lane.limiter.failed(
@@ -289,6 +289,17 @@ class Scheduler:
         """Go by other limits of a person's from now on; calls in flight finish."""
         self._lanes[model].set_limits(limits, now)
 
+    def go_on(self, work: Work, reserved_pico: int, now: float) -> None:
+        """An attempt of an earlier process is still under way, with what it reserved.
+
+        Its slot and its money are taken, whether there is room for them or not.
+        """
+        lane = self._lanes[work.model]
+        lane.known.add(work.number)
+        work.worst_pico = reserved_pico
+        lane.take(work, now)
+        self._sent.add(work)
+
     # -- what to do ------------------------------------------------------------
 
     def may_send(self, now: float) -> bool:
@@ -348,12 +359,7 @@ class Scheduler:
             endpoint.turn = max(endpoint.turn, lane.turn)
             lane.turn = endpoint.turn + lane.turn_s
             work = queue.pop()
-            work.reserved_pico = self.budget.reserve(work.worst_pico)
-            work.among = lane.limiter.acquire(now, work.tokens)
-            lane.in_flight += 1
-            if work.since is None:
-                work.since = now
-            work.sent_at, work.due = now, float("inf")
+            lane.take(work, now)
             self._sent.add(work)
             start.append(work)
 

@@ -27,6 +27,10 @@ ALONE: Final = 2.0
 """A sample of one item tells nothing of the others: half of it, and twice."""
 
 
+BATCH_S: Final = 24 * 3600.0
+"""Within which a batch is answered."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """A figure that is not known yet."""
@@ -233,6 +237,8 @@ def _usd(price: Price, calls: Span, tokens_in: Span, tokens_out: Span) -> Span:
 
 def _seconds(stages: Sequence[Figures], limits: Limits) -> Span:
     """The longest of what slots, requests a minute and tokens a minute ask for."""
+    if limits.batched:
+        return _in_batches(stages, limits.concurrency)
 
     def longest(figure: Callable[[Span], float]) -> float:
         calls = sum(figure(stage.calls) for stage in stages)
@@ -251,6 +257,20 @@ def _seconds(stages: Sequence[Figures], limits: Limits) -> Span:
         low=longest(lambda span: span.low),
         expected=longest(lambda span: span.expected),
         high=longest(lambda span: span.high),
+    )
+
+
+def _in_batches(stages: Sequence[Figures], at_a_time: int) -> Span:
+    """What providers promise of batches; how much sooner they come nobody says."""
+
+    def rounds(figure: Callable[[Span], float]) -> int:
+        asked = (figure(stage.calls) for stage in stages)
+        return sum(math.ceil(calls / at_a_time) for calls in asked if calls)
+
+    return Span(
+        low=0.0,
+        expected=BATCH_S * rounds(lambda span: span.expected),
+        high=BATCH_S * rounds(lambda span: span.high),
     )
 
 

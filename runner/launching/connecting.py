@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
+from runner.batch.endpoint import BatchEndpoint
+from runner.batch.opening import open_endpoint
 from runner.clients.client import ModelClient
 from runner.clients.opening import open_client
 from runner.clients.options import ClientOptions, Timeouts
@@ -21,12 +24,42 @@ Clients: TypeAlias = Mapping[str, ModelClient]
 """By model."""
 
 
-def open_clients(job: Job, options: RunOptions, shell: Shell) -> Clients:
-    """A client for each model; raise `UsageError` for one that cannot be served."""
-    return {
-        model: open_client(model, client_options(job, options, model, shell))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connections:
+    """Where a run's models are asked, each in one of two ways."""
+
+    clients: Clients  #: of those that are asked call by call
+    endpoints: Mapping[str, BatchEndpoint]  #: of those that are asked by batches
+
+
+def connect(job: Job, options: RunOptions, shell: Shell) -> Connections:
+    """The connections to all models of a run.
+
+    Raises:
+        UsageError: one cannot be served, or none by batches though that was wanted.
+    """
+    asked = {
+        model: client_options(job, options, model, shell)
         for model in assigned(job, options).all_models
     }
+    batched = {model for model in asked if options.is_batched(model)}
+    if options.batch and not batched:
+        raise UsageError(
+            "No model of this run can be asked by batches: those that answer offline "
+            "cannot; name another with --model, or run without --batch."
+        )
+    return Connections(
+        clients={
+            model: open_client(model, own)
+            for model, own in asked.items()
+            if model not in batched
+        },
+        endpoints={
+            model: open_endpoint(model, own)
+            for model, own in asked.items()
+            if model in batched
+        },
+    )
 
 
 def client_options(

@@ -6,7 +6,8 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -24,9 +25,10 @@ from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
+from runner.launching.batching import batch_clients, carried
 from runner.launching.changes import check_inputs, check_requests, reads_differently
 from runner.launching.company import Company
-from runner.launching.connecting import Clients, client_options, open_clients
+from runner.launching.connecting import Connections, client_options, connect
 from runner.launching.creation import create, owner
 from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
@@ -40,7 +42,7 @@ from runner.shards.carrying import carrying
 from runner.shards.part import Part, taking
 from runner.work import Work
 from store.estimates import liveness
-from store.events import RunResumed
+from store.events import AttemptStarted, RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.stopping import Stopping
@@ -57,6 +59,7 @@ class _TakenUp:
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
     part: Part | None = None  #: of it that is asked; None: all
+    carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
 async def start(
@@ -82,7 +85,7 @@ async def start(
         part: the shard that *folder* is of; None: the run is not split.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
-    clients = open_clients(work.job, options, shell)
+    connections = connect(work.job, options, shell)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock)
@@ -103,7 +106,7 @@ async def start(
             work,
             options,
             shell,
-            clients=clients,
+            connections=connections,
             prices=prices,
             taken_up=_TakenUp(stopping=options.stopping, part=part),
             company=company,
@@ -158,7 +161,7 @@ async def resume(
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
-    clients = open_clients(work.job, options, shell)
+    connections = connect(work.job, options, shell)
     async with AsyncExitStack() as stack:
         if company is None and first.group is not None:
             stack.enter_context(held(shell.runs_dir, first.group))
@@ -168,7 +171,8 @@ async def resume(
         if not accept_changes:
             await check_requests(log, work, options)
         must_catch_up = await reads_differently(log, work)
-        unknown = await abandoned(log, hold=options.unknown == "hold")
+        starts = carried(folder, options)
+        unknown = await abandoned(log, hold=options.unknown == "hold", carried=starts)
         if unknown is not None:
             await log.append(unknown)
             shell.tell(abandoned_text(folder.run_id, unknown))
@@ -190,7 +194,7 @@ async def resume(
             work,
             options,
             shell,
-            clients=clients,
+            connections=connections,
             prices=prices,
             taken_up=_TakenUp(
                 must_catch_up=must_catch_up,
@@ -199,6 +203,7 @@ async def resume(
                 own=own,
                 stopping=first.stopping,
                 part=part,
+                carried=starts,
             ),
             company=company,
         )
@@ -211,7 +216,7 @@ async def _drive(
     options: RunOptions,
     shell: Shell,
     *,
-    clients: Clients,
+    connections: Connections,
     prices: Mapping[str, Price | None],
     taken_up: _TakenUp,
     company: Company | None,
@@ -220,6 +225,19 @@ async def _drive(
     holder = None if lessee is None else lessee.holder
     shared = company or Company(holder=holder)
     stopping, part = taken_up.stopping, taken_up.part
+    leaving = asyncio.Event()
+    clients = {
+        **connections.clients,
+        **batch_clients(
+            folder,
+            log,
+            options,
+            shell,
+            endpoints=connections.endpoints,
+            starts=taken_up.carried,
+            leaving=leaving,
+        ),
+    }
     async with AsyncExitStack() as stack:
         for client in clients.values():
             stack.push_async_callback(client.close)
@@ -251,7 +269,7 @@ async def _drive(
         if part is None:
             others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
         else:
-            others = part.spent
+            others = part.others.spent
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
@@ -279,11 +297,14 @@ async def _drive(
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
-                known=None if part is None else part.known,
+                known=None if part is None else part.others.known,
                 cache=cache,
                 prices=prices,
                 bell=shared.bell,
                 shares_budget=shared.budget is not None,
+                batched=connections.endpoints.keys(),
+                carried=taken_up.carried,
+                leaving=leaving,
             )
         )
         listener = Listener(
@@ -331,6 +352,7 @@ async def _drive(
             driver=driver,
             listener=listener,
             decided=decider.decided,
+            endpoints=connections.endpoints,
             is_fenced=lessee is not None and lessee.is_fenced,
         )
         ended = await ending.conclude(outcome)

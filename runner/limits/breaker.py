@@ -28,6 +28,7 @@ GIVE_UP_AT_FIRST_S = 10.0
 NEUTRAL = (
     e.RateLimited,
     e.SchemaMismatch,
+    e.Expired,
     e.FormRefused,
     e.Cancelled,
     e.ContentFiltered,

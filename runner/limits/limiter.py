@@ -19,7 +19,7 @@ from runner.limits.breaker import Breaker
 from runner.limits.bucket import MINUTE_S
 from runner.limits.ceiling import Ceiling
 from runner.limits.gate import Credit, Gate, Lender, MinuteGate
-from runner.limits.slots import Slots
+from runner.limits.slots import START, Slots
 from runner.limits.told import NOTHING, Told
 
 REQUEST_BURST_S = 0.25
@@ -44,6 +44,8 @@ class Limits:
     tpm: float | None = None  #: tokens a minute, prompt and output together
     weight: float = 1.0  #: share of an endpoint that several models use
     processes: int = 1  #: that keep to it together, each to an even part
+    batched: bool = False
+    """Calls wait in batches, which may take a day: there is nothing to find out."""
 
     @property
     def own(self) -> Limits:
@@ -185,7 +187,9 @@ class Limiter:
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
         own = limits.own
-        self._slots = Slots(own.concurrency)
+        self._slots = Slots(
+            own.concurrency, own.concurrency if limits.batched else START
+        )
         self._is_lent = gates is not None
         self._requests, self._tokens = gates or (
             MinuteGate(own.rpm, REQUEST_BURST_S),

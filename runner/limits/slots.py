@@ -28,9 +28,10 @@ KNEE_S = 0.005
 class Slots:
     """The limit on calls at a time of one model, never above the user's ceiling."""
 
-    def __init__(self, ceiling: int) -> None:
+    def __init__(self, ceiling: int, start: int = START) -> None:
+        """Begin with *start* slots, or with all there may be."""
         self._ceiling = ceiling
-        self._limit = float(min(START, ceiling))
+        self._limit = float(min(start, ceiling))
         self._is_doubling = True
         self._last_median: float | None = None
         self._begin(float("-inf"))

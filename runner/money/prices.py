@@ -132,10 +132,30 @@ def price_of(model: str, options: RunOptions) -> Price | None:
     """What a token of *model* costs; None: nobody knows.
 
     In this order: the model's own table of the configuration, `--price`, litellm's
-    table. Where a model is served does not matter, its name does.
+    table. Where a model is served does not matter, its name does. Whichever it is, it
+    is the price of single calls, and batches cost a share of it.
     """
     if is_offline(model):
         return FREE
+    price = _single(model, options)
+    if price is None or not options.is_batched(model):
+        return price
+    return scaled(price, options.batch_price_factor)
+
+
+def scaled(price: Price, factor: float) -> Price:
+    """That price times *factor*."""
+    return Price(
+        input_usd=price.input_usd * factor,
+        output_usd=price.output_usd * factor,
+        cached_input_usd=price.cached_input_usd * factor,
+        cache_write_usd=price.cache_write_usd * factor,
+        longer=tuple((tokens, scaled(step, factor)) for tokens, step in price.longer),
+    )
+
+
+def _single(model: str, options: RunOptions) -> Price | None:
+    """What a token costs in a call of its own."""
     own = options.of(model)
     if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:
         return _set(

@@ -8,6 +8,7 @@ same forms by `encode_answer`, so that replay knows one way only.
 No sockets, errors of HTTP or keys in here: those belong to `runner.clients`.
 """
 
+from runner.wire.anthropic import ANTHROPIC_MESSAGES, encode_messages
 from runner.wire.chat import OPENAI_CHAT, Structure, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
@@ -17,6 +18,7 @@ from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
 
 __all__ = [
+    "ANTHROPIC_MESSAGES",
     "CACHED_PARTS",
     "FORMS",
     "MOST_TOKENS",
@@ -30,6 +32,7 @@ __all__ = [
     "encode_answer",
     "encode_chat",
     "encode_embed",
+    "encode_messages",
     "encode_reply",
     "encode_rerank",
     "skeleton",

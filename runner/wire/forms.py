@@ -7,6 +7,7 @@ from typing import Final, assert_never
 
 from runner.errors import MalformedReply
 from runner.reply import AnyReply, Ranking, Reply, Vectors
+from runner.wire.anthropic import ANTHROPIC_MESSAGES, decode_messages
 from runner.wire.chat import OPENAI_CHAT, decode_chat, encode_reply
 from runner.wire.embeddings import (
     OPENAI_EMBEDDINGS,
@@ -17,6 +18,7 @@ from runner.wire.rerank import RERANK, decode_ranking, encode_ranking
 
 FORMS: Final[Mapping[str, Callable[[bytes], AnyReply]]] = {
     OPENAI_CHAT: decode_chat,
+    ANTHROPIC_MESSAGES: decode_messages,
     OPENAI_EMBEDDINGS: decode_embeddings,
     RERANK: decode_ranking,
 }

@@ -45,7 +45,8 @@ CREATE TABLE claim(                 -- a task as each of the logs sees it, if se
 DROP TABLE IF EXISTS part;
 -- name: create_part
 CREATE TABLE part(                  -- the run as a whole, as each of the logs sees it
-  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL
+  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL,
+  limits TEXT NOT NULL
 ) STRICT;
 -- name: drop_place
 DROP TABLE IF EXISTS place;
@@ -114,9 +115,9 @@ SELECT e.seq, e.attempt, w.writer, o.own_seq,
 FROM event AS e JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
 WHERE e.seq IN (SELECT value FROM json_each(?));
 -- name: parts
-SELECT part, slices, state FROM part ORDER BY part;
+SELECT part, slices, state, limits FROM part ORDER BY part;
 -- name: set_part
-INSERT OR REPLACE INTO part(part, slices, state) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
 

@@ -60,7 +60,7 @@ def standing(conn: sqlite3.Connection) -> Standing | None:
             phase=_STATE.decode(state).phase,
             events=logs[part][1],
         )
-        for part, slices, state in conn.execute(UNION["parts"]).fetchall()
+        for part, slices, state, _limits in conn.execute(UNION["parts"]).fetchall()
     ]
     held = Slices.holding(number for part in parts for number in part.slices)
     repeated = dict(conn.execute(SQL["counters"]).fetchall()).get("answers_repeated", 0)

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from store.batches import (
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchItem,
+    BatchPolled,
+    BatchPrepared,
+    batch_bytes,
+)
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -170,6 +179,30 @@ ENTRIES: dict[str, list[Entry]] = {
                 lo=-0.03125,
                 hi=0.046875,
                 seq=24,
+            )
+        ),
+    ],
+    "log-1-batches": [
+        *FIRST,
+        Entry(
+            event=BatchPrepared(batch="k-1", model="m", form="openai", requests=2),
+            payload=batch_bytes(
+                [BatchItem(1, 1, "k-1-1-a"), BatchItem(5, 1, "k-1-5-b")]
+            ),
+        ),
+        Entry(event=BatchCreated(batch="k-1", id="batch_1", file="file_1", found=True)),
+        Entry(
+            event=BatchPolled(batch="k-1", status="in_progress", done=1, failed=0),
+        ),
+        Entry(event=BatchCancelled(batch="k-1", by="someone")),
+        Entry(
+            event=BatchEnded(
+                batch="k-1",
+                outcome="expired",
+                requests=2,
+                done=1,
+                failed=0,
+                why="there was no time",
             )
         ),
     ],

@@ -7,6 +7,13 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from store.batches import (
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchPolled,
+    BatchPrepared,
+)
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -139,6 +146,14 @@ DECIDED = ComparisonDecided(
     seq=9,
 )
 
+BATCHED: tuple[Event, ...] = (
+    BatchPrepared(batch="k", model="m-large", form="openai", requests=2),
+    BatchCreated(batch="k", id="b1", file="f1"),
+    BatchPolled(batch="k", status="in_progress", done=1),
+    BatchEnded(batch="k", outcome="completed", requests=2, done=2),
+    BatchCancelled(batch="k", by="operator"),
+)
+
 #: What concerns no task: any of these may stand anywhere.
 ASIDE: tuple[Event, ...] = (
     RunResumed(code_sha256="2" * 64, settings="{}", unknown=1),
@@ -151,6 +166,7 @@ ASIDE: tuple[Event, ...] = (
     RunCancelled(by="operator"),
     RunFinished(completed=1, failed=1, skipped=1),
     DECIDED,
+    *BATCHED,
     LimitObserved(model="m-large", concurrency=8, in_flight=3, rpm=60.0),
     LimitObserved(model="m-small", concurrency=4, in_flight=0, tpm=1000.0),
     CommandAccepted(command="c1", kind="drain", author="someone", payload="{}"),

@@ -10,6 +10,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
 
+from store.batches import (
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchPolled,
+    BatchPrepared,
+    OfBatch,
+)
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -133,9 +141,28 @@ def said(event: Event | Unknown) -> str:  # noqa: C901, PLR0911, PLR0912 - one f
                 f"[{event.lo:.3g}, {event.hi:.3g}]",
                 f"after {count(event.clusters)} {event.cluster}s",
             )
+        case OfBatch():
+            return _batch(event)
         case Unknown():
             facts = event.facts.decode(errors="replace")
             return f"version {event.version} is not known to this siftlog: {facts}"
+
+
+def _batch(event: OfBatch) -> str:
+    """What happened to a batch."""
+    match event:
+        case BatchPrepared():
+            what = f"{count(event.requests)} requests of {event.model} are to be sent"
+        case BatchCreated():
+            what = f"{'found' if event.found else 'created'} as {event.id}"
+        case BatchPolled() | BatchEnded():
+            what = event.outcome if isinstance(event, BatchEnded) else event.status
+            what += f", {count(event.done)} done, {count(event.failed)} failed"
+        case BatchCancelled():
+            what = f"cancelled by {event.by}"
+        case _:
+            what = ""
+    return _joined(f"batch {event.batch}: {what}", getattr(event, "why", None) or "")
 
 
 def _answered(event: AttemptAnswered) -> str:

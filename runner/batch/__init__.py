@@ -1,0 +1,1 @@
+"""Requests that a provider answers together, within a day and at half the price."""

@@ -1,0 +1,215 @@
+"""Batches of Anthropic's form: the requests go with the batch, the results are a page.
+
+Nothing of ours stands with a batch but the ids of its requests, which only its results
+show again. So a batch that may be ours is one of as many requests that no other key is
+known for, and whether it is ours shows once it has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.link import Link
+from runner.batch.openai import PAGE, SKEW_S, received
+from runner.clients.openai_compatible import endpoint_url
+from runner.clients.options import ClientOptions
+from runner.errors import Expired, MalformedReply
+from runner.request import ChatRequest
+from runner.wire import ANTHROPIC_MESSAGES, UNREADABLE, Structure, encode_messages
+from store.batches import Outcome
+
+ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"
+VERSION: Final = "2023-06-01"
+"""Of the interface; every request names it."""
+BATCHES: Final = "/messages/batches"
+
+STATUSES: Final[Mapping[str, int]] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that a single call would have ended with, by the type of an error."""
+
+
+class _Id(msgspec.Struct):
+    id: str
+
+
+class _Counts(msgspec.Struct):
+    processing: int = 0
+    succeeded: int = 0
+    errored: int = 0
+    canceled: int = 0
+    expired: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(getattr(self, name) for name in self.__struct_fields__)
+
+
+class _Batch(msgspec.Struct):
+    id: str
+    processing_status: str
+    request_counts: _Counts
+    created_at: datetime
+    cancel_initiated_at: datetime | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[_Batch]
+    has_more: bool = False
+
+
+class _Type(msgspec.Struct):
+    type: str = ""
+
+
+class _Error(msgspec.Struct):
+    error: _Type
+
+
+class _Result(msgspec.Struct):
+    type: str
+    message: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    result: _Result
+
+
+_line: Final = msgspec.json.Decoder(_Line)
+_error: Final = msgspec.json.Decoder(_Error)
+
+
+class AnthropicBatches:
+    """The batches of one model at one endpoint of Anthropic's form."""
+
+    form = "anthropic"
+    bounds = Bounds(requests=100_000, bytes=256_000_000)
+
+    def __init__(self, model: str, options: ClientOptions) -> None:
+        self._model = model.removeprefix("anthropic/")
+        base_url = ANTHROPIC_URL if options.base_url is None else options.base_url
+        key = options.api_key
+        headers = {"anthropic-version": VERSION}
+        if key is not None:
+            headers["x-api-key"] = key.reveal()
+        self._link = Link(endpoint_url(base_url), headers, options)
+
+    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+        """A request's body; the form of the reply is the prompt's affair."""
+        del structure
+        return encode_messages(request, self._model)
+
+    async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> None:
+        """Nothing: the requests go with the batch."""
+        del key, items
+
+    async def create(
+        self, key: str, items: Sequence[tuple[str, bytes]], file: str | None
+    ) -> str:
+        """Create the batch."""
+        del key, file
+        requests = [
+            {"custom_id": item_id, "params": msgspec.Raw(body)}
+            for item_id, body in items
+        ]
+        created = await self._link.post(BATCHES, _Id, {"requests": requests})
+        return created.id
+
+    async def find(self, sought: Sought) -> Search:
+        """Look at all that may be it, from the newest batch back."""
+        since_s = sought.prepared_us / 1e6 - SKEW_S
+        is_settled = True
+        after: dict[str, str] = {}
+        while True:
+            page = await self._link.get(BATCHES, _Page, {"limit": PAGE, **after})
+            for batch in page.data:
+                if batch.created_at.timestamp() < since_s:
+                    return Search(is_settled=is_settled)
+                is_other = batch.id in sought.others
+                if is_other or batch.request_counts.total != sought.requests:
+                    continue
+                if batch.processing_status != "ended":
+                    is_settled = False
+                elif await self._is_of(batch.id, sought.key):
+                    return Search(id=batch.id)
+            if not page.has_more or not page.data:
+                return Search(is_settled=is_settled)
+            after = {"after_id": page.data[-1].id}
+
+    async def _is_of(self, batch_id: str, key: str) -> bool:
+        """Whether the first result of a batch is of an item under that key."""
+        async with aclosing(self.results(batch_id, Standing(status=""))) as results:
+            async for item_id, _ in results:
+                return item_id.startswith(f"{key}-")
+        return False
+
+    async def look(self, batch_id: str) -> Standing:
+        """How a batch stands."""
+        batch = await self._link.get(f"{BATCHES}/{batch_id}", _Batch)
+        counts = batch.request_counts
+        has_ended = batch.processing_status == "ended"
+        return Standing(
+            status=batch.processing_status,
+            done=counts.succeeded,
+            failed=counts.errored,
+            outcome=_outcome(batch) if has_ended else None,
+        )
+
+    async def results(
+        self, batch_id: str, standing: Standing
+    ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        """The lines of the page of results."""
+        del standing
+        async with aclosing(self._link.lines(f"{BATCHES}/{batch_id}/results")) as lines:
+            async for line in lines:
+                yield self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, ItemOutcome]:
+        try:
+            item = _line.decode(line)
+            result = item.result
+            if result.type == "errored":
+                told = _error.decode(bytes(result.error)).error.type
+                status = STATUSES.get(told, 500)
+                refused = self._link.refusal(status, bytes(result.error))
+                return item.custom_id, refused
+        except UNREADABLE as error:
+            raise MalformedReply(
+                f"A line of a batch's results cannot be read ({error}).", body=line
+            ) from error
+        if result.type != "succeeded":
+            return item.custom_id, Expired(f"Not answered: {result.type}")
+        return item.custom_id, received(ANTHROPIC_MESSAGES, bytes(result.message))
+
+    async def cancel(self, batch_id: str) -> None:
+        """Have nothing more of a batch answered."""
+        await self._link.post(f"{BATCHES}/{batch_id}/cancel", _Id)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._link.close()
+
+
+def _outcome(batch: _Batch) -> Outcome:
+    """How an ended batch ended: some of its requests may have done better."""
+    counts = batch.request_counts
+    if counts.expired:
+        return "expired"
+    return "cancelled" if batch.cancel_initiated_at or counts.canceled else "completed"

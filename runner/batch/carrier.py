@@ -1,0 +1,286 @@
+"""Carries one batch after another from stage to stage, until its calls are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from runner.batch.batch import Batch
+from runner.batch.course import Happening, Stage, after
+from runner.batch.endpoint import BatchEndpoint, Sought, Standing
+from runner.clients.client import Left
+from runner.engine.retry import RULES, decide
+from runner.errors import (
+    AttemptError,
+    ConnectionLost,
+    Expired,
+    MalformedReply,
+    Overloaded,
+    ServerError,
+    Timeout,
+)
+from store.batches import BatchCreated, BatchEnded, BatchPolled
+from store.clock import Clock
+from store.log import Log
+
+GROWTH: Final = 1.25
+"""Each look that shows nothing new puts the next one off by so much,"""
+LONGEST: Final = 10
+"""up to as many times the first pause."""
+MOST_READINGS: Final = 5
+"""Of results that do not come whole, though nothing breaks."""
+STRIDE: Final = 256
+"""Results between two looks at whether the log keeps up."""
+
+VAGUE: Final = (ConnectionLost, Timeout, ServerError, Overloaded, MalformedReply)
+"""What a creation may end with that worked all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The run that batches are carried for."""
+
+    tag: str  #: the beginning of its batches' keys
+    log: Log
+    clock: Clock
+    leaving: asyncio.Event  #: set as the process is about to end
+    tell: Callable[[str], None]  #: takes a sentence for people
+    ids: set[str]  #: the provider's, of all batches of the run that are known
+
+
+class Carrier:
+    """Carries the batches of one model."""
+
+    def __init__(
+        self, model: str, endpoint: BatchEndpoint, poll_s: float, setting: Setting
+    ) -> None:
+        """Look at open batches every *poll_s* at first."""
+        self._model = model
+        self._endpoint = endpoint
+        self._poll_s = poll_s
+        self._run = setting
+        self._log = setting.log
+        self._steps: Mapping[Stage, Callable[[Batch], Awaitable[Happening]]] = {
+            Stage.PREPARED: self._send,
+            Stage.SOUGHT: self._seek,
+            Stage.OPEN: self._look,
+            Stage.ENDED: self._read,
+        }
+
+    async def carry(self, batch: Batch) -> None:
+        """Carry a batch that the log has to its end.
+
+        Raises:
+            Left: The process is about to end, and the batch is not.
+        """
+        while not batch.stage.is_final:
+            happening = await self._steps[batch.stage](batch)
+            batch.stage = after(batch.stage, happening)
+
+    async def _send(self, batch: Batch) -> Happening:
+        """Upload and create."""
+        bodies = batch.bodies()
+        try:
+            file = await self._endpoint.upload(batch.key, bodies)
+        except AttemptError as error:
+            return await self._postpone(batch, error)
+        try:
+            batch.id = await self._endpoint.create(batch.key, bodies, file)
+        except AttemptError as error:
+            if error.was_sent and isinstance(error, VAGUE):
+                batch.error = error
+                return Happening.UNSURE
+            return await self._postpone(batch, error)
+        await self._created(batch, file=file)
+        return Happening.CREATED
+
+    async def _postpone(self, batch: Batch, error: AttemptError) -> Happening:
+        """Nothing came of it: wait and try again, as long as that may be of use."""
+        batch.refusals += 1
+        decision = decide(
+            error,
+            same=batch.refusals,
+            tries=batch.refusals,
+            elapsed_s=0.0,
+            deadline_s=float("inf"),
+            chance=1.0,
+        )
+        if decision.retry_in_s is None or RULES[type(error)].stops_endpoint:
+            await self._ended(
+                batch, Standing(status="", outcome="failed", why=str(error))
+            )
+            batch.tell_rest(error)
+            return Happening.DECLINED
+        await self.pause(decision.retry_in_s)
+        return Happening.POSTPONED
+
+    async def _seek(self, batch: Batch) -> Happening:
+        """Look for it in the provider's list.
+
+        Twice, for what was taken a moment ago may not stand there at once.
+        """
+        sought = Sought(
+            key=batch.key,
+            requests=batch.requests,
+            prepared_us=batch.prepared_us,
+            others=self._run.ids,
+        )
+        for is_last in (False, True):
+            try:
+                search = await self._endpoint.find(sought)
+            except AttemptError as error:
+                await self._trouble(batch, error)
+                return Happening.UNDECIDED
+            if search.id is not None:
+                batch.id = search.id
+                await self._created(batch, found=True)
+                return Happening.FOUND
+            if not (is_last and search.is_settled):
+                await self.pause(self._poll_s)
+            if not search.is_settled:
+                return Happening.UNDECIDED
+        await self._ended(batch, Standing(status="", outcome="missing"))
+        return Happening.ABSENT
+
+    async def _created(
+        self, batch: Batch, *, file: str | None = None, found: bool = False
+    ) -> None:
+        """Record the provider's id."""
+        batch_id = _id_of(batch)
+        self._run.ids.add(batch_id)
+        batch.sent()
+        await self._log.append(
+            BatchCreated(batch=batch.key, id=batch_id, file=file, found=found)
+        )
+
+    async def _look(self, batch: Batch) -> Happening:
+        """See how it stands; at once the first time, then at growing distance."""
+        before = batch.standing
+        if before is not None:
+            longer = min(GROWTH**batch.pauses, LONGEST)
+            await self.pause(self._poll_s * longer)
+        try:
+            batch.standing = seen = await self._endpoint.look(_id_of(batch))
+        except AttemptError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return await self._gone(batch)
+            await self._trouble(batch, error)
+            return Happening.SEEN
+        batch.is_troubled = False
+        if seen.outcome is not None:
+            if not batch.has_ended:
+                await self._ended(batch, seen)
+            return Happening.DONE
+        if before is not None and _figures(seen) == _figures(before):
+            batch.pauses += 1
+            return Happening.SEEN
+        batch.pauses = 0
+        await self._log.append(
+            BatchPolled(
+                batch=batch.key, status=seen.status, done=seen.done, failed=seen.failed
+            )
+        )
+        return Happening.SEEN
+
+    async def _gone(self, batch: Batch) -> Happening:
+        why = f"the provider knows no batch {batch.id} any more"
+        if not batch.has_ended:
+            await self._ended(batch, Standing(status="", outcome="failed", why=why))
+        self._run.tell(f"{self._model}: {why}; what was in it is asked again.")
+        batch.tell_rest(Expired(f"Not answered: {why}"))
+        return Happening.GONE
+
+    async def _read(self, batch: Batch) -> Happening:
+        """Tell every call what came of it; read again from the start if need be."""
+        standing = batch.standing or Standing(status="")
+        try:
+            await self._tell_results(batch, standing)
+        except MalformedReply as error:
+            batch.readings += 1
+            if batch.readings < MOST_READINGS:
+                await self._trouble(batch, error)
+                return Happening.BROKEN
+            self._run.tell(
+                f"Batch {batch.id}: {error}; what is missing is asked again."
+            )
+        except AttemptError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                await self._trouble(batch, error)
+                return Happening.BROKEN
+        for number, item in batch.untold:
+            fault = standing.faults.get(number) or standing.rest
+            batch.tell(item, fault or Expired("Not answered: the results have it not"))
+        return Happening.READ
+
+    async def _tell_results(self, batch: Batch, standing: Standing) -> None:
+        """Tell the calls what the results hold.
+
+        Raises:
+            AttemptError: they did not come whole, by their form or by their number.
+        """
+        seen: set[str] = set()
+        ids = set(batch.ids)
+        results = self._endpoint.results(_id_of(batch), standing)
+        async with aclosing(results) as coming:
+            async for item, outcome in coming:
+                batch.tell(item, outcome)
+                if item not in ids or isinstance(outcome, Expired):
+                    continue
+                seen.add(item)
+                if len(seen) % STRIDE == 0:
+                    await self._keep_pace()
+        if len(seen) < standing.done + standing.failed:
+            raise MalformedReply(
+                f"{len(seen):,} of {standing.done + standing.failed:,} results came"
+            )
+
+    async def _keep_pace(self) -> None:
+        """Let the log have what was told before more is read into memory."""
+        await asyncio.sleep(0)  # those who were told append now
+        await self._log.last_seq()
+
+    async def _ended(self, batch: Batch, standing: Standing) -> None:
+        """Record that nothing will change about it any more."""
+        assert standing.outcome is not None  # noqa: S101 - of an ended one
+        batch.has_ended = True
+        await self._log.append(
+            BatchEnded(
+                batch=batch.key,
+                outcome=standing.outcome,
+                requests=batch.requests,
+                done=standing.done,
+                failed=standing.failed,
+                why=standing.why,
+            )
+        )
+
+    async def _trouble(self, batch: Batch, error: AttemptError) -> None:
+        """Say once that a batch cannot be looked at, and wait."""
+        if not batch.is_troubled:
+            batch.is_troubled = True
+            self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")
+        await self.pause(max(self._poll_s, error.retry_after_s or 0.0))
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long; `Left` as soon as the process is about to end."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._run.leaving.wait()
+        except TimeoutError:
+            return
+        raise Left
+
+
+def _id_of(batch: Batch) -> str:
+    """The provider's id of a batch that is open or has ended."""
+    assert batch.id is not None  # noqa: S101 - the course sees to it
+    return batch.id
+
+
+def _figures(standing: Standing) -> tuple[str, int, int]:
+    """What is worth an event where it has changed."""
+    return standing.status, standing.done, standing.failed

@@ -1,0 +1,239 @@
+"""Batches of OpenAI's form: a file of requests goes up, files of results come down.
+
+Our key stands in the batch's metadata, where the list of batches shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final
+
+import httpx
+import msgspec
+
+from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.link import Link
+from runner.clients.client import Received
+from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
+from runner.clients.options import ClientOptions
+from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
+from runner.request import ChatRequest
+from runner.wire import OPENAI_CHAT, UNREADABLE, Structure, decode_reply, encode_chat
+from store.batches import Outcome
+
+PAGE: Final = "100"
+"""Batches on a page of the list, at most."""
+SKEW_S: Final = 3600.0
+"""A provider's clock may be this far behind ours."""
+METADATA: Final = "siftlog_batch"
+"""Under which the key stands."""
+WINDOW: Final = "24h"
+
+OUTCOMES: Final[Mapping[str, Outcome]] = {
+    "completed": "completed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
+"""From the statuses in which nothing changes any more; all others are at work."""
+
+TOO_MUCH: Final = ("token_limit_exceeded", "request_limit_exceeded")
+"""Codes of a batch that failed because too much waits in others: it may come again."""
+
+
+class _Id(msgspec.Struct):
+    id: str
+
+
+class _Counts(msgspec.Struct):
+    completed: int = 0
+    failed: int = 0
+
+
+class _Fault(msgspec.Struct):
+    code: str | None = None
+    message: str | None = None
+    line: int | None = None
+
+
+class _Faults(msgspec.Struct):
+    data: list[_Fault] | None = None
+
+
+class _Batch(msgspec.Struct):
+    id: str
+    status: str = ""
+    created_at: float = 0.0
+    metadata: dict[str, str] | None = None
+    request_counts: _Counts | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    errors: _Faults | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[_Batch]
+    has_more: bool = False
+
+
+class _Response(msgspec.Struct):
+    status_code: int
+    body: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    response: _Response | None = None
+    error: _Fault | None = None
+
+
+_line: Final = msgspec.json.Decoder(_Line)
+
+
+class OpenAIBatches:
+    """The batches of one model at one endpoint of OpenAI's form."""
+
+    form = "openai"
+    bounds = Bounds(requests=50_000, bytes=200_000_000)
+
+    def __init__(self, model: str, options: ClientOptions) -> None:
+        self._model = model.removeprefix("openai/")
+        base_url = OPENAI_URL if options.base_url is None else options.base_url
+        endpoint = endpoint_url(base_url)
+        self._limit: Final = (
+            "max_completion_tokens" if endpoint == OPENAI_URL else "max_tokens"
+        )
+        key = options.api_key
+        headers = {} if key is None else {"authorization": f"Bearer {key.reveal()}"}
+        self._link = Link(endpoint, headers, options)
+
+    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+        """A request's body."""
+        return encode_chat(request, self._model, structure=structure, limit=self._limit)
+
+    async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
+        """Upload the requests as a file of the key's name."""
+        content = b"".join(
+            msgspec.json.encode(
+                {
+                    "custom_id": item_id,
+                    "method": "POST",
+                    "url": f"/v1{PATHS[OPENAI_CHAT]}",
+                    "body": msgspec.Raw(body),
+                }
+            )
+            + b"\n"
+            for item_id, body in items
+        )
+        uploaded = await self._link.upload(
+            "/files", _Id, name=f"{key}.jsonl", content=content
+        )
+        return uploaded.id
+
+    async def create(
+        self, key: str, items: Sequence[tuple[str, bytes]], file: str | None
+    ) -> str:
+        """Create the batch of an uploaded file."""
+        del items
+        created = await self._link.post(
+            "/batches",
+            _Id,
+            {
+                "input_file_id": file,
+                "endpoint": f"/v1{PATHS[OPENAI_CHAT]}",
+                "completion_window": WINDOW,
+                "metadata": {METADATA: key},
+            },
+        )
+        return created.id
+
+    async def find(self, sought: Sought) -> Search:
+        """Look for the key in the list, from the newest batch back."""
+        since_s = sought.prepared_us / 1e6 - SKEW_S
+        after: dict[str, str] = {}
+        while True:
+            page = await self._link.get("/batches", _Page, {"limit": PAGE, **after})
+            for batch in page.data:
+                if (batch.metadata or {}).get(METADATA) == sought.key:
+                    return Search(id=batch.id)
+            if not page.has_more or not page.data or page.data[-1].created_at < since_s:
+                return Search()
+            after = {"after": page.data[-1].id}
+
+    async def look(self, batch_id: str) -> Standing:
+        """How a batch stands."""
+        batch = await self._link.get(f"/batches/{batch_id}", _Batch)
+        counts = batch.request_counts or _Counts()
+        outcome = OUTCOMES.get(batch.status)
+        faults = (batch.errors and batch.errors.data) or []
+        named = {
+            fault.line - 1: self._fault(fault)
+            for fault in faults
+            if fault.line is not None
+        }
+        whole = [self._fault(fault) for fault in faults if fault.line is None]
+        rest = whole[0] if whole else None
+        if outcome == "failed" and not faults:
+            rest = BadRequest("The batch failed, and the provider does not say why.")
+        return Standing(
+            status=batch.status,
+            done=counts.completed,
+            failed=counts.failed,
+            outcome=outcome,
+            why="; ".join(map(str, [*whole, *list(named.values())[:1]])) or None,
+            # answers first: they show that the endpoint works
+            files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
+            faults=named,
+            rest=rest,
+        )
+
+    @staticmethod
+    def _fault(fault: _Fault) -> AttemptError:
+        kind = RateLimited if fault.code in TOO_MUCH else BadRequest
+        said = ": ".join(filter(None, (fault.code, fault.message)))
+        return kind(f"The batch failed: {said or 'no reason was given'}")
+
+    async def results(
+        self, batch_id: str, standing: Standing
+    ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        """The lines of the files of answers and of errors."""
+        del batch_id
+        for file in standing.files:
+            async with aclosing(self._link.lines(f"/files/{file}/content")) as lines:
+                async for line in lines:
+                    yield self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, ItemOutcome]:
+        try:
+            item = _line.decode(line)
+        except UNREADABLE as error:
+            raise MalformedReply(
+                f"A line of a batch's results cannot be read ({error}).", body=line
+            ) from error
+        if item.response is None:
+            fault = item.error or _Fault()
+            said = ": ".join(filter(None, (fault.code, fault.message)))
+            return item.custom_id, Expired(f"Not answered: {said or 'no reason given'}")
+        body = bytes(item.response.body)
+        if item.response.status_code != httpx.codes.OK:
+            return item.custom_id, self._link.refusal(item.response.status_code, body)
+        return item.custom_id, received(OPENAI_CHAT, body)
+
+    async def cancel(self, batch_id: str) -> None:
+        """Have nothing more of a batch answered."""
+        await self._link.post(f"/batches/{batch_id}/cancel", _Id)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._link.close()
+
+
+def received(form: str, body: bytes) -> ItemOutcome:
+    """An item's answer; the error where it cannot be read."""
+    try:
+        reply = decode_reply(form, body)
+    except MalformedReply as error:
+        error.status = httpx.codes.OK.value
+        return error
+    return Received(body=body, form=form, reply=reply)

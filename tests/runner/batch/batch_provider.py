@@ -1,0 +1,181 @@
+"""A provider of batches without a wire: it outlives processes, and keeps a ledger.
+
+A batch ends after some looks and its items fare as chance has it. What is destined to
+succeed is billed once the batch is created, whether or not anybody ever learns of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from runner import errors as e
+from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.openai import received
+from runner.reply import Usage
+from runner.request import ChatRequest
+from runner.wire import OPENAI_CHAT, Structure, encode_reply
+
+
+@dataclass(slots=True, kw_only=True)
+class Chances:
+    """How likely each thing is that may go wrong."""
+
+    lost: float = 0.0  #: a batch is created, and nobody is told
+    refused: float = 0.0  #: it is not created, with a 429
+    broken: float = 0.0  #: the results break off
+    short: float = 0.0  #: the results end early, and say nothing of it
+    expires: float = 0.0  #: an item is not answered
+    fails: float = 0.0  #: an item ends with status 500
+
+
+@dataclass(slots=True, kw_only=True)
+class There:
+    """A batch that the provider has."""
+
+    key: str
+    fates: dict[str, str]  #: of its items, by id
+    texts: dict[str, str]
+    looks: int  #: until it has ended
+    is_cancelled: bool = False
+
+
+@dataclass(slots=True)
+class Provider:
+    """What is the provider's own, whoever asks."""
+
+    chance: random.Random
+    chances: Chances = field(default_factory=Chances)
+    is_labelled: bool = True  #: its list tells keys, as OpenAI's does
+    there: dict[str, There] = field(default_factory=dict)
+    billed: Counter[str] = field(default_factory=Counter)  #: by what was asked
+    bodies: int = 0  #: items of all batches
+
+    def happens(self, share: float) -> bool:
+        return self.chance.random() < share
+
+    def create(self, key: str, items: Sequence[tuple[str, bytes]]) -> str:
+        texts = {item: _text(body) for item, body in items}
+        self.bodies += len(texts)
+        fates = {}
+        for item, text in texts.items():
+            fate = "answered"
+            if self.happens(self.chances.expires):
+                fate = "expired"
+            elif self.happens(self.chances.fails):
+                fate = "failed"
+            fates[item] = fate
+            self.billed[text] += fate == "answered"
+        batch_id = f"batch-{len(self.there)}"
+        looks = self.chance.randint(0, 3)
+        self.there[batch_id] = There(key=key, fates=fates, texts=texts, looks=looks)
+        return batch_id
+
+
+class FakeBatches:
+    """A model's batches at a `Provider`; *step* is told of all that is done there."""
+
+    form = "openai"
+    bounds = Bounds(requests=1000, bytes=1_000_000)
+
+    def __init__(
+        self, provider: Provider, step: Callable[[], None] = lambda: None
+    ) -> None:
+        self._provider = provider
+        self._step = step
+
+    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+        del structure
+        return msgspec.json.encode(request.messages[0].text)
+
+    async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
+        del items
+        self._step()
+        return f"file-of-{key}"
+
+    async def create(
+        self, key: str, items: Sequence[tuple[str, bytes]], file: str | None
+    ) -> str:
+        assert file == f"file-of-{key}"
+        provider = self._provider
+        self._step()
+        if provider.happens(provider.chances.refused):
+            raise e.RateLimited("later", status=429, retry_after_s=30.0)
+        batch_id = provider.create(key, items)
+        self._step()
+        if provider.happens(provider.chances.lost):
+            raise e.ConnectionLost("gone")
+        return batch_id
+
+    async def find(self, sought: Sought) -> Search:
+        self._step()
+        provider, is_settled = self._provider, True
+        for batch_id, batch in provider.there.items():
+            if provider.is_labelled:
+                if batch.key == sought.key:
+                    return Search(id=batch_id)
+                continue
+            if batch_id in sought.others or len(batch.fates) != sought.requests:
+                continue
+            batch.looks -= 1
+            if batch.looks >= 0:
+                is_settled = False
+            elif batch.key == sought.key:
+                return Search(id=batch_id)
+        return Search(is_settled=is_settled)
+
+    async def look(self, batch_id: str) -> Standing:
+        self._step()
+        batch = self._provider.there[batch_id]
+        batch.looks -= 1
+        fates = Counter(batch.fates.values())
+        if batch.looks >= 0 and not batch.is_cancelled:
+            return Standing(status="in_progress")
+        return Standing(
+            status="completed",
+            done=fates["answered"],
+            failed=fates["failed"],
+            outcome="expired" if fates["expired"] else "completed",
+        )
+
+    async def results(
+        self, batch_id: str, standing: Standing
+    ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        del standing
+        provider = self._provider
+        batch = provider.there[batch_id]
+        items = list(batch.fates.items())
+        provider.chance.shuffle(items)
+        items.append(items[0])  # some providers say a thing twice
+        yield "somebody-elses", e.ServerError("not yours", status=500)
+        for item, fate in items:
+            self._step()
+            if provider.happens(provider.chances.broken / len(items)):
+                raise e.ConnectionLost("broke off")
+            if provider.happens(provider.chances.short / len(items)):
+                return
+            yield item, self._outcome(fate, batch.texts[item])
+
+    def _outcome(self, fate: str, text: str) -> ItemOutcome:
+        if fate == "expired":
+            return e.Expired("Not answered: batch_expired")
+        if fate == "failed":
+            return e.ServerError("failed", status=500)
+        said = "a b" if text.startswith("read") else text
+        body = encode_reply(said, usage=Usage(tokens_in=10, tokens_out=5))
+        return received(OPENAI_CHAT, body)
+
+    async def cancel(self, batch_id: str) -> None:
+        self._step()
+        self._provider.there[batch_id].is_cancelled = True
+
+    async def close(self) -> None:
+        pass
+
+
+def _text(body: bytes) -> str:
+    return msgspec.json.decode(body, type=str)

@@ -1,0 +1,170 @@
+"""A run of the toy job by batches, in processes that may be killed at any step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.engine.driver import Driver
+from runner.engine.growth import Growth
+from runner.launching import launch
+from runner.launching.company import Company
+from runner.launching.shell import Shell
+from runner.options import options_from
+from runner.testing import START_US, ToyJob, ToySettings, VirtualLoop
+from runner.work import load_work
+from store.batch_view import OpenBatches, open_batches
+from store.events import Event, Unknown
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.views import Status, events, open_reader, status
+from tests.runner.batch.batch_provider import FakeBatches, Provider
+
+MODEL = "m"
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it would have done comes to pass."""
+
+
+class RunClock:
+    """The clock of the running loop, for the log's thread too."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def now_us(self) -> int:
+        return START_US + round(self.monotonic() * 1e6)
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    async def sleep_until(self, when: float) -> None:
+        await asyncio.sleep(max(0.0, when - self.monotonic()))
+
+
+class Fuse:
+    """Counts the steps of a process, and kills it at one of them."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.steps = 0
+        self._at = at
+
+    def step(self) -> None:
+        self.steps += 1
+        if self._at is not None and self.steps >= self._at:
+            raise Killed
+
+
+class BatchRun:
+    """A run, and the provider that it asks."""
+
+    def __init__(
+        self,
+        folder: Path,
+        provider: Provider,
+        patch: pytest.MonkeyPatch,
+        **options: Any,
+    ) -> None:
+        self.folder = RunFolder(folder / "r1")
+        self.provider = provider
+        self.told: list[str] = []
+        self.settings = ToySettings(items=6)
+        self.work = load_work(ToyJob(), self.settings)
+        self.options = options_from(
+            {
+                "model": MODEL,
+                "base_url": "http://127.0.0.1:9",
+                "batch": True,
+                "batch_size": 4,
+                "price": "1,2",
+                **options,
+            }
+        )
+        self._patch = patch
+        self.on_watch: Callable[[Driver], None] = lambda _driver: None
+
+    def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
+        """One process; None: it was killed."""
+        burning = fuse or Fuse()
+        with self._patch.context() as patch:
+            patch.setattr(
+                "runner.launching.connecting.open_endpoint",
+                lambda _model, _options: FakeBatches(self.provider, burning.step),
+            )
+            patch.setattr(SqliteLog, "append", _append(burning))
+            try:
+                with asyncio.Runner(
+                    loop_factory=lambda: VirtualLoop(has_threads=True)
+                ) as runner:
+                    return runner.run(self._run())
+            except Killed:
+                return None
+            except BaseExceptionGroup as errors:
+                killed, others = errors.split(Killed)
+                assert killed is not None
+                assert others is None, others
+                return None
+
+    async def _run(self) -> launch.Ended:
+        company = Company()
+        if not self.folder.log.exists():
+            return await launch.start(
+                self.folder, self.work, self.options, self._shell(), company=company
+            )
+        return await launch.resume(
+            self.folder,
+            self.work,
+            self.options,
+            self._shell(),
+            accept_changes=False,
+            company=company,
+        )
+
+    def _shell(self) -> Shell:
+        @asynccontextmanager
+        async def watch(
+            driver: Driver, growth: Growth, before: Status
+        ) -> AsyncIterator[None]:
+            del growth, before
+            self.on_watch(driver)
+            yield
+
+        return Shell(
+            clock=RunClock(),
+            environment={},
+            runs_dir=self.folder.path.parent,
+            tell=self.told.append,
+            launched=lambda: None,
+            watch=watch,
+        )
+
+    def status(self) -> Status:
+        with open_reader(self.folder.log) as reader:
+            return status(reader)
+
+    def open(self) -> OpenBatches:
+        with open_reader(self.folder.log) as reader:
+            return open_batches(reader)
+
+    def events(self, *kinds: str) -> list[Event | Unknown]:
+        with open_reader(self.folder.log) as reader:
+            found = events(reader, kinds=kinds, limit=100_000)
+        return [recorded.event for recorded in found]
+
+
+def _append(fuse: Fuse) -> Callable[..., Any]:
+    append = SqliteLog.append
+
+    async def killable(log: SqliteLog, *entries: Any) -> int:
+        fuse.step()
+        seq = await append(log, *entries)
+        fuse.step()
+        return seq
+
+    return killable

@@ -83,6 +83,20 @@ def write(folder: RunFolder, command: Command) -> None:
         os.close(descriptor)
 
 
+def hand_on(folder: RunFolder, line: bytes) -> None:
+    """Write down what was asked of the run elsewhere, where it does not stand yet.
+
+    Raises:
+        ValueError: *line* is no request.
+    """
+    try:
+        command = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"this is no request: {error}") from error
+    if command.id not in {each.id for each in CommandTail(folder.control).read()}:
+        write(folder, command)
+
+
 class CommandTail:
     """Reads on in a `control.jsonl` from where it was.
 

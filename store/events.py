@@ -88,7 +88,7 @@ class RunDrained:
 
     VERSION: ClassVar[int] = 1
 
-    by: str  #: "operator", "budget", "endpoint", "held" or "decision"
+    by: str  #: "operator", "budget", "endpoint", "held", "lease" or "decision"
     why: str  #: one sentence for people
     open: int
 

@@ -10,6 +10,7 @@ import click
 
 from runner.cli import choices, collector
 from runner.cli.speech import tell
+from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
     from runner.cli.detaching import Leave
@@ -58,6 +59,7 @@ def run(
 @choices.who_answers
 @choices.engine_options
 @choices.stops
+@choices.carrying
 @choices.placing
 @choices.new_run
 @choices.detach
@@ -80,7 +82,7 @@ def _leave(given: dict[str, Any]) -> Leave | None:
 def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
-    from runner.cli import session
+    from runner.cli import session, sharding
     from runner.launching import launch
     from runner.registry import load_job
     from runner.work import load_work
@@ -93,10 +95,8 @@ def _start(
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()
-    if given.get("shard") is not None:
-        from runner.cli.sharding import run_shard
-
-        return run_shard(work, options, given, leave)
+    if given["engine"] is None and sharding.is_part(given):
+        return sharding.run_part(work, options, given, leave)
     folder = session.new_folder(given, job)
     if given["engine"] is not None:
         from runner.cli.placed import run_placed
@@ -112,6 +112,7 @@ def _start(
 @click.command(context_settings=ANY_SETTING)
 @choices.run_argument
 @choices.engine_options
+@choices.carrying
 @choices.placing
 @choices.sets
 @click.option("--stage", help="Of a paused run: lift only this stage's pause.")
@@ -139,7 +140,7 @@ def resume(
     A live run that is paused goes on, and this returns at once.
     """
     from runner import roles
-    from runner.cli import session
+    from runner.cli import session, sharding
     from runner.cli.asking import lift
     from runner.cli.variables import say_idle
     from runner.errors import UsageError
@@ -171,20 +172,33 @@ def resume(
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the cap may have been raised since: the log knows it
     file.pop("budget", None)
+    if first.shard is not None:
+        # this process does what several did
+        file.pop("rate_share", None)
     options = session.engine_options(
         given,
         file,
         replicates=first.replicates,
         **roles.fixed(first.models),
     )
-    typed = choices.job_settings(ctx.args, given["sets"])
+    typed = job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
     if given["engine"] is not None:
         from runner.cli.placed import run_placed
 
         return run_placed(folder, work, options, given, leave, scores=not no_score)
-    shell = session.shell(given, folder, work, leave)
     collector.calm()
+    if first.shard is not None:
+        return sharding.resume_all(
+            folder,
+            work,
+            options,
+            given,
+            leave,
+            accept_changes=accept_changes,
+            scores=not no_score,
+        )
+    shell = session.shell(given, folder, work, leave)
     ended = asyncio.run(
         launch.resume(
             folder,
@@ -251,7 +265,7 @@ def import_(
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
     importing.require_form(importer, form)
-    plain, flags = choices.split_words(words, switches(job), file_lists(job))
+    plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)

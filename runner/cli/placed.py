@@ -45,28 +45,36 @@ def run_placed(
         scores: whether it is scored, if it got that far.
 
     Raises:
-        UsageError: it is to stop when something is decided.
+        UsageError: it is to stop when something is decided, or its logs would never
+            come together.
     """
     if options.stopping is not None:
         raise UsageError(
             "--stop-when-decided looks at all answers of a run as they come, and its "
             "shards have only their own: leave it or --engine out."
         )
+    if given["local_dir"] is not None and given["ship"] is None:
+        raise UsageError(
+            "--local-dir keeps the log of each shard on its own machine: name with "
+            "--ship DIR|URL where these come together."
+        )
     placement = Placement(
         engine=given["engine"],
         shards=given["shards"] or os.cpu_count() or 1,
         address=given["address"],
         ttl_s=given["lease_ttl_s"],
+        local_dir=_absolute(given["local_dir"]),
+        ship=_place(given["ship"]),
+        ship_every_s=given["ship_every"],
     )
     tell(
         f"Placing {placement.shards} shards of run {folder.run_id} with "
         f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
     )
     shell = session.shell(given, folder, work, leave)
-    if options.cache_dir is not None:
-        # shards read it from a file that lies elsewhere
-        here = Path(options.cache_dir).absolute()
-        options = options.model_copy(update={"cache_dir": here})
+    # shards read it from a file that lies elsewhere
+    cache_dir = _absolute(options.cache_dir)
+    options = options.model_copy(update={"cache_dir": cache_dir})
     collector.calm()
     ended = asyncio.run(
         drive(
@@ -79,6 +87,17 @@ def run_placed(
         )
     )
     return session.end(folder, work, ended, given, scores=scores)
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else path.absolute()
+
+
+def _place(address: str | None) -> str | None:
+    """A folder as it can be found from anywhere, or an URL."""
+    if address is None or "://" in address:
+        return address
+    return str(Path(address).absolute())
 
 
 def _shown(clock: Clock) -> Show:

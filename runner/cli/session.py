@@ -28,6 +28,7 @@ from runner.cli.speech import (
 )
 from runner.cli.stand import status_json
 from runner.cli.variables import say_idle
+from runner.cli.words import job_settings
 from runner.control.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -36,10 +37,12 @@ from runner.options import RunOptions, options_from, read_toml
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.settings import resolve
+from runner.shards.part import name_of
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
 from store.runs import RunFolder
+from store.shard import Shard
 from store.views import open_reader, present
 
 CLOCK = SystemClock()
@@ -65,7 +68,7 @@ def typed_settings(
     say_idle(job)
     return resolve(
         job,
-        typed=choices.job_settings(words, given["sets"]),
+        typed=job_settings(words, given["sets"]),
         environment=os.environ,
         file=file.get("settings", {}),
         folder=given["config"].parent if given.get("config") else Path(),
@@ -133,16 +136,21 @@ def shell(
     folder: RunFolder,
     work: Work,
     leave: Leave | None = None,
+    *,
+    shard: Shard | None = None,
 ) -> Shell:
-    """What surrounds a run from a command line; *leave* is called as it begins."""
+    """What surrounds a run, or a shard; *leave* is called as it begins."""
+    own = folder if shard is None else folder.shard(shard.index, shard.count)
 
     def launched() -> None:
         if leave is not None:
-            leave(folder)
+            leave(own)
         if given["as_json"]:
-            record({"event": "launch", "run": folder.run_id})
+            part = {} if shard is None else {"shard": f"{shard.index}/{shard.count}"}
+            record({"event": "launch", "run": folder.run_id, **part})
         else:
-            tell(f"Run {folder.run_id} of {work.job.name} in {folder.path}")
+            what = "Run" if shard is None else f"{name_of(shard)} of run"
+            tell(f"{what} {folder.run_id} of {work.job.name} in {folder.path}")
 
     return Shell(
         clock=CLOCK,
@@ -151,6 +159,7 @@ def shell(
         tell=tell,
         launched=launched,
         watch=progress(CLOCK),
+        broker=given.get("broker"),
     )
 
 

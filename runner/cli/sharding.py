@@ -1,25 +1,37 @@
-"""`siftlog run JOB --shard i/n`: from typed words to a shard that has ended."""
+"""Split runs on the command line: a shard of one, or what is left of all of it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from runner.cli import session
 from runner.cli.detaching import Leave
 from runner.cli.speech import tell
+from runner.control.ending import Ended
 from runner.errors import UsageError
+from runner.launching.shell import Shell
 from runner.options import RunOptions
-from runner.shards.agreeing import name_of
-from runner.shards.part import Shipping, shard_of
+from runner.shards.part import Shipping, name_of, shard_of
 from runner.shards.working import work_on
 from runner.work import Work
 from store.limit_words import UNITS
+from store.runs import RunFolder
 from store.segments.place import Place
+from store.shard import Shard
+
+ALONE = "0/1"
+"""The shard that is all of a run."""
 
 
-def run_shard(
+def is_part(given: Mapping[str, Any]) -> bool:
+    """Whether a run is begun as one that may be split."""
+    return any(given.get(name) for name in ("shard", "local_dir", "ship"))
+
+
+def run_part(
     work: Work, options: RunOptions, given: Mapping[str, Any], leave: Leave | None
 ) -> int:
     """Do a shard's work; its exit code goes by its own tasks.
@@ -33,39 +45,106 @@ def run_shard(
     Raises:
         UsageError: the shard, or the run that it is of, is not named as it must be.
     """
-    shard = shard_of(given["shard"])
+    shard = shard_of(given["shard"] or ALONE)
     if given["run_id"] is None:
         raise UsageError(
-            "--shard needs --run-id: all shards of a run are started with the same one."
+            "A run that is split, or shipped, needs --run-id: all its shards are "
+            "started with the same one, now and later."
         )
     if "rate_share" not in options.model_fields_set:
         options = options.model_copy(update={"rate_share": shard.count})
     place = given["local_dir"] or given["runs_dir"]
-    whole = session.new_folder({**given, "runs_dir": place}, work.job)
-    folder = whole.shard(shard.index, shard.count)
-    shell = session.shell(given, folder, work, leave)
-    ended = asyncio.run(
+    folder = session.new_folder({**given, "runs_dir": place}, work.job)
+    shell = session.shell(given, folder, work, leave, shard=shard)
+    ended = _worked(folder, shard, work, options, shell, given)
+    own = folder.shard(shard.index, shard.count)
+    code = session.end(own, work, ended, given, scores=False)
+    end = "has ended" if ended.outcome == "finished" else "has stopped"
+    tell(
+        f"{name_of(shard)} of run {folder.run_id} {end}; see all of them with: "
+        f"{_seen_whole(folder.run_id, given)}"
+    )
+    return code
+
+
+def _seen_whole(run: str, given: Mapping[str, Any]) -> str:
+    """The commands that see a run of which one shard has been at work."""
+    if given["ship"] is not None:
+        return f"siftlog merge {run} --ship {given['ship']} && siftlog score {run}"
+    where = given["local_dir"]
+    option = "" if where is None else f" --runs-dir {where}"
+    return f"siftlog status {run}{option}; score them with: siftlog score {run}{option}"
+
+
+def resume_all(
+    folder: RunFolder,
+    work: Work,
+    options: RunOptions,
+    given: Mapping[str, Any],
+    leave: Leave | None,
+    *,
+    accept_changes: bool,
+    scores: bool,
+) -> int:
+    """Do what the shards of a run have left, in this process, and score the run.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent.
+        given: the verb's options.
+        leave: is called as it begins, where it is to leave the terminal.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        scores: whether it is scored once it has ended.
+    """
+    tell(
+        f"Run {folder.run_id} is split: what its shards have answered is taken over, "
+        "and this process does all the rest."
+    )
+    shard = shard_of(ALONE)
+    ended = _worked(
+        folder,
+        shard,
+        work,
+        options,
+        session.shell(given, folder, work, leave, shard=shard),
+        given,
+        accept_changes=accept_changes,
+    )
+    folder.refresh()
+    return session.end(folder, work, ended, given, scores=scores)
+
+
+def _worked(
+    folder: RunFolder,
+    shard: Shard,
+    work: Work,
+    options: RunOptions,
+    shell: Shell,
+    given: Mapping[str, Any],
+    *,
+    accept_changes: bool = False,
+) -> Ended:
+    return asyncio.run(
         work_on(
-            folder,
+            folder.shard(shard.index, shard.count),
             shard,
             work,
             options,
             shell,
             own=[name for name in UNITS if given[name] is not None],
-            shipping=shipping(given),
+            shipping=_shipping(given),
+            accept_changes=accept_changes,
         )
     )
-    code = session.end(folder, work, ended, given, scores=False)
-    run = folder.run_id
-    tell(
-        f"{name_of(shard)} of run {run} has ended; see all of them with: siftlog "
-        f"status {run}; score them together with: siftlog score {run}"
-    )
-    return code
 
 
-def shipping(given: Mapping[str, Any]) -> Shipping | None:
+def _shipping(given: Mapping[str, Any]) -> Shipping | None:
     """Where a log is carried, if anywhere."""
-    if given["ship"] is None:
+    address = given.get("ship")
+    if address is None:
         return None
-    return Shipping(place=Place.of(given["ship"]), every_s=given["ship_every"])
+    if "://" not in address:
+        # it is remembered, and looked for from other folders
+        address = str(Path(address).absolute())
+    return Shipping(place=Place.of(address), every_s=given["ship_every"])

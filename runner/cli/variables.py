@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from runner.cli.choices import environment, variables
 from runner.cli.speech import tell
 from runner.job import Job
+from runner.leasing.wire import VARIABLE
 from runner.settings import ENVIRONMENT
 
 PREFIX = "SIFTLOG_"
@@ -25,12 +26,14 @@ def say_idle(job: Job) -> None:
 
 def _sentences(job: Job) -> Iterator[str]:
     settings = {ENVIRONMENT + name.upper() for name in job.Settings.model_fields}
-    known = variables() | settings | DEVELOPERS
+    known = variables() | settings | DEVELOPERS | {VARIABLE}
     for name in sorted(environment()):
         if not name.startswith(PREFIX):
             continue
         if name not in known:
-            near = difflib.get_close_matches(name, sorted(known - DEVELOPERS), n=1)
+            near = difflib.get_close_matches(
+                name, sorted(known - DEVELOPERS - {VARIABLE}), n=1
+            )
             hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
             yield f"warn: {name} in the environment sets nothing; {hint}"
         elif name not in os.environ:

@@ -43,6 +43,7 @@ class Ending:
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
     """Where batches are, by model."""
+    is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> Ended:
         """Write how it ended, and say it in one sentence."""
@@ -99,7 +100,9 @@ class Ending:
         lost = f"{unknown} calls in flight were given up; " if unknown else ""
         if there.count:
             lost += f"{there.requests:,} requests stay in {there.count} open batches; "
-        go_on = f"{lost}go on with: siftlog resume {self.folder.run_id}"
+        resume = f"siftlog resume {self.folder.run_id}"
+        command = "the same command" if self.folder.part else resume
+        go_on = f"{lost}go on with: {command}"
         raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
             "raise the budget in the file of the group and type siftlog run-all again"
             if self.driver.shares_budget
@@ -112,7 +115,7 @@ class Ending:
                 f"Tasks were put back into the queue as the run ended; {go_on}",
             ),
             "drained": (
-                self.listener.drained_by or "operator",
+                self.listener.drained_by or ("lease" if self.is_fenced else "operator"),
                 f"Interrupted; {go_on}",
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),

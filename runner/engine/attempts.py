@@ -48,6 +48,8 @@ from store.events import (
 from store.log import Log
 from store.task import TaskRow, usd
 
+NOT_SENT = "not sent: the lease on this part of the run had ended"
+
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
 
@@ -218,6 +220,9 @@ class Attempts:
         )
         began = self._clock.monotonic()
         try:
+            # once more: the process may have been stopped while the start was written
+            if not self._scheduler.may_send(began):
+                raise e.Cancelled(NOT_SENT, was_sent=False)
             received = await self._parts.clients[item.work.model].call(call)
         except Left:
             return  # nothing is known of it yet: its batch will tell another process

@@ -139,6 +139,10 @@ class Driver:
         self._scheduler.reopened()
         self._wake.set()
 
+    def look_again(self) -> None:
+        """Something was lent that calls may have waited for."""
+        self._wake.set()
+
     # -- the loop --------------------------------------------------------------
 
     async def run(self) -> Outcome:

@@ -23,12 +23,15 @@ Rules that hold here:
    by costs money too, so it ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
+7. Where a process takes part in a run on somebody's word, nothing starts once that is
+   not known to hold: another process may have its part by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner import errors as e
 from runner.engine.lane import Lane, LaneStatistics, Load, Work
@@ -37,6 +40,14 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
+
+
+class Fence(Protocol):
+    """Says whether this process is still the one whose part it does."""
+
+    def holds(self, now: float) -> bool:
+        """Whether calls may be sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +69,11 @@ class Scheduler:
         *,
         deadline_s: float,
         budget: Budget | None = None,
+        fence: Fence | None = None,
     ) -> None:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
+        self._fence = fence
         self._lanes = {
             model: Lane(model, stages, limits, endpoint, self.budget)
             for model, stages, limits, endpoint in lanes
@@ -289,14 +302,19 @@ class Scheduler:
 
     # -- what to do ------------------------------------------------------------
 
+    def may_send(self, now: float) -> bool:
+        """Whether this process may send anything at all."""
+        return self._fence is None or self._fence.holds(now)
+
     def step(self, now: float) -> Step:
         """The actions due at *now*."""
         start: list[Work] = []
         load: list[Load] = []
         wakes: list[float] = []
         self._yields = False
+        may_send = self.may_send(now)
         for endpoint, sharing in self._sharing.items():
-            if self._draining or endpoint.breaker.stopped is not None:
+            if self._draining or endpoint.breaker.stopped is not None or not may_send:
                 continue
             for lane in sharing:
                 lane.ripen(now)

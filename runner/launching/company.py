@@ -13,6 +13,7 @@ from runner.engine.bell import Bell
 from runner.engine.driver import Driver
 from runner.engine.scheduler import Scheduler
 from runner.job import Job
+from runner.leasing.holder import Holder
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
 from runner.options import RunOptions
@@ -23,17 +24,23 @@ class Company:
     """Runs of one process that share endpoints and, if there is one, a budget."""
 
     def __init__(
-        self, limits: Mapping[str, Limits] | None = None, budget: Budget | None = None
+        self,
+        limits: Mapping[str, Limits] | None = None,
+        budget: Budget | None = None,
+        *,
+        holder: Holder | None = None,
     ) -> None:
         """Nobody is at work yet.
 
         Args:
             limits: what a person set for whole endpoints, by address.
             budget: what all runs together may cost; None: each has its own.
+            holder: what a broker lends this process; None: it has all to itself.
         """
         self.budget = budget
         self.bell = Bell()
         self._limits = limits or {}
+        self._holder = holder
         self._endpoints: dict[str, Endpoint] = {}
         self._drivers: list[Driver] = []
         self._is_draining = False
@@ -52,14 +59,20 @@ class Company:
             for model in roles.all_models
         ]
         budget = own if self.budget is None else self.budget
-        return Scheduler(lanes, deadline_s=options.deadline_s, budget=budget)
+        return Scheduler(
+            lanes,
+            deadline_s=options.deadline_s,
+            budget=budget,
+            fence=self._holder,
+        )
 
     def _endpoint(self, name: str, model: str) -> Endpoint:
         """Where a model is asked; what is offline is a function of one run's job."""
         if is_offline(model):
             return Endpoint(name)
         if name not in self._endpoints:
-            self._endpoints[name] = Endpoint(name, self._limits.get(name))
+            limits = self._limits.get(name)
+            self._endpoints[name] = Endpoint(name, limits, lender=self._holder)
         return self._endpoints[name]
 
     @contextmanager

@@ -32,6 +32,7 @@ from runner.launching.connecting import Connections, client_options, connect
 from runner.launching.creation import create, owner
 from runner.launching.group import elsewhere, held
 from runner.launching.shell import Shell
+from runner.leasing.joining import lessee_of
 from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price, prices_of
 from runner.options import RunOptions
@@ -220,7 +221,9 @@ async def _drive(
     taken_up: _TakenUp,
     company: Company | None,
 ) -> Ended:
-    shared = company or Company()
+    lessee = lessee_of(folder, taken_up.part, shell)
+    holder = None if lessee is None else lessee.holder
+    shared = company or Company(holder=holder)
     stopping, part = taken_up.stopping, taken_up.part
     leaving = asyncio.Event()
     clients = {
@@ -266,12 +269,20 @@ async def _drive(
         if part is None:
             others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
         else:
-            others = part.spent
+            others = part.others.spent
         if money.cap_pico is not None and not money.is_whole:
             shell.tell(
                 "Answers of this run have no known price: the budget counts without "
                 "them."
             )
+        budget = Budget(
+            money.cap_pico,
+            spent_pico=money.spent_pico + others.spent_pico,
+            possible_pico=money.possible_pico + others.possible_pico,
+            share=WHOLE if part is None else part.share,
+        )
+        if holder is not None and money.cap_pico is not None:
+            budget = holder.allowance
         driver = Driver(
             Parts(
                 job=work.job,
@@ -279,23 +290,14 @@ async def _drive(
                 log=log,
                 clock=shell.clock,
                 clients=clients,
-                scheduler=shared.scheduler(
-                    work.job,
-                    options,
-                    Budget(
-                        money.cap_pico,
-                        spent_pico=money.spent_pico + others.spent_pico,
-                        possible_pico=money.possible_pico + others.possible_pico,
-                        share=WHOLE if part is None else part.share,
-                    ),
-                ),
+                scheduler=shared.scheduler(work.job, options, budget),
                 growth=growth,
                 tell=shell.tell,
                 seed=options.seed,
                 reask=getattr(work.settings, "reask", 0),
                 grace_s=options.grace_s,
                 frees_held=options.unknown == "retry",
-                known=None if part is None else part.known,
+                known=None if part is None else part.others.known,
                 cache=cache,
                 prices=prices,
                 bell=shared.bell,
@@ -332,6 +334,8 @@ async def _drive(
         stack.enter_context(shared.joined(driver))
         shell.launched()
         carrier = await stack.enter_async_context(carrying(folder, part, driver, shell))
+        if lessee is not None:
+            await stack.enter_async_context(lessee.leasing(driver))
         async with listener.listening():
             # after what was waiting: a retry changes what is left to do
             with open_reader(folder.log) as reader:
@@ -349,6 +353,7 @@ async def _drive(
             listener=listener,
             decided=decider.decided,
             endpoints=connections.endpoints,
+            is_fenced=lessee is not None and lessee.is_fenced,
         )
         ended = await ending.conclude(outcome)
         if carrier is not None:

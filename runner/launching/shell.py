@@ -34,3 +34,4 @@ class Shell:
     tell: Callable[[str], None]  #: a sentence for people
     launched: Callable[[], None]  #: told once, before the first call
     watch: Watch  #: shows progress while the driver works
+    broker: str | None = None  #: HOST:PORT of who lends a shard its limits and money

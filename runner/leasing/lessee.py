@@ -33,29 +33,27 @@ class Lessee:
     def __init__(
         self,
         holder: Holder,
-        address: str,
+        address: tuple[str, int],
         *,
         clock: Clock,
         wake: asyncio.Event,
         tell: Callable[[str], None],
-        heard: Callable[[], None],
     ) -> None:
         """Not connected yet; use `leasing`.
 
         Args:
             holder: what the shard holds.
-            address: the broker's, HOST:PORT.
+            address: the broker's.
             clock: the time of leases.
             wake: set where the holder has something to say.
             tell: shows a sentence to people.
-            heard: called when the broker said something that calls may wait for.
         """
-        self._holder = holder
+        self.holder = holder
+        self.is_fenced = False  #: it ended for want of an answer
         self._address = address
         self._clock = clock
         self._wake = wake
         self._tell = tell
-        self._heard = heard
         self._welcomed = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
 
@@ -80,18 +78,16 @@ class Lessee:
                 phase="working" if self._holds else "draining",
             )
 
-        async with beside(self._stay(figures, driver.drain)):
+        async with beside(self._stay(figures, driver)):
             await self._welcomed.wait()
             yield
-            self._leave()
+            await self._leave()
 
     @property
     def _holds(self) -> bool:
-        return self._holder.holds(self._clock.monotonic())
+        return self.holder.holds(self._clock.monotonic())
 
-    async def _stay(
-        self, figures: Callable[[], Figures], fenced: Callable[[], None]
-    ) -> None:
+    async def _stay(self, figures: Callable[[], Figures], driver: Driver) -> None:
         """Be connected for as long as that is worth anything."""
         patient_until = self._clock.monotonic() + PATIENCE_S
         why = ""
@@ -99,44 +95,47 @@ class Lessee:
             not self._welcomed.is_set() and self._clock.monotonic() < patient_until
         ):
             try:
-                await self._converse(figures)
+                await self._converse(figures, driver.look_again)
             except (OSError, ValueError, EOFError, TimeoutError) as error:
                 why = str(error) or type(error).__name__
-            refused = self._holder.refused
+            refused = self.holder.refused
             if refused is not None:
                 why = refused.why
                 if not refused.for_s:
                     break
             await self._clock.sleep_until(self._clock.monotonic() + AGAIN_S)
+        name = f"{self._address[0]}:{self._address[1]}"
         if not self._welcomed.is_set():
             raise RunnerError(
-                f"The broker at {self._address} does not take shard "
-                f"{self._holder.identity.shard} in: {why}; see whether the process "
+                f"The broker at {name} does not take shard "
+                f"{self.holder.identity.shard} in: {why}; see whether the process "
                 "that started it is alive."
             )
         self._tell(
-            f"The broker at {self._address} is lost ({why}): nothing more is sent, "
-            "for another process may have this shard's part by now."
+            f"The broker at {name} is lost ({why}): nothing more is sent, for another "
+            "process may have this part of the run by now."
         )
-        fenced()
+        self.is_fenced = True
+        driver.drain()
 
-    async def _converse(self, figures: Callable[[], Figures]) -> None:
+    async def _converse(
+        self, figures: Callable[[], Figures], heard: Callable[[], None]
+    ) -> None:
         """Talk on one connection until it breaks or nothing holds any more."""
-        host, _, port = self._address.rpartition(":")
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_connection(
-                host, int(port), limit=LONGEST_LINE
+                *self._address, limit=LONGEST_LINE
             )
         try:
-            hello = self._holder.connected(self._clock.monotonic())
+            hello = self.holder.connected(self._clock.monotonic())
             writer.write(line_of([hello]))
             async with asyncio.timeout(ANSWER_S):
-                await self._listen_once(reader)
-            if self._holder.refused is not None:
+                await self._listen_once(reader, heard)
+            if self.holder.refused is not None:
                 return
             self._writer = writer
             self._welcomed.set()
-            async with beside(self._listen(reader)):
+            async with beside(self._listen(reader, heard)):
                 await self._speak(writer, figures)
         finally:
             self._writer = None
@@ -144,17 +143,21 @@ class Lessee:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _listen(self, reader: asyncio.StreamReader) -> None:
+    async def _listen(
+        self, reader: asyncio.StreamReader, heard: Callable[[], None]
+    ) -> None:
         while True:
-            await self._listen_once(reader)
+            await self._listen_once(reader, heard)
 
-    async def _listen_once(self, reader: asyncio.StreamReader) -> None:
+    async def _listen_once(
+        self, reader: asyncio.StreamReader, heard: Callable[[], None]
+    ) -> None:
         line = await reader.readline()
         if not line:
             raise EOFError("it has hung up")
         for message in heard_from_broker(line):
-            self._holder.hear(message, self._clock.monotonic())
-        self._heard()
+            self.holder.hear(message, self._clock.monotonic())
+        heard()
         self._wake.set()
 
     async def _speak(
@@ -162,16 +165,18 @@ class Lessee:
     ) -> None:
         while self._holds:
             self._wake.clear()
-            said = self._holder.says(self._clock.monotonic(), figures)
+            said = self.holder.says(self._clock.monotonic(), figures)
             if said:
                 writer.write(line_of(said))
                 await writer.drain()
-            delay = self._holder.wake_at() - self._clock.monotonic()
+            delay = self.holder.wake_at() - self._clock.monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._wake.wait()
 
-    def _leave(self) -> None:
+    async def _leave(self) -> None:
         """Say how it ended, if anybody listens."""
         if self._writer is not None:
-            self._writer.write(line_of([self._holder.bye()]))
+            self._writer.write(line_of([self.holder.bye()]))
+            with suppress(OSError):
+                await self._writer.drain()

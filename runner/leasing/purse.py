@@ -85,11 +85,12 @@ class Purse:
         """Money that is not needed comes back, and what was spent becomes known."""
         account = self._accounts[process]
         account.granted = max(0, account.granted - back_pico)
-        account.spent = spent_pico
+        self.spent(process, spent_pico)
 
     def spent(self, process: str, spent_pico: int) -> None:
         """A shard says what it has spent so far."""
-        self._accounts[process].spent = spent_pico
+        account = self._accounts[process]
+        account.spent = max(account.spent, spent_pico)
 
     def lost(self, process: str) -> None:
         """A shard is silent: what it was lent may have been spent."""

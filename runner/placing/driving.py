@@ -17,7 +17,7 @@ from runner.control.cancelling import REASON
 from runner.control.ending import Ended, cancelled
 from runner.control.signals import obey_signals
 from runner.engine.beside import beside
-from runner.errors import RunnerError
+from runner.errors import RunnerError, UsageError
 from runner.launching.shell import Shell
 from runner.leasing.broker import Broker
 from runner.leasing.serving import Server, serving
@@ -38,6 +38,7 @@ from runner.work import Work
 from store.runs import RunFolder
 from store.spending import Spending, spending
 from store.task import pico
+from store.union.elsewhere import add_place
 from store.views import open_reader
 
 LATE_S: Final = 5.0
@@ -67,6 +68,8 @@ async def drive(
         RunnerError: another process drives it, or no shard could begin.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
+    if placement.ship is not None:
+        add_place(folder.places, placement.ship)
     check_split(folder)
     fence_s = placement.ttl_s + options.grace_s + LATE_S
     with alone(folder):
@@ -80,6 +83,11 @@ async def drive(
             address=placement.address,
         )
         try:
+            if engine.is_spread and placement.ship is None:
+                raise UsageError(
+                    "The shards keep their logs on the machines of the cluster: name "
+                    "with --ship DIR|URL where these come together."
+                )
             driven = _Drive(
                 folder=folder,
                 work=work,
@@ -173,28 +181,31 @@ class _Drive:
     def _specs(self, address: str, cap_usd: float | None) -> list[ShardSpec]:
         """Every shard, with the options of the whole run."""
         placement, run_id = self.placement, self.folder.run_id
-        runs_dir = self.folder.path.parent.absolute()
+        here = self.folder.path.parent.absolute()
         config = toml_of(
             job=self.work.job.name,
             options=self.options.model_copy(update={"budget": cap_usd}),
             settings=self.work.settings.model_dump(mode="json"),
         )
+        words = [
+            *("run", self.work.job.name, f"--run-id={run_id}", f"--runs-dir={here}"),
+            f"--broker={address}",
+            f"--rate-share={placement.shards}",
+        ]
+        if placement.local_dir is not None:
+            words.append(f"--local-dir={placement.local_dir}")
+        if placement.ship is not None:
+            words.append(f"--ship={placement.ship}")
+            words.append(f"--ship-every={placement.ship_every_s}")
         return [
             ShardSpec(
                 run_id=run_id,
                 index=index,
                 count=placement.shards,
-                words=(
-                    *("run", self.work.job.name, f"--run-id={run_id}"),
-                    f"--runs-dir={runs_dir}",
-                    f"--shard={index}/{placement.shards}",
-                    f"--rate-share={placement.shards}",
-                    f"--broker={address}",
-                    *placement.words,
-                ),
+                words=(*words, f"--shard={index}/{placement.shards}"),
                 config=config,
                 environment=(VARIABLE,),
-                folder=(placement.local_dir or runs_dir) / run_id,
+                folder=(placement.local_dir or here) / run_id,
             )
             for index in range(placement.shards)
         ]

@@ -53,6 +53,11 @@ class Engine(Protocol):
         """The address of this machine under which its shards reach it."""
         ...
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether shards may come to lie on other machines than this one."""
+        ...
+
     def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
         """Start a shard.
 

@@ -21,8 +21,9 @@ class Placement:
     shards: int
     address: str | None = None  #: of the engine's cluster
     ttl_s: float = TTL_S  #: for how long a shard may be silent
-    words: tuple[str, ...] = ()  #: further words of every shard's command
-    local_dir: Path | None = None  #: of a disk that each shard has to itself
+    local_dir: Path | None = None  #: of a disk of each shard's machine
+    ship: str | None = None  #: where the shards carry their logs to
+    ship_every_s: float = 5.0  #: how long what is recorded may wait for that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,11 @@ class ProcessEngine:
         """Loopback: nobody else is to reach this machine."""
         return LOOPBACK
 
+    @property
+    def is_spread(self) -> bool:
+        """Never."""
+        return False
+
     def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
         """Start a shard; every place here is near.
 

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from runner.errors import RunnerError, UsageError
 from runner.launching.changes import check_inputs
 from runner.options import RunOptions
 from runner.roles import assigned
+from runner.shards.others import beginning
+from runner.shards.part import name_of
 from runner.work import Work
-from store.errors import NoSuchRun, NotALog
 from store.events import RunStarted
 from store.runs import RunFolder
 from store.shard import Shard
 from store.slices import Slices
-from store.views import open_reader, run_started
-
-
-def beginning(folder: RunFolder) -> RunStarted | None:
-    """How a log began; None where there is none, or its writer died before that."""
-    try:
-        with open_reader(folder.log) as reader:
-            return run_started(reader)
-    except (NoSuchRun, NotALog):
-        return None
 
 
 def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) -> None:
@@ -36,15 +28,21 @@ def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) 
 
     Raises:
         RunChanged: they have other inputs.
-        UsageError: they ask something else.
+        UsageError: they ask something else, or the run is not split.
         RunnerError: one of them is at work on the same slices.
     """
+    whole = RunFolder(own.path)
+    before = beginning(whole)
+    if before is not None and before.shard is None:
+        raise UsageError(
+            f"Run {own.run_id} is not split: go on with siftlog resume {own.run_id}, "
+            "or choose another --run-id."
+        )
     for other in own.shards():
         first = beginning(other)
         if first is None:
             continue
-        _check_same(other, first, work, options)
-        check_inputs(first, work)
+        check_same(other.log, first, work, options)
         if first.shard is None or other == own or not other.is_alive():
             continue
         shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
@@ -56,14 +54,13 @@ def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) 
             )
 
 
-def name_of(shard: Shard) -> str:
-    """What people call it."""
-    return f"Shard {shard.index}/{shard.count}"
+def check_same(log: Path, first: RunStarted, work: Work, options: RunOptions) -> None:
+    """Compare a shard with the beginning of another log of its run.
 
-
-def _check_same(
-    other: RunFolder, first: RunStarted, work: Work, options: RunOptions
-) -> None:
+    Raises:
+        RunChanged: it has other inputs.
+        UsageError: it asks something else.
+    """
     models = {role: tuple(named) for role, named in first.models.items()}
     settings = _without_inputs(json.loads(first.settings), first)
     now = _without_inputs(json.loads(work.settings_json), first)
@@ -76,9 +73,10 @@ def _check_same(
     wrong = next((name for name, is_other in differs.items() if is_other), None)
     if wrong is not None:
         raise UsageError(
-            f"{other.log} was begun with another {wrong!r}: the shards of a run ask "
+            f"{log} was begun with another {wrong!r}: the shards of a run ask "
             "the same of different items; type what it was, or choose another --run-id."
         )
+    check_inputs(first, work)
 
 
 def _without_inputs(

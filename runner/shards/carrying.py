@@ -15,6 +15,7 @@ from runner.shards.part import Part
 from store.errors import Unshipped
 from store.runs import RunFolder
 from store.segments.shipping import Shipper
+from store.union.elsewhere import add_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,5 +85,6 @@ async def carrying(
             folder=folder,
             address=place.address,
         )
+        add_place(folder.places, place.address)
         async with beside(driver.guard(carrier.carry)):
             yield carrier

@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
-from runner.shards.agreeing import beginning
 from store.clock import Clock
+from store.errors import NoSuchRun, NotALog
+from store.events import RunStarted
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
 from store.slices import Slices
+from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
 from store.union.source import LogSource
 from store.union.spent import spent_by_log
-from store.views import open_reader
+from store.views import open_reader, run_started, spending
 
 LOOK_S = 0.2
 """Between two attempts to merge, while another process does."""
@@ -34,8 +36,19 @@ PATIENCE_S = 600.0
 class Others:
     """What a shard takes from the logs of the others."""
 
-    known: Adopted | None = None
-    spent: Spent = field(default_factory=Spent)
+    first: RunStarted | None = None  #: how the run began there; None: it has not
+    cap_usd: float | None = None  #: what the run may cost, as they know it
+    known: Adopted | None = None  #: their answers
+    spent: Spent = field(default_factory=Spent)  #: for the shard's slices
+
+
+def beginning(folder: RunFolder) -> RunStarted | None:
+    """How a log began; None where there is none, or its writer died before that."""
+    try:
+        with open_reader(folder.log) as reader:
+            return run_started(reader)
+    except (NoSuchRun, NotALog):
+        return None
 
 
 async def others(
@@ -50,7 +63,7 @@ async def others(
     Args:
         own: the shard's.
         slices: what it holds.
-        place: where logs of the run are carried; None: all of them lie here.
+        place: where this shard's log is carried, beside the places that are known.
         clock: says when to look again.
         tell: hears what of the place cannot be read.
 
@@ -93,13 +106,15 @@ def _away(
     place: Place | None,
     tell: Callable[[str], None],
 ) -> list[SegmentSource]:
-    """The logs in the place with some of the slices, but for a copy of the own one."""
-    if place is None:
-        return []
+    """The logs in places with some of the slices, but for a copy of the own one."""
     log = _id(own)
+    places = {address: Place.of(address) for address in places_in(own.places)}
+    if place is not None:
+        places[place.address] = place
     return [
         source
-        for source in sources(place, lambda said: tell(f"{said}."))
+        for each in places.values()
+        for source in sources(each, lambda said: tell(f"{said}."))
         if source.identity.log != log
         and (source.shard is None or Slices.parse(source.shard.slices) & slices)
     ]
@@ -110,6 +125,7 @@ def _read(own: RunFolder, slices: Slices) -> Others:
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
+        first, cap_usd = run_started(reader), spending(reader).cap_usd
         for other in spent_by_log(reader):
             if other.log == log:
                 continue
@@ -117,7 +133,10 @@ def _read(own: RunFolder, slices: Slices) -> Others:
             spent += -(-other.spent_pico * both // all_of_it)
             possible += -(-other.possible_pico * both // all_of_it)
     return Others(
-        known=Adopted(union), spent=Spent(spent_pico=spent, possible_pico=possible)
+        first=first,
+        cap_usd=cap_usd,
+        known=Adopted(union),
+        spent=Spent(spent_pico=spent, possible_pico=possible),
     )
 
 

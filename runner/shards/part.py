@@ -13,8 +13,7 @@ from fractions import Fraction
 
 from runner.errors import UsageError
 from runner.job import Dataset, Job
-from runner.launching.group import Spent
-from runner.shards.adopting import Adopted
+from runner.shards.others import Others
 from runner.task import TaskSpec
 from store.segments.place import Place
 from store.shard import Shard
@@ -37,8 +36,7 @@ class Part:
 
     shard: Shard
     shipping: Shipping | None = None  #: None: its log stays where it is
-    known: Adopted | None = None  #: answers of other logs about its items
-    spent: Spent = field(default_factory=Spent)  #: for its items, in other logs
+    others: Others = field(default_factory=Others)
 
     @property
     def share(self) -> Fraction:
@@ -61,6 +59,11 @@ def shard_of(text: str) -> Shard:
     except ValueError as error:
         raise UsageError(f"--shard {text}: {error}.") from error
     return Shard(index=index, count=count, slices=str(slices))
+
+
+def name_of(shard: Shard) -> str:
+    """What people call it."""
+    return f"Shard {shard.index}/{shard.count}"
 
 
 def taking(shard: Shard, job: Job, dataset: Dataset) -> Callable[[TaskSpec], bool]:

@@ -9,8 +9,8 @@ from runner.errors import UsageError
 from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions
-from runner.shards.agreeing import beginning, check_others
-from runner.shards.others import others
+from runner.shards.agreeing import check_others, check_same
+from runner.shards.others import beginning, others
 from runner.shards.part import Part, Shipping
 from runner.work import Work
 from store.runs import RunFolder
@@ -57,7 +57,11 @@ async def work_on(
     found = await others(
         folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
     )
-    part = Part(shard=shard, shipping=shipping, known=found.known, spent=found.spent)
+    if found.first is not None:
+        check_same(RunFolder(folder.path).log, found.first, work, options)
+    if options.budget is None:
+        options = options.model_copy(update={"budget": found.cap_usd})
+    part = Part(shard=shard, shipping=shipping, others=found)
     if beginning(folder) is None:
         ended = await launch.start(folder, work, options, shell, part=part)
     else:

@@ -26,6 +26,10 @@ _TMP = ".tmp"
 #: What a file system says that knows no second name of a file (FAT, some of FUSE).
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
+#: What one says that knows no syncing of a folder (shares of CIFS, some of FUSE): a
+#: file's name is then as safe there as it gets.
+_NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
 
 class Place(ABC):
     """Files that are made once: what is asked of it, wherever it is.
@@ -195,6 +199,9 @@ def _sync(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
     finally:
         os.close(descriptor)
 

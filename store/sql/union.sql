@@ -45,7 +45,8 @@ CREATE TABLE claim(                 -- a task as each of the logs sees it, if se
 DROP TABLE IF EXISTS part;
 -- name: create_part
 CREATE TABLE part(                  -- the run as a whole, as each of the logs sees it
-  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL
+  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL,
+  limits TEXT NOT NULL
 ) STRICT;
 -- name: drop_place
 DROP TABLE IF EXISTS place;
@@ -114,9 +115,9 @@ SELECT e.seq, e.attempt, w.writer, o.own_seq,
 FROM event AS e JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
 WHERE e.seq IN (SELECT value FROM json_each(?));
 -- name: parts
-SELECT part, slices, state FROM part ORDER BY part;
+SELECT part, slices, state, limits FROM part ORDER BY part;
 -- name: set_part
-INSERT OR REPLACE INTO part(part, slices, state) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
 
@@ -129,7 +130,7 @@ SELECT place, task FROM place WHERE place > ? AND task <= ? ORDER BY place LIMIT
 -- name: found
 -- The stored answer to the task of an identity, with the request that was sent.
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data, s.seq, s.ver, s.facts, w.writer,
-       o.own_seq
+       o.own_seq, t.task
 FROM identity AS i JOIN task AS t ON t.task = i.task
 JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
 JOIN event AS s ON s.seq = t.started_seq

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from store.errors import CorruptLog
-from store.segments.place import Place
-from store.segments.source import sources
 from store.union.source import Source
 
 
@@ -34,7 +33,10 @@ def add_place(file: Path, address: str) -> None:
     known = places_in(file)
     if address not in known:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(msgspec.json.encode([*known, address]))
+        # whole or not at all: other shards read it, and name the same place
+        made = file.with_name(f".{file.name}.{os.getpid()}")
+        made.write_bytes(msgspec.json.encode([*known, address]))
+        made.replace(file)
 
 
 def sources_in(file: Path) -> list[Source]:
@@ -44,6 +46,10 @@ def sources_in(file: Path) -> list[Source]:
         PlaceAway: one of them cannot be read.
         CorruptLog: *file* cannot.
     """
-    return [
-        source for address in places_in(file) for source in sources(Place.of(address))
-    ]
+    addresses = places_in(file)
+    if not addresses:
+        return []
+    from store.segments.place import Place  # noqa: PLC0415 - most runs have none,
+    from store.segments.source import sources  # noqa: PLC0415 - and status is quick
+
+    return [source for address in addresses for source in sources(Place.of(address))]

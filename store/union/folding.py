@@ -34,12 +34,13 @@ from store.run_state import RunState
 from store.slices import ALL, Slices
 from store.task import TaskDraft, TaskState, planned_state
 from store.union.claims import Precedence, best
-from store.union.phase import Part, whole
+from store.union.phase import Limit, Part, limits_of, whole
 from store.union.statements import DERIVED, UNION
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
 _STATE = msgspec.json.Decoder(RunState)
+_LIMITS = msgspec.json.Decoder(dict[str, Limit])
 
 
 class Item(NamedTuple):
@@ -132,11 +133,15 @@ class _Batch:
 
     def _stored_parts(self) -> dict[int, Part]:
         logs = _logs(self._facts)
+        stored = self._target.execute(UNION["parts"]).fetchall()
         return {
             part: Part(
-                log=logs[part], slices=Slices.parse(slices), state=_STATE.decode(state)
+                log=logs[part],
+                slices=Slices.parse(slices),
+                state=_STATE.decode(state),
+                limits=_LIMITS.decode(limits),
             )
-            for part, slices, state in self._target.execute(UNION["parts"]).fetchall()
+            for part, slices, state, limits in stored
         }
 
     def _own(self) -> dict[int, TaskDraft]:
@@ -155,7 +160,8 @@ class _Batch:
             else:
                 self._claims[row.task] = {mover or 0: replace(row)}
         for task, claims in self._claims.items():
-            own[task] = claims.get(self._part) or _as_planned(self._rows[task])
+            draft = claims.get(self._part)
+            own[task] = replace(draft) if draft else _as_planned(self._rows[task])
         return own
 
     # -- the events ------------------------------------------------------------------
@@ -253,8 +259,14 @@ class _Batch:
     def _write(self, seq: int) -> None:
         target, fold, part = self._target, self._fold, self._part
         log = _logs(self._facts)[part]
-        self._parts[part] = Part(log=log, slices=self._slices, state=fold.run)
-        target.execute(UNION["set_part"], (part, str(self._slices), _text(fold.run)))
+        known = self._parts.get(part)
+        limits = {**(known.limits if known else {}), **fold.limiters}
+        self._parts[part] = Part(
+            log=log, slices=self._slices, state=fold.run, limits=limits
+        )
+        stored = (part, str(self._slices), _text(fold.run), _text(limits))
+        target.execute(UNION["set_part"], stored)
+        fold.limiters = limits_of(self._parts.values())
         target.executemany(
             UNION["set_claim"],
             [
@@ -273,7 +285,7 @@ def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
     return {part: log for part, log, *_ in facts.execute(UNION["logs"]).fetchall()}
 
 
-def _text(value: TaskDraft | RunState) -> str:
+def _text(value: TaskDraft | RunState | Mapping[str, Limit]) -> str:
     return _ENCODER.encode(value).decode()
 
 

@@ -19,6 +19,7 @@ class _Scripted:
     """An engine that tells, turn by turn, what a script says."""
 
     host = LOOPBACK
+    is_spread = False
 
     def __init__(self, script: Callable[[_Scripted], Iterator[Exit | None]]) -> None:
         self.done: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,25 @@ def test_a_file_system_without_hard_links_does_as_well(
     assert not place.put_new("seg/1.zst", b"other")
     assert [file.name for file in tmp_path.rglob("*.*")] == ["1.zst"]
     assert place.get("seg/1.zst") == b"one"
+
+
+@pytest.mark.parametrize(
+    ("number", "is_away"), [(errno.EINVAL, False), (errno.EIO, True)]
+)
+def test_a_folder_that_cannot_be_synced_is_no_failing_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_away: bool
+) -> None:
+    def files_only(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.fsync", files_only)
+    place = Place.of(str(tmp_path))
+    if is_away:
+        with pytest.raises(PlaceAway):
+            place.put_new("1.zst", b"one")
+    else:
+        assert place.put_new("1.zst", b"one")
 
 
 def test_a_folder_that_is_a_file_is_away(tmp_path: Path) -> None:

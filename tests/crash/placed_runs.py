@@ -1,0 +1,130 @@
+"""Runs whose shards are placed, beside what one undisturbed process makes of them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from runner.simulate.ledger import LedgerLine, read_ledger
+from store.errors import StoreError
+from store.runs import RunFolder
+from store.views import open_reader, status
+from tests.processes import siftlog, simulated, start
+
+SCORECARD = Path("scores/1/scorecard.json")
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Calm:
+    """What one process makes of a run."""
+
+    scorecard: bytes
+    asked: frozenset[str]  #: bodies of all requests that it consists of
+
+
+def calm_run(cwd: Path, environment: dict[str, str], items: int) -> Calm:
+    """Carry the run out by one process, on an endpoint that answers at once."""
+    cwd.mkdir(parents=True)
+    ledger = cwd / "ledger.jsonl"
+    with simulated(
+        *("--job=survey", "--seed=5", "--ledger", ledger), cwd=cwd, env=environment
+    ) as url:
+        siftlog(
+            *("run", "survey", f"--items={items}", "--model=tested", "--run-id=r"),
+            f"--base-url={url}",
+            cwd=cwd,
+            env=environment,
+        )
+    asked = frozenset(line.request for line in read_ledger(ledger))
+    return Calm((cwd / "runs" / "r" / SCORECARD).read_bytes(), asked)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a run is placed."""
+
+    cwd: Path
+    url: str
+    ledger: Path
+    environment: dict[str, str]
+    calm: Calm
+    disk: Path  #: folder of the runs on the shards' machines
+    drivers: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.cwd / "runs" / "r")
+
+    def run(self, *words: object, items: int, shards: int) -> subprocess.Popen[str]:
+        return self._start(
+            *("run", "survey", f"--items={items}", "--model=tested", "--run-id=r"),
+            *(f"--shards={shards}", *words),
+        )
+
+    def resume(self, *words: object, shards: int) -> subprocess.Popen[str]:
+        return self._start("resume", "r", f"--shards={shards}", *words)
+
+    def _start(self, *words: object) -> subprocess.Popen[str]:
+        driver = start(
+            *(*words, f"--base-url={self.url}", "--json"),
+            cwd=self.cwd,
+            env=self.environment,
+        )
+        self.drivers.append(driver)
+        return driver
+
+    def close(self) -> None:
+        """End what a test that failed has left; shards end with their driver."""
+        for driver in self.drivers:
+            driver.kill()
+            driver.wait()
+
+    def served(self) -> list[LedgerLine]:
+        return read_ledger(self.ledger)
+
+    def log(self, index: int, count: int) -> Path:
+        return RunFolder(self.disk / "r").shard(index, count).log
+
+    def pid(self, index: int, *, count: int, but: int = 0) -> int:
+        """The process of a shard, once it makes calls and is not *but*."""
+
+        def at_work() -> int:
+            with open_reader(self.log(index, count)) as reader:
+                seen = status(reader)
+            beat = seen.heartbeat
+            is_it = beat is not None and beat.pid not in {0, but}
+            return beat.pid if beat is not None and is_it and seen.tasks.running else 0
+
+        return until(at_work)
+
+    def check(self, ended: int, *, repeats: int) -> None:
+        """Everything was answered and counts once; so many calls were paid twice."""
+        assert ended == 0, (self.cwd / "err.txt").read_text("utf-8")
+        served = self.served()
+        assert {line.request for line in served} == self.calm.asked
+        repeated = sum(line.seen > 0 for line in served)
+        print(f"{repeated} of {len(served)} calls were repeats; the bound is {repeats}")
+        assert repeated <= repeats
+        with open_reader(self.folder.log) as reader:
+            tasks = status(reader).tasks
+        assert tasks.open == tasks.failed == 0
+        assert (self.folder.path / SCORECARD).read_bytes() == self.calm.scorecard
+        siftlog("verify", "r", cwd=self.cwd)
+
+
+def until(found: Callable[[], int]) -> int:
+    """What is found, once there is something."""
+    for _ in range(int(PATIENCE_S / 0.02)):
+        try:
+            if what := found():
+                return what
+        except (OSError, StoreError):
+            pass  # its log is being made
+        time.sleep(0.02)
+    pytest.fail("it does not get there")

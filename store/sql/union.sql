@@ -74,6 +74,8 @@ SELECT count(*) FROM merged;
 UPDATE merged SET seq = ?, link = ?, blobs_upto = ? WHERE part = ?;
 -- name: logs
 SELECT part, log, seq, link FROM merged ORDER BY log;
+-- name: marks
+SELECT log, seq, blobs_upto FROM merged;
 -- name: opening_of
 SELECT o.epoch, o.part FROM writer AS w JOIN opening AS o ON o.epoch = w.epoch
 WHERE w.writer = ?;

@@ -267,6 +267,11 @@ def test_readers_of_a_split_run_merge_first_and_one_at_a_time(tmp_path: Path) ->
     said = folder.refresh()
     assert said is not None
     assert (said.logs, said.events) == (2, 3)
+    lock.acquire()  # a look that finds nothing new needs none
+    said = folder.refresh()
+    lock.release()
+    assert said is not None
+    assert (said.logs, said.events) == (2, 0)
     with folder.open_reader() as reader:
         assert status(reader).tasks.planned == 2
 

@@ -23,6 +23,7 @@ from runner.leasing.broker import Broker
 from runner.leasing.serving import Server, serving
 from runner.leasing.wire import VARIABLE
 from runner.limits.limiter import Limits
+from runner.money.prices import prices_of
 from runner.options import RunOptions, toml_of
 from runner.placing.beginning import alone, check_split, outlive
 from runner.placing.engine import Engine
@@ -65,8 +66,11 @@ async def drive(
         show: shows how it stands meanwhile.
 
     Raises:
+        UsageError: a price is missing, the run is not split, or its logs would not
+            come together.
         RunnerError: another process drives it, or no shard could begin.
     """
+    prices_of(assigned(work.job, options).all_models, options)
     folder.path.mkdir(parents=True, exist_ok=True)
     if placement.ship is not None:
         add_place(folder.places, placement.ship)

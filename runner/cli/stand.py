@@ -188,7 +188,8 @@ def parts_json(parts: Standing) -> dict[str, Any]:
 
 def parts_text(parts: Standing) -> str:
     """How far the parts of a split run are."""
-    said = f"{len(parts.parts)} logs, {parts.ended} of them ended"
+    n = len(parts.parts)
+    said = f"{n} log{'' if n == 1 else 's'}, {parts.ended} of them ended"
     if parts.missing:
         said += f"; slices {parts.missing} have not begun"
     if parts.repeated:

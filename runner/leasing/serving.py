@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from runner.engine.beside import beside
-from runner.leasing.broker import Broker, Seen
+from runner.leasing.broker import Broker
 from runner.leasing.messages import Down, Hello
+from runner.leasing.roll import Seen
 from runner.leasing.wire import LONGEST_LINE, heard_from_shard, line_of
 from runner.limits.limiter import Limits
 from store.clock import Clock

@@ -141,18 +141,16 @@ class _Drive:
             relay = Relay(
                 folder=self.folder,
                 server=server,
-                foreman=foreman,
+                close=foreman.close,
                 limits=limits,
-                clock=self.shell.clock,
             )
             relay.pass_over()
             obey_signals(foreman, self.shell.tell)
             async with (
                 show(lambda: self._stand(server, supervisor)),
-                beside(relay.listen()),
                 beside(self.union.keep()),
             ):
-                await foreman.work()
+                await foreman.work(relay.listen)
                 await self.union.look(to_the_end=True)
         return self._ended(supervisor)
 

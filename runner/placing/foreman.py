@@ -75,17 +75,23 @@ class Foreman:
         """End every shard at once."""
         self._asked.append(Stopping())
 
-    async def work(self) -> None:
-        """Go on until every shard has ended."""
+    async def work(self, listen: Callable[[], None]) -> None:
+        """Go on until every shard has ended.
+
+        Args:
+            listen: hears what people ask; before each end is judged, for a shard may
+                have heard it first and ended for that.
+        """
         await self._handle(Tick())
         while not self._supervisor.is_over:
             ended = await asyncio.to_thread(self._engine.wait_any, LOOK_S)
+            listen()
+            while self._asked:
+                await self._handle(self._asked.pop(0))
             if ended is not None and self._handles.get(ended.handle.index) == (
                 ended.handle
             ):
                 await self._handle(self._event(ended))
-            while self._asked:
-                await self._handle(self._asked.pop(0))
             for index in self._overdue():
                 self._say(index, "has not been heard of for long")
                 await self._handle(Lost(index=index))

@@ -23,7 +23,7 @@ from store.segments.segment import (
     joined,
     weight,
 )
-from store.segments.span import FOLDER, Mark, Span, leading_on
+from store.segments.span import FOLDER, Mark, Span, end_of, leading_on
 from store.shard import Shard
 from store.traffic import one_moment
 from store.union.source import STRETCH_BYTES, LogSource
@@ -76,14 +76,11 @@ class Sending:
         )
         names = place.names(f"{FOLDER}/{self._source.identity.log.hex()}")
         spans = [span for span in map(Span.named, names) if span is not None]
-        led = leading_on(spans, Mark())
+        rolled = [span for span in spans if span.is_rolled]
         self._small = [span for span in spans if not span.is_rolled]
-        self._rolled_upto = Mark()
-        self.mark = Mark()
-        for span in led:
-            self.mark = self.mark.joined(span.end)
-            if span.is_rolled:
-                self._rolled_upto = self._rolled_upto.joined(span.end)
+        self._rolled_upto = end_of(leading_on(rolled, Mark()))
+        led = leading_on(spans, Mark())
+        self.mark = end_of(led)
         self.sent = Sent()
         self._measured = self.mark
         self.unshipped_bytes = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 FOLDER = "seg"
@@ -85,3 +86,8 @@ def leading_on(spans: Iterable[Span], mark: Mark) -> list[Span]:
                 mark = mark.joined(span.end)
                 found = True
     return taken
+
+
+def end_of(led: Iterable[Span]) -> Mark:
+    """How far segments lead that lead on from a log's beginning."""
+    return reduce(Mark.joined, (span.end for span in led), Mark())

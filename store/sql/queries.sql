@@ -20,6 +20,8 @@ PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
 -- name: synchronous
 PRAGMA synchronous = FULL;
+-- name: synchronous_normal
+PRAGMA synchronous = NORMAL;
 -- name: autocheckpoint
 PRAGMA wal_autocheckpoint = 1000;
 -- name: journal_size_limit

@@ -19,8 +19,9 @@ CREATE TABLE opening(               -- whose writing an event's `epoch` means
   part INTEGER NOT NULL
 ) STRICT;
 -- name: create_origin
-CREATE TABLE origin(                -- the number that an event has in its own log
-  seq INTEGER PRIMARY KEY, own_seq INTEGER NOT NULL
+CREATE TABLE origin(                -- where a stretch of a log begins, here and there:
+  seq INTEGER PRIMARY KEY,          -- its events follow one another in both
+  own_seq INTEGER NOT NULL
 ) STRICT;
 -- name: create_numbered
 CREATE TABLE numbered(              -- the number here of a task of a log
@@ -45,7 +46,8 @@ CREATE TABLE claim(                 -- a task as each of the logs sees it, if se
 DROP TABLE IF EXISTS part;
 -- name: create_part
 CREATE TABLE part(                  -- the run as a whole, as each of the logs sees it
-  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL
+  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL,
+  limits TEXT NOT NULL
 ) STRICT;
 -- name: drop_place
 DROP TABLE IF EXISTS place;
@@ -109,14 +111,15 @@ INSERT OR REPLACE INTO claim(task, part, draft) VALUES (?, ?, ?);
 SELECT e.seq, o.part FROM event AS e JOIN opening AS o ON o.epoch = e.epoch
 WHERE e.seq IN (SELECT value FROM json_each(?));
 -- name: precedence
-SELECT e.seq, e.attempt, w.writer, o.own_seq,
+SELECT e.seq, e.attempt, w.writer, o.own_seq + e.seq - o.seq,
        json_extract(CAST(e.facts AS TEXT), '$.adopted') IS NOT NULL
-FROM event AS e JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
+FROM event AS e JOIN writer AS w ON w.epoch = e.epoch
+JOIN origin AS o ON o.seq = (SELECT max(seq) FROM origin WHERE seq <= e.seq)
 WHERE e.seq IN (SELECT value FROM json_each(?));
 -- name: parts
-SELECT part, slices, state FROM part ORDER BY part;
+SELECT part, slices, state, limits FROM part ORDER BY part;
 -- name: set_part
-INSERT OR REPLACE INTO part(part, slices, state) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
 
@@ -129,11 +132,12 @@ SELECT place, task FROM place WHERE place > ? AND task <= ? ORDER BY place LIMIT
 -- name: found
 -- The stored answer to the task of an identity, with the request that was sent.
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data, s.seq, s.ver, s.facts, w.writer,
-       o.own_seq, t.task
+       o.own_seq + e.seq - o.seq, t.task
 FROM identity AS i JOIN task AS t ON t.task = i.task
 JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
 JOIN event AS s ON s.seq = t.started_seq
-JOIN writer AS w ON w.epoch = e.epoch JOIN origin AS o ON o.seq = e.seq
+JOIN writer AS w ON w.epoch = e.epoch
+JOIN origin AS o ON o.seq = (SELECT max(seq) FROM origin WHERE seq <= e.seq)
 WHERE i.id = ? AND t.state = 3;
 -- name: spent_by_log
 -- What each log has paid for or may be billed, in pico-dollars; reads every event.

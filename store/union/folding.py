@@ -34,12 +34,13 @@ from store.run_state import RunState
 from store.slices import ALL, Slices
 from store.task import TaskDraft, TaskState, planned_state
 from store.union.claims import Precedence, best
-from store.union.phase import Part, whole
+from store.union.phase import Limit, Part, limits_of, whole
 from store.union.statements import DERIVED, UNION
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
 _STATE = msgspec.json.Decoder(RunState)
+_LIMITS = msgspec.json.Decoder(dict[str, Limit])
 
 
 class Item(NamedTuple):
@@ -89,6 +90,19 @@ def fold(
     _Batch(facts, target, part, loaded).take_in(items, upto)
 
 
+class _Stand(NamedTuple):
+    """What a task is counted by."""
+
+    stage: str
+    model: str
+    state: TaskState
+    reason: str | None
+
+
+def _stand(row: TaskDraft) -> _Stand:
+    return _Stand(row.stage, row.model, row.state, row.reason)
+
+
 class _Batch:
     """The tasks that some events of one log touch, before and after them."""
 
@@ -102,7 +116,8 @@ class _Batch:
         self._facts = facts
         self._target = target
         self._part = part
-        self._rows = loaded.tasks  #: as the union has them
+        self._rows = loaded.tasks  #: as the union has them; this log's own move
+        self._stood = {task: _stand(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()
         self._parts = self._stored_parts()
@@ -132,11 +147,15 @@ class _Batch:
 
     def _stored_parts(self) -> dict[int, Part]:
         logs = _logs(self._facts)
+        stored = self._target.execute(UNION["parts"]).fetchall()
         return {
             part: Part(
-                log=logs[part], slices=Slices.parse(slices), state=_STATE.decode(state)
+                log=logs[part],
+                slices=Slices.parse(slices),
+                state=_STATE.decode(state),
+                limits=_LIMITS.decode(limits),
             )
-            for part, slices, state in self._target.execute(UNION["parts"]).fetchall()
+            for part, slices, state, limits in stored
         }
 
     def _own(self) -> dict[int, TaskDraft]:
@@ -151,9 +170,9 @@ class _Batch:
         for row in alone:
             mover = movers.get(row.updated_seq)
             if _is_untouched(row) or mover == self._part:
-                own[row.task] = replace(row)
+                own[row.task] = row
             else:
-                self._claims[row.task] = {mover or 0: replace(row)}
+                self._claims[row.task] = {mover or 0: row}
         for task, claims in self._claims.items():
             draft = claims.get(self._part)
             own[task] = replace(draft) if draft else _as_planned(self._rows[task])
@@ -213,11 +232,13 @@ class _Batch:
                 if task in self._claims
                 else draft
             )
-            before = self._rows.get(task)
+            before = self._stood.get(task)
             if before is None:
-                before = TaskDraft.planned(task, planned[task], 0)
-            self._count(before, -1)
-            self._count(row, +1)
+                before = _stand(TaskDraft.planned(task, planned[task], 0))
+            after = _stand(row)
+            if after != before:
+                self._count(before, -1)
+                self._count(after, +1)
             fold.moved[task] = row
 
     def _precedence(self, contested: Iterable[int]) -> dict[int, Precedence]:
@@ -239,23 +260,29 @@ class _Batch:
             ).fetchall()
         }
 
-    def _count(self, row: TaskDraft, n: int) -> None:
+    def _count(self, stand: _Stand, n: int) -> None:
         """Add a task to what is counted by where it stands, or take it away."""
         fold = self._fold
-        fold.counts[row.stage, row.model, row.state] += n
-        if row.reason is None:
+        fold.counts[stand.stage, stand.model, stand.state] += n
+        if stand.reason is None:
             return
-        if row.state is TaskState.SKIPPED:
-            fold.reasons["skip", row.reason] += n
-        elif row.state is TaskState.COMPLETED:
-            fold.reasons["parse", row.reason] += n
+        if stand.state is TaskState.SKIPPED:
+            fold.reasons["skip", stand.reason] += n
+        elif stand.state is TaskState.COMPLETED:
+            fold.reasons["parse", stand.reason] += n
             fold.counters["tasks_unparsed"] += n
 
     def _write(self, seq: int) -> None:
         target, fold, part = self._target, self._fold, self._part
         log = _logs(self._facts)[part]
-        self._parts[part] = Part(log=log, slices=self._slices, state=fold.run)
-        target.execute(UNION["set_part"], (part, str(self._slices), _text(fold.run)))
+        known = self._parts.get(part)
+        limits = {**(known.limits if known else {}), **fold.limiters}
+        self._parts[part] = Part(
+            log=log, slices=self._slices, state=fold.run, limits=limits
+        )
+        stored = (part, str(self._slices), _text(fold.run), _text(limits))
+        target.execute(UNION["set_part"], stored)
+        fold.limiters = limits_of(self._parts.values())
         target.executemany(
             UNION["set_claim"],
             [
@@ -274,7 +301,7 @@ def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
     return {part: log for part, log, *_ in facts.execute(UNION["logs"]).fetchall()}
 
 
-def _text(value: TaskDraft | RunState) -> str:
+def _text(value: TaskDraft | RunState | Mapping[str, Limit]) -> str:
     return _ENCODER.encode(value).decode()
 
 

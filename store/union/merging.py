@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,7 +29,7 @@ from store.events import (
     TasksReopened,
     Unknown,
 )
-from store.fold import OneTask, touched
+from store.fold import touched
 from store.manifest import PlannedTask, manifest_bytes, planned_tasks
 from store.projections import load_run_state
 from store.statements import SQL
@@ -82,6 +83,8 @@ class Merger:
         self._conn = conn
         self._path = path
         self._position = opening.ready(conn, path)
+        # what a power cut takes away is merged again
+        conn.execute(SQL["synchronous_normal"])
         self._run_id, _, self._config, _ = conn.execute(SQL["run"]).fetchone()
         self._kinds = Kinds(conn)
         self._packer = Packer()
@@ -160,33 +163,42 @@ class Merger:
     def _record(self, part: int, stretch: Stretch) -> Position:
         conn = self._conn
         epochs = self._openings(part, stretch)
-        events = [_read(row) for row in stretch.rows]
-        numbers = _Numbers(conn, part, stretch.rows, events)
+        numbers = _Numbers(conn, part, stretch.rows)
         last_of = self._last_events(numbers.known)
         seq = self._position.seq
+        conn.execute(UNION["add_origin"], (seq + 1, stretch.rows[0].seq))
         rows: list[EventRow] = []
         items: list[Item] = []
-        for row, event in zip(stretch.rows, events, strict=True):
+        for row in stretch.rows:
             seq += 1
-            here, manifest = numbers.translated(event, row)
-            task: int | None = getattr(here, "task", None)
-            prev = last_of.get(task) if task is not None else None
-            if isinstance(here, OneTask) and task is not None:
-                last_of[task] = seq
-            made = row._replace(seq=seq, epoch=epochs[row.epoch], task=task, prev=prev)
-            if not isinstance(here, Unknown):
-                made = made._replace(ver=here.VERSION, facts=facts_of(here))
-                items.append(Item(seq, row.ts_us, here, manifest))
-            if isinstance(here, TasksPlanned):
-                payload = manifest_bytes(manifest)
+            here = numbers.translated(row)
+            event, encoding, length, body = here.event, row.enc, row.blen, row.body
+            if not isinstance(event, Unknown):
+                items.append(Item(seq, row.ts_us, event, here.manifest))
+            if isinstance(event, TasksPlanned):
+                payload = manifest_bytes(here.manifest)
                 encoding, body = self._packer.pack(payload)
-                made = made._replace(enc=encoding, blen=len(payload), body=body)
-            rows.append(made)
+                length = len(payload)
+            prev = None
+            if here.task is not None:
+                prev, last_of[here.task] = last_of.get(here.task), seq
+            rows.append(
+                EventRow(
+                    seq,
+                    row.ts_us,
+                    epochs[row.epoch],
+                    row.kind,
+                    here.ver,
+                    here.task,
+                    row.attempt,
+                    prev,
+                    encoding,
+                    length,
+                    here.facts,
+                    body,
+                )
+            )
         insert_events(conn, rows, self._kinds)
-        conn.executemany(
-            UNION["add_origin"],
-            [(m.seq, row.seq) for m, row in zip(rows, stretch.rows, strict=True)],
-        )
         numbers.write()
         folding.fold(conn, conn, part, items, seq)
         head = link(self._position.link, rows)
@@ -218,42 +230,66 @@ class Merger:
         return {row[0]: row[22] for row in found}
 
 
-def _read(row: EventRow) -> Event | Unknown:
+def _read(row: EventRow, facts: bytes) -> Event | Unknown:
     try:
-        return event_of(row.kind, row.ver, row.facts)
+        return event_of(row.kind, row.ver, facts)
     except msgspec.DecodeError as error:
         raise CorruptLog(
             f"event {row.seq} of a log cannot be read ({error}): see 'siftlog verify'"
         ) from error
 
 
+def _renumbered(row: EventRow, task: int) -> bytes:
+    """The facts of an event about one task, with another number for it.
+
+    The number is the first of the fields. All others stay as they are, those too that
+    only a later siftlog knows.
+
+    Raises:
+        CorruptLog: they are of another task than their row says.
+    """
+    own = b'{"task":%d,' % row.task
+    if not row.facts.startswith(own):
+        raise CorruptLog(
+            f"event {row.seq} of a log is not about task {row.task}, as its row says: "
+            "see 'siftlog verify'"
+        )
+    return b'{"task":%d,' % task + row.facts[len(own) :]
+
+
+class _Here(NamedTuple):
+    """An event of a log, with the union's numbers."""
+
+    event: Event | Unknown
+    ver: int
+    facts: bytes
+    task: int | None = None  #: of one that is about one task alone
+    manifest: Sequence[PlannedTask] = ()  #: of a `TasksPlanned`: what is new here
+
+
 class _Numbers:
     """What the tasks of a log's stretch are called in the union."""
 
     def __init__(
-        self,
-        conn: sqlite3.Connection,
-        part: int,
-        rows: Sequence[EventRow],
-        events: Sequence[Event | Unknown],
+        self, conn: sqlite3.Connection, part: int, rows: Sequence[EventRow]
     ) -> None:
         self._conn = conn
         self._part = part
         self._next = load_run_state(conn).tasks + 1
+        self._events = {
+            row.seq: _read(row, row.facts) for row in rows if row.task is None
+        }
         self._manifests = {
             row.seq: planned_tasks(unpack(row.enc, row.body or b"", row.blen))
-            for row, event in zip(rows, events, strict=True)
-            if isinstance(event, TasksPlanned)
+            for row in rows
+            if isinstance(self._events.get(row.seq), TasksPlanned)
         }
-        named = {
-            *(
-                n
-                for event in events
-                if not isinstance(event, Unknown)
-                for n in touched(event)
-            ),
-            *(plan.root for tasks in self._manifests.values() for plan in tasks),
-        }
+        named = {row.task for row in rows if row.task is not None}
+        for event in self._events.values():
+            if not isinstance(event, Unknown):
+                named.update(touched(event))
+        for tasks in self._manifests.values():
+            named.update(plan.root for plan in tasks)
         self._here: dict[int, int] = dict(
             conn.execute(
                 UNION["numbers_of"], (part, json.dumps(sorted(named)))
@@ -263,28 +299,31 @@ class _Numbers:
         self._planned: list[tuple[int, int]] = []
         self._fresh: dict[bytes, int] = {}
 
-    def translated(
-        self, event: Event | Unknown, row: EventRow
-    ) -> tuple[Event | Unknown, Sequence[PlannedTask]]:
+    def translated(self, row: EventRow) -> _Here:
         """An event with the union's numbers, and what of its plan is new here.
 
         Raises:
             CorruptLog: it names a task that the log never planned.
         """
         try:
-            match event:
+            if row.task is not None:
+                task = self._here[row.task]
+                facts = _renumbered(row, task)
+                return _Here(_read(row, facts), row.ver, facts, task)
+            match event := self._events[row.seq]:
                 case TasksPlanned():
-                    return self._plan(event, self._manifests[row.seq])
+                    made, fresh = self._plan(event, self._manifests[row.seq])
+                    return _Here(made, made.VERSION, facts_of(made), manifest=fresh)
                 case TasksReopened():
                     tasks = [self._here[task] for task in event.tasks]
-                    return replace(event, tasks=tasks), ()
+                    event = replace(event, tasks=tasks)
+                    return _Here(event, event.VERSION, facts_of(event))
                 case AttemptsAbandoned():
                     attempts = [(self._here[task], n) for task, n in event.attempts]
-                    return replace(event, attempts=attempts), ()
-                case _ if isinstance(event, OneTask):
-                    return replace(event, task=self._here[event.task]), ()
+                    event = replace(event, attempts=attempts)
+                    return _Here(event, event.VERSION, facts_of(event))
                 case _:
-                    return event, ()
+                    return _Here(event, row.ver, row.facts)
         except KeyError as error:
             raise CorruptLog(
                 f"event {row.seq} of a log names task {error}, which it never "
@@ -307,7 +346,7 @@ class _Numbers:
                 task = self._fresh[name] = self._next
                 self._next += 1
                 root = task if plan.root == own else self._here[plan.root]
-                fresh.append(replace(plan, root=root))
+                fresh.append(plan if root == plan.root else replace(plan, root=root))
                 places += event.places[i : i + 1] if event.places else ()
             self._here[own] = task
             self._planned.append((own, task))
@@ -325,4 +364,5 @@ class _Numbers:
         self._conn.executemany(
             UNION["add_number"], [(self._part, *pair) for pair in self._planned]
         )
-        self._conn.executemany(UNION["add_identity"], self._fresh.items())
+        # ascending: names are chance, and pages are so visited once
+        self._conn.executemany(UNION["add_identity"], sorted(self._fresh.items()))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store.connect import Reader, connect, open_reader
-from store.errors import LogBusy, StoreError
+from store.errors import LogBusy, NotALog, StoreError
 from store.lock import WriterLock
 from store.statements import SQL
 from store.status import Heartbeat
@@ -69,7 +69,10 @@ def refresh(
 def _readers(shards: Sequence[Path]) -> Iterable[Reader]:
     """The logs of the run's shards that hold an event; a new one may not yet."""
     for path in shards:
-        reader = open_reader(path)
+        try:
+            reader = open_reader(path)
+        except NotALog:
+            continue  # its shard is about to make it
         if reader.execute(SQL["last_seq"]).fetchone()[0]:
             yield reader
         else:

@@ -74,6 +74,8 @@ class _Site:
         self.silence: dict[int, float] = {}
         self.supervisor = Supervisor(shards, POLICY)
         self.told: list[str] = []
+        self.heard = 0
+        self.closes_at = 0
         self.foreman = Foreman(
             specs=[_spec(index, shards) for index in range(shards)],
             engine=self.engine,
@@ -83,8 +85,13 @@ class _Site:
             tell=self.told.append,
         )
 
+    def listen(self) -> None:
+        self.heard += 1
+        if self.closes_at == self.heard:
+            self.foreman.close()
+
     def work(self) -> list[str]:
-        asyncio.run(self.foreman.work())
+        asyncio.run(self.foreman.work(self.listen))
         return self.engine.done
 
 
@@ -166,10 +173,11 @@ def test_the_first_signal_drains_every_shard_and_the_second_kills_the_rest() -> 
     assert not site.told
 
 
-def test_shards_that_were_told_to_end_by_a_request_are_not_placed_again() -> None:
+def test_a_shard_that_ends_for_a_request_is_not_placed_again() -> None:
     def script(engine: _Scripted) -> Iterator[Exit | None]:
-        site.foreman.close()
         yield None
+        # it read the request before whoever places it did
+        site.closes_at = site.heard + 1
         yield _exit(engine.handles[0], code=5)
 
     site = _Site(1, script)

@@ -17,7 +17,7 @@ from runner.control.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.control.standing import KINDS, Refused, standing
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
-from store.asked import ALL, OPEN, Asked, answers, asked
+from store.asked import ALL, OPEN, Asked, asked
 from store.clock import Clock
 from store.commands import Command, CommandTail, withdrawals
 from store.errors import StoreError
@@ -36,23 +36,6 @@ def waiting(folder: RunFolder) -> list[Asked]:
     with open_reader(folder.log) as reader:
         found = asked(reader, CommandTail(folder.control).read())
     return [request for request in found if request.answer in OPEN]
-
-
-def answered_elsewhere(shard: RunFolder) -> frozenset[str]:
-    """Requests that the logs of a split run have answered before a new one joins them.
-
-    They were made of whoever was at work then, and are part of how the new one starts.
-    """
-    union = shard.whole.log
-    if not shard.part or not union.exists():
-        return frozenset()
-    with open_reader(union) as reader:
-        rows = answers(reader)
-    return frozenset(
-        row.event.command
-        for row in rows
-        if isinstance(row.event, CommandRejected | CommandApplied)
-    )
 
 
 class Listener:
@@ -119,8 +102,6 @@ class Listener:
             if isinstance(event, CommandRejected | CommandApplied):
                 self._answered.add(event.command)
         self._begun = frozenset(accepted - self._answered)
-        if self._found is None:
-            self._answered |= answered_elsewhere(self._folder)
         for change in (c.without(self._own) for c in standing(recorded)):
             for model in filter(change.concerns, self._models):
                 limits = change.applied_to(self._driver.limits(model))

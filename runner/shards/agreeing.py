@@ -38,7 +38,7 @@ def check_others(
         UsageError: they ask something else, or the run is not split.
         RunnerError: one of them is at work on the same slices.
     """
-    whole = RunFolder(own.path)
+    whole = own.whole
     before = beginning(whole)
     if before is not None and before.shard is None:
         raise UsageError(

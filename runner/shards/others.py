@@ -7,7 +7,7 @@ and goes on with it, there are none, and nothing is merged.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runner.errors import RunnerError
@@ -63,7 +63,10 @@ async def others(
     clock: Clock,
     tell: Callable[[str], None],
 ) -> Others:
-    """Bring the union of the logs with these slices up to date, and open it.
+    """Bring the union of the logs with these slices up to date, and read it.
+
+    Where no log holds any of them, the union is read as it is: how the run stands is of
+    interest to a shard that begins.
 
     Args:
         own: the shard's.
@@ -78,24 +81,32 @@ async def others(
     """
     here = [each for each in own.shards() if each != own and _holds(each, slices)]
     away = await asyncio.to_thread(_away, own, slices, place, tell)
-    if not here and not away:
+    has_answers = bool(here or away)
+    if has_answers:
+        await _merge(own, here, away, clock)
+    elif not own.whole.log.exists():
         return Others()
+    return await asyncio.to_thread(
+        _read, own, slices if has_answers else Slices(), clock.now_us()
+    )
+
+
+async def _merge(
+    own: RunFolder,
+    here: Sequence[RunFolder],
+    away: Sequence[SegmentSource],
+    clock: Clock,
+) -> None:
     own.path.mkdir(parents=True, exist_ok=True)
-    union = RunFolder(own.path).log
+    union, logs = own.whole.log, [each.log for each in here]
     until = clock.monotonic() + PATIENCE_S
-    while True:
-        merged = await asyncio.to_thread(
-            refresh, union, [each.log for each in here], away
-        )
-        if merged is not None:
-            break
+    while await asyncio.to_thread(refresh, union, logs, away) is None:
         if clock.monotonic() > until:
             raise RunnerError(
                 f"Another process has been merging into {union} for long: wait until "
                 "it ends, then start the shard again."
             )
         await clock.sleep_until(clock.monotonic() + LOOK_S)
-    return await asyncio.to_thread(_read, own, slices, clock.now_us())
 
 
 def _holds(other: RunFolder, slices: Slices) -> bool:
@@ -126,7 +137,8 @@ def _away(
 
 
 def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
-    union = RunFolder(own.path).log
+    """What the union says; of no slices, only how the run stands."""
+    union = own.whole.log
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
@@ -137,7 +149,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
             for request in asked(reader, ())
             if request.kind != "limits" and request.answer not in OPEN
         )
-        for other in spent_by_log(reader):
+        for other in spent_by_log(reader) if slices else ():
             if other.log == log:
                 continue
             both, all_of_it = len(other.slices & slices), len(other.slices)
@@ -148,7 +160,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
         state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
         answered=answered,
-        known=Adopted(union),
+        known=Adopted(union) if slices else None,
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )
 

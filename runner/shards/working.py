@@ -58,10 +58,10 @@ async def work_on(
         folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
     )
     if found.first is not None and not accept_changes:
-        check_same(RunFolder(folder.path).log, found.first, work, options)
+        check_same(folder.whole.log, found.first, work, options)
     first = beginning(folder)
     if first is None:
-        launch.check_cancelled(RunFolder(folder.path), found.state)
+        launch.check_cancelled(folder.whole, found.state)
     known = {each.budget_usd for each in (first, found.first) if each is not None}
     if options.budget is None or options.budget in known:
         # the words of a submission are repeated; the cap may have been raised since

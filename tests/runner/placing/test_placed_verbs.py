@@ -23,18 +23,19 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
 ) -> None:
     corpus = write_corpus(tmp_path / "corpus", 6)
     ledger = tmp_path / "ledger"
-    server = ("--job", JOB, "--latency-ms", 50, "--ledger", ledger)
+    server = ("--job", JOB, "--latency-ms", 300, "--ledger", ledger)
     with simulated(*server, cwd=tmp_path) as url:
         engine = ("--model=x", f"--base-url={url}", "--concurrency=4")
         words = ("run", JOB, *corpus, *engine)
         driver = start(*(*words, *PLACED, "--run-id=placed", "--json"), cwd=tmp_path)
-        until(tmp_path, "placed", lambda s: s["tasks"]["completed"] > 2)
+        until(tmp_path, "placed", lambda s: s["tasks"]["completed"] > 0)
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 5
         said = (tmp_path / "err.txt").read_text("utf-8")
         assert "go on with: siftlog resume placed --engine processes --shards 2" in said
         resumed = siftlog(
             *("resume", "placed", "--engine=processes", "--shards=3", "--json"),
+            "--concurrency=64",
             cwd=tmp_path,
         )
         assert not [line for line in read_ledger(ledger) if line.seen]

@@ -77,14 +77,14 @@ def test_a_run_that_is_told_to_end_has_no_shard_placed_any_more(
     assert site.server.lines == [asked]
 
 
-def test_what_stood_there_before_is_handed_on_and_does_not_concern_the_whole(
+def test_of_what_stood_there_before_only_what_waits_for_an_answer_is_done(
     site: _Site,
 ) -> None:
-    asked = [site.ask("drain"), site.ask("budget", {"add_usd": 1.0})]
-    site.relay.pass_over()
+    asked = [site.ask(kind, {"add_usd": 1.0}) for kind in ("drain", "budget", "budget")]
+    site.relay.take_up({asked[0], asked[2]})
     site.relay.listen()
     assert site.server.lines == asked
-    assert (site.closed, site.server.added_pico) == (0, 0)
+    assert (site.closed, site.server.added_pico) == (0, 1_000_000_000_000)
 
 
 def test_limits_of_one_model_or_of_all_are_those_of_all_shards_together(

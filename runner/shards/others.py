@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
+from store.asked import OPEN, asked
 from store.clock import Clock
 from store.errors import NoSuchRun, NotALog
+from store.estimates import liveness
 from store.events import RunStarted
 from store.runs import RunFolder
 from store.segments.place import Place
@@ -24,7 +26,7 @@ from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
 from store.union.source import LogSource
 from store.union.spent import spent_by_log
-from store.views import open_reader, run_started, spending
+from store.views import open_reader, run_started, spending, status
 
 LOOK_S = 0.2
 """Between two attempts to merge, while another process does."""
@@ -37,7 +39,10 @@ class Others:
     """What a shard takes from the logs of the others."""
 
     first: RunStarted | None = None  #: how the run began there; None: it has not
+    state: str | None = None  #: the run's, as far as they know
     cap_usd: float | None = None  #: what the run may cost, as they know it
+    answered: frozenset[str] = frozenset()
+    """Requests that they carried out, but for limits, which hold for all."""
     known: Adopted | None = None  #: their answers
     spent: Spent = field(default_factory=Spent)  #: for the shard's slices
 
@@ -90,7 +95,7 @@ async def others(
                 "it ends, then start the shard again."
             )
         await clock.sleep_until(clock.monotonic() + LOOK_S)
-    return await asyncio.to_thread(_read, own, slices)
+    return await asyncio.to_thread(_read, own, slices, clock.now_us())
 
 
 def _holds(other: RunFolder, slices: Slices) -> bool:
@@ -120,12 +125,18 @@ def _away(
     ]
 
 
-def _read(own: RunFolder, slices: Slices) -> Others:
+def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
     union = RunFolder(own.path).log
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
         first, cap_usd = run_started(reader), spending(reader).cap_usd
+        signs = status(reader).signs
+        answered = frozenset(
+            request.id
+            for request in asked(reader, ())
+            if request.kind != "limits" and request.answer not in OPEN
+        )
         for other in spent_by_log(reader):
             if other.log == log:
                 continue
@@ -134,7 +145,9 @@ def _read(own: RunFolder, slices: Slices) -> Others:
             possible += -(-other.possible_pico * both // all_of_it)
     return Others(
         first=first,
+        state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
+        answered=answered,
         known=Adopted(union),
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )

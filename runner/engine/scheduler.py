@@ -278,7 +278,7 @@ class Scheduler:
         self._lanes[model].set_limits(limits, now)
 
     def go_on(self, work: Work, reserved_pico: int, now: float) -> None:
-        """An attempt of an earlier process is under way, with room for it or without."""
+        """An attempt of an earlier process is under way, with room or without."""
         work.worst_pico = reserved_pico
         self._lanes[work.model].take(work, now)
         self._sent.add(work)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ import pytest
 
 from runner import errors as e
 from runner.batch.endpoint import Standing
+from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
+from runner.request import ChatRequest
 from store.batches import (
     BatchCancelled,
     BatchCreated,
@@ -21,7 +25,9 @@ from store.batches import (
     BatchPrepared,
 )
 from store.commands import Command, write
+from store.estimates import liveness
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
+from store.views import open_reader, present, status
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
 
@@ -146,6 +152,37 @@ def test_a_cancelled_run_has_its_batches_cancelled(
     seen = run.status()
     assert seen.tasks.skipped == seen.tasks.planned
     assert seen.possible_usd > 0, "what a provider had answered by then is billed"
+
+
+def test_what_was_sent_is_not_held_while_it_is_waited_for(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, held = FakeBatches.look, []
+
+    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
+        gc.collect()
+        held.append(sum(isinstance(each, ChatRequest) for each in gc.get_objects()))
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(FakeBatches, "look", count)
+    assert _outcome(run)[0] == "finished"
+    assert min(held) == 0
+
+
+def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
+    run: BatchRun, provider: Provider
+) -> None:
+    _leave_two_open(run, provider)
+    with open_reader(run.folder.log) as reader:
+        seen = status(reader)
+        later_us = seen.signs.phase_us + 5 * 3_600_000_000
+        signs = replace(seen.signs, phase="run_resumed", heartbeat_us=later_us)
+        assert liveness(signs, later_us, is_alive=True) == "live"
+        assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
+        shown = present(reader, later_us, is_held=False)
+    assert shown.forecast is None
+    assert "2 open: 3 requests wait, the oldest batch for 5.0 h" in status_text(shown)
+    assert status_json(shown)["batches"]["requests"] == 3
 
 
 def test_what_expires_is_asked_again_by_the_next_batch_and_nothing_else(

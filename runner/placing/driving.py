@@ -147,6 +147,7 @@ class _Drive:
                 engine=self.engine,
                 supervisor=supervisor,
                 silence=lambda: _silence(server),
+                revoke=server.revoke,
                 clock=self.shell.clock,
                 tell=self.shell.tell,
             )

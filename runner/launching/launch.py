@@ -59,6 +59,7 @@ class _TakenUp:
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
     part: Part | None = None  #: of it that is asked; None: all
+    answered: Collection[str] = ()  #: requests that were carried out in other logs
     carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
@@ -108,7 +109,11 @@ async def start(
             shell,
             connections=connections,
             prices=prices,
-            taken_up=_TakenUp(stopping=options.stopping, part=part),
+            taken_up=_TakenUp(
+                stopping=options.stopping,
+                part=part,
+                answered=() if part is None else part.others.answered,
+            ),
             company=company,
         )
 
@@ -153,11 +158,7 @@ async def resume(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
             f"nothing is sent for it; score it with siftlog score {folder.run_id}."
         )
-    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
-        raise UsageError(
-            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
-            f"retry {folder.run_id} --reason {REASON}, then resume it."
-        )
+    check_cancelled(folder, found)
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
@@ -317,6 +318,7 @@ async def _drive(
             tell=shell.tell,
             found=taken_up.found,
             own=taken_up.own,
+            answered=taken_up.answered,
         )
         decider = Decider(
             folder=folder,
@@ -367,4 +369,13 @@ def check_alive(folder: RunFolder) -> None:
         raise RunnerError(
             f"Run {folder.run_id} is being written by another process; "
             f"watch it with siftlog status {folder.run_id}."
+        )
+
+
+def check_cancelled(folder: RunFolder, found: str | None) -> None:
+    """Raise where a run was cancelled, and nobody has asked for its tasks since."""
+    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+        raise UsageError(
+            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
+            f"retry {folder.run_id} --reason {REASON}, then resume it."
         )

@@ -25,13 +25,13 @@ ASKED = Command(
     author="a person",
     host="here",
     at_us=1,
-    kind="limits",
-    payload={"concurrency": 3},
+    kind="retry",
+    payload={},
 )
-ACCEPTED = CommandAccepted(command="c1", kind="limits", author="a person", payload="{}")
-APPLIED = CommandApplied(command="c1", effect="3 calls at a time")
+ACCEPTED = CommandAccepted(command="c1", kind="retry", author="a person", payload="{}")
+APPLIED = CommandApplied(command="c1", effect="2 tasks reopened")
 REJECTED = CommandRejected(
-    command="c1", kind="limits", author="a person", reason="it had ended"
+    command="c1", kind="retry", author="a person", reason="it had ended"
 )
 
 
@@ -42,7 +42,7 @@ def _answers(folder: RunFolder) -> list[str]:
 
 
 def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None:
-    """It starts with what came of that, and must not add it once more."""
+    """Only limits, which stand nowhere else, hold for it as well."""
     split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
     split.folder.path.mkdir()
     write(split.folder, ASKED)
@@ -62,4 +62,4 @@ def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> Non
     for i, order in enumerate((logs, logs[::-1])):
         with open_reader(union_of(tmp_path / f"union{i}.db", order)) as reader:
             (said,) = asked(reader, CommandTail(tmp_path / "control.jsonl").read())
-        assert (said.answer, said.said) == (Answer.APPLIED, "3 calls at a time")
+        assert (said.answer, said.said) == (Answer.APPLIED, "2 tasks reopened")

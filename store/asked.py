@@ -36,6 +36,8 @@ class Answer(Enum):
 
 OPEN = frozenset({Answer.WAITING, Answer.ACCEPTED})
 """Answers after which something is still to come."""
+_HEARD = frozenset({Answer.ACCEPTED, Answer.APPLIED})
+"""Answers of one shard that no other's refusal takes back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +126,12 @@ def _take_in(found: dict[str, Asked], row: Recorded) -> None:
                 author=event.author,
                 payload=json.loads(event.payload),
             )
+            if before.answer is Answer.APPLIED:
+                return  # by another shard of the run, already
             after = replace(before, answer=Answer.ACCEPTED, accepted_us=row.ts_us)
         case CommandRejected() as event:
+            if event.command in found and found[event.command].answer in _HEARD:
+                return  # by another shard of the run
             before = found.get(event.command) or Asked(
                 id=event.command, kind=event.kind, author=event.author, payload={}
             )

@@ -46,6 +46,11 @@ class RunFolder:
         """The same folder for shard *index* of *count*, which has a log of its own."""
         return RunFolder(self.path, f".{index}-{count}")
 
+    @property
+    def whole(self) -> RunFolder:
+        """The run that a shard is of; itself where it is no shard."""
+        return RunFolder(self.path)
+
     def shards(self) -> tuple[RunFolder, ...]:
         """The shards whose logs lie in the folder, by their number."""
         found = {

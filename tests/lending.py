@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import Literal
+from typing import Final, Literal
 
 from runner.leasing.broker import Broker
 from runner.leasing.holder import Holder, Identity
@@ -66,14 +66,15 @@ class World:
     spent_pico: int = 0
     left: int = 0  #: calls for which there was no money
 
-    def run(self) -> float:
-        """Do everything; when the last call has ended."""
-        return _Run(self).to_the_end()
+    def run(self) -> None:
+        """Do everything that there is money for."""
+        _Run(self).to_the_end()
 
-    def share_used(self, calls: int) -> float:
-        """Of the time that *calls* would take at the limit's rate, by that they took."""
+    def share_used(self) -> float:
+        """The time that all calls need at the limit's rate, by when the last left."""
         assert self.limits.rpm is not None
-        return calls / (self.limits.rpm / 60) / self.run()
+        self.run()
+        return len(self.sent) / (self.limits.rpm / 60) / self.sent[-1].at
 
     def busiest_minute(self) -> tuple[int, int]:
         """Most requests, and most tokens, in any window of 60 s."""
@@ -87,6 +88,40 @@ class World:
             most = max(most, end - i)
             most_tokens = max(most_tokens, sums[end] - sums[i])
         return most, most_tokens
+
+
+def _even(calls: int) -> list[Plan]:
+    return [Plan(calls=calls // SHARDS)] * SHARDS
+
+
+def _skewed(calls: int) -> list[Plan]:
+    """Zipf's law with exponent 0.5: the first shard has 15 % of the calls."""
+    weights = [(i + 1) ** -0.5 for i in range(SHARDS)]
+    return [Plan(calls=round(calls * x / sum(weights))) for x in weights]
+
+
+def _staggered(calls: int) -> list[Plan]:
+    """Four shards at a time, as an array job's come to their turns."""
+    wait_s = calls / 500
+    return [
+        replace(plan, starts_s=wait_s * (i // 4)) for i, plan in enumerate(_even(calls))
+    ]
+
+
+def _one_late(calls: int) -> list[Plan]:
+    first, *others = _even(calls)
+    return [replace(first, starts_s=3 * calls / 1000), *others]
+
+
+SHARDS: Final = 16
+SCENARIOS: Final[Mapping[str, Callable[[int], list[Plan]]]] = {
+    "even": _even,
+    "skewed": _skewed,
+    "staggered": _staggered,
+    "one late": _one_late,
+}
+"""How so many calls are shared out, at 100/s: 20,000 calls come with a wait of 40 s
+between groups, or of 60 s for one shard; fewer calls with less of it."""
 
 
 class _Shard:
@@ -168,7 +203,6 @@ class _Shard:
                 self.money.settle(
                     plan.worst_pico, plan.cost_pico, reserved_pico=reserved
                 )
-                run.ended_at = run.now
                 self.step()
 
         run.at(run.now + run.random.uniform(*run.world.latency_s), ended)
@@ -186,7 +220,7 @@ class _Run:
     def __init__(self, world: World) -> None:
         self.world = world
         self.random = random.Random(world.seed)
-        self.now = self.ended_at = 0.0
+        self.now = 0.0
         self.done = 0
         self.lines: list[bytes] = []  #: that the broker relayed
         self._order = count()
@@ -215,7 +249,7 @@ class _Run:
         """Do something then."""
         heapq.heappush(self._events, (when, next(self._order), what))
 
-    def to_the_end(self) -> float:
+    def to_the_end(self) -> None:
         world = self.world
         for number, plan in enumerate(world.plans):
             self.at(plan.starts_s, partial(self._begin, number, plan))
@@ -229,7 +263,6 @@ class _Run:
             what()
             assert self.now < 1e5, "it never ends"
         world.left = calls - self.done
-        return self.ended_at
 
     @property
     def _is_broke(self) -> bool:
@@ -261,7 +294,9 @@ class _Run:
 
     def _kill(self, number: int) -> None:
         """End a process; a second later all it did is known, and another begins."""
-        dead = self._of_number[number]
+        dead = self._of_number.get(number)
+        if dead is None or not dead.is_alive:
+            return  # nobody is there
         dead.is_alive = False
         rest = replace(dead.plan, calls=dead.left + dead.in_flight)
 

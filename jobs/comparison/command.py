@@ -11,6 +11,7 @@ import click
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import DONE, record, tell, text
+from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
     from jobs.comparison.sides import Named
@@ -105,13 +106,13 @@ def compare(
     from runner.records.render import csv_lines
     from store.clock import SystemClock
 
-    plain, flags = choices.split_words(words)
+    plain, flags = split_words(words)
     items = given["items"]
     _check(plain, items, out)
     if plot is not None:
         picture.check_form(plot)
     named = [Named.of(word) for word in plain]
-    typed = choices.job_settings(flags, given["sets"])
+    typed = job_settings(flags, given["sets"])
     collector.calm()
     if given["sequential"] is not None:
         return _watched(named, typed, given)

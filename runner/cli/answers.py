@@ -11,6 +11,7 @@ import click
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -65,7 +66,7 @@ def score(
     folder = resolve(given["runs_dir"], run_name)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
-    typed = choices.job_settings(ctx.args, given["sets"])
+    typed = job_settings(ctx.args, given["sets"])
     values: dict[str, Any] = {}
     collector.calm()
     if moment_name is not None:
@@ -177,7 +178,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     from store.views import last_seq, open_reader, run_started
 
     job = load_job(what) if what in job_names() else None
-    items, flags = choices.split_words(
+    items, flags = split_words(
         words, *((switches(job), file_lists(job)) if job else ())
     )
     by_inputs = getattr(job, "explain_inputs", None)
@@ -207,7 +208,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         job = load_job(first.job)
-        typed = choices.job_settings(flags, given["sets"])
+        typed = job_settings(flags, given["sets"])
         settings = scoring.effective_settings(job, folder, typed)
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))

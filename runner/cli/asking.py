@@ -121,6 +121,7 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
     until = CLOCK.monotonic() + PATIENCE_S
     while CLOCK.monotonic() < until:
         is_alive = folder.is_alive()
+        folder.refresh()
         with open_reader(folder.log) as reader:
             rows = answers(reader, before)
         for event in (row.event for row in rows):

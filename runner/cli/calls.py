@@ -10,6 +10,7 @@ import click
 
 from runner.cli import choices, collector
 from runner.cli.speech import tell
+from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
     from runner.cli.detaching import Leave
@@ -180,7 +181,7 @@ def resume(
         replicates=first.replicates,
         **roles.fixed(first.models),
     )
-    typed = choices.job_settings(ctx.args, given["sets"])
+    typed = job_settings(ctx.args, given["sets"])
     work = load_work(job, effective_settings(job, folder, typed))
     if given["engine"] is not None:
         from runner.cli.placed import run_placed
@@ -264,7 +265,7 @@ def import_(
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
     importing.require_form(importer, form)
-    plain, flags = choices.split_words(words, switches(job), file_lists(job))
+    plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
     file = session.configuration(given)
     settings = session.typed_settings(job, flags, given, file)

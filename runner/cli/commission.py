@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.cli import choices
 from runner.cli.calls import run
+from runner.cli.words import split_words
 from runner.errors import UsageError
 from runner.job import Job
 from runner.settings import file_lists, switches
@@ -49,7 +49,7 @@ def commissioned(
     typed += ["--json"] if as_json else []
     # as `run` reads its words: what it takes for options of its own is not a file
     context = run.make_context("run", typed)
-    files, flags = choices.split_words(context.args, switches(job), file_lists(job))
+    files, flags = split_words(context.args, switches(job), file_lists(job))
     if len(files) != 1:
         raise UsageError(f"{named} reads one file; it was given {len(files)}.")
     context.args = [*flags, f"--{what.replace('_', '-')}", *files]

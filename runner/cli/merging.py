@@ -49,7 +49,7 @@ def merge(
     if stand is None:
         tell(f"{folder.run_id} is not split: its log is whole already.")
         return DONE
-    has_ended = stand.ended == len(stand.parts) and not stand.missing
+    has_ended = not stand.unfinished
     if as_json:
         record(
             {
@@ -57,6 +57,7 @@ def merge(
                 "digest": stand.digest,
                 "ended": has_ended,
                 "missing": str(stand.missing),
+                "unfinished": str(stand.unfinished),
                 "repeated": stand.repeated,
                 "logs": [
                     {
@@ -81,4 +82,10 @@ def merge(
             text(f"repeated: {stand.repeated:,} answers, paid for more than once")
         text(f"digest {stand.digest}")
         text(f"merged into {folder.log}")
-    return DONE if has_ended or not check else CHECK_FAILED
+    if has_ended or not check:
+        return DONE
+    tell(
+        f"slices {stand.unfinished} have not come to their end in any log: start, or "
+        "go on with, the shards that hold them"
+    )
+    return CHECK_FAILED

@@ -21,6 +21,7 @@ from runner.placing.driving import drive
 from runner.placing.placement import Placement, Show, Stand
 from runner.work import Work
 from store.clock import Clock
+from store.limit_words import UNITS
 from store.runs import RunFolder
 from store.spending import dollars
 
@@ -84,6 +85,7 @@ def run_placed(
             shell,
             placement=placement,
             show=_shown(shell.clock),
+            own=[name for name in UNITS if given[name] is not None],
         )
     )
     return session.end(folder, work, ended, given, scores=scores)

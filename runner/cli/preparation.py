@@ -11,6 +11,7 @@ import click
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+from runner.cli.words import split_words
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -59,7 +60,7 @@ def prepare(
     from runner.settings import file_lists, switches
 
     job = load_job(job_name)
-    names, flags = choices.split_words(words, switches(job), file_lists(job))
+    names, flags = split_words(words, switches(job), file_lists(job))
     what, *files = names or [""]
     if what in getattr(job, "prepare_runs", ()):
         from runner.cli.commission import commissioned

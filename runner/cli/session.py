@@ -28,6 +28,7 @@ from runner.cli.speech import (
 )
 from runner.cli.stand import status_json
 from runner.cli.variables import say_idle
+from runner.cli.words import job_settings
 from runner.control.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -67,7 +68,7 @@ def typed_settings(
     say_idle(job)
     return resolve(
         job,
-        typed=choices.job_settings(words, given["sets"]),
+        typed=job_settings(words, given["sets"]),
         environment=os.environ,
         file=file.get("settings", {}),
         folder=given["config"].parent if given.get("config") else Path(),
@@ -222,9 +223,11 @@ def end(
     if code == FAILED_TASKS and state.imported:
         tell(f"{state.tasks.failed} tasks had failed where they were made.")
     elif code == FAILED_TASKS:
+        run = folder.run_id
+        resume = "the same command" if folder.part else f"siftlog resume {run}"
         tell(
             f"{state.tasks.failed} tasks failed; ask them again with: "
-            f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
+            f"siftlog retry {run} && {resume}"
         )
     for sentence in failed:
         tell(f"siftlog: {sentence}")

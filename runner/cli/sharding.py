@@ -59,12 +59,21 @@ def run_part(
     ended = _worked(folder, shard, work, options, shell, given)
     own = folder.shard(shard.index, shard.count)
     code = session.end(own, work, ended, given, scores=False)
-    run = folder.run_id
+    end = "has ended" if ended.outcome == "finished" else "has stopped"
     tell(
-        f"{name_of(shard)} of run {run} has ended; see all of them with: siftlog "
-        f"status {run}; score them together with: siftlog score {run}"
+        f"{name_of(shard)} of run {folder.run_id} {end}; see all of them with: "
+        f"{_seen_whole(folder.run_id, given)}"
     )
     return code
+
+
+def _seen_whole(run: str, given: Mapping[str, Any]) -> str:
+    """The commands that see a run of which one shard has been at work."""
+    if given["ship"] is not None:
+        return f"siftlog merge {run} --ship {given['ship']} && siftlog score {run}"
+    where = given["local_dir"]
+    option = "" if where is None else f" --runs-dir {where}"
+    return f"siftlog status {run}{option}; score them with: siftlog score {run}{option}"
 
 
 def resume_all(

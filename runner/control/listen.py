@@ -53,6 +53,7 @@ class Listener:
         tell: Callable[[str], None],
         found: str | None = None,
         own: Collection[str] = (),
+        answered: Collection[str] = (),
     ) -> None:
         """Listen for a run that is about to go on.
 
@@ -66,6 +67,7 @@ class Listener:
             tell: takes a sentence for whoever takes the run up.
             found: the state in which this process found the run; None: it is new.
             own: names of the limits that this process was started with.
+            answered: ids of requests that were carried out before there was this log.
         """
         self._folder = folder
         self._log = log
@@ -77,7 +79,7 @@ class Listener:
         self._found = found
         self._own = own
         self._tail = CommandTail(folder.control)
-        self._answered: set[str] = set()
+        self._answered = set(answered)
         self._begun: frozenset[str] = frozenset()
         self.drained_by: str | None = None  #: who asked for the drain, if one did
         self.cancels: list[Command] = []  #: accepted; applied as the process ends

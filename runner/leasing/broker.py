@@ -1,15 +1,13 @@
-"""Lends one run's limits and money to its shards, and knows which of them are alive.
+"""Lends one run's limits and money to its shards.
 
 Sans-IO: `hear` takes what a shard says with the time it was heard, `step` gives what is
-to be said to whom, and when to look again. A shard that was not heard for a TTL is
-silent: it has stopped by itself a little earlier, for its own TTL runs from when it
-last spoke. Until then nobody else gets its slices.
+to be said to whom, and when to look again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 from runner.leasing.messages import (
@@ -18,7 +16,6 @@ from runner.leasing.messages import (
     Back,
     Bye,
     Down,
-    Figures,
     Hello,
     Lease,
     Line,
@@ -37,9 +34,9 @@ from runner.leasing.messages import (
 )
 from runner.leasing.pool import Pool
 from runner.leasing.purse import Purse
+from runner.leasing.roll import Member, Roll, Seen
 from runner.leasing.terms import LIFE_S, TTL_S
 from runner.limits.limiter import Limits
-from store.slices import Slices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,27 +45,6 @@ class Step:
 
     say: Mapping[str, list[Down]]  #: by process
     wake_at: float | None  #: look again then, at the latest; None: when told something
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What is known of one process of a shard."""
-
-    process: str
-    shard: str  #: i/n
-    slices: str
-    figures: Figures
-    silent_s: float  #: since it was heard
-    is_alive: bool  #: its lease runs
-
-
-@dataclass(slots=True, kw_only=True)
-class _Member:
-    hello: Hello
-    slices: Slices
-    heard_at: float
-    is_alive: bool = True
-    figures: Figures = field(default_factory=Figures)
 
 
 class Broker:
@@ -93,12 +69,11 @@ class Broker:
             spent_pico: what earlier processes have spent, or may have.
             ttl_s: for how long a shard may be silent.
         """
-        self._run_id = run_id
         self._limits = dict(limits)
         self._purse = None if budget_pico is None else Purse(budget_pico, spent_pico)
         self._was_short = False
         self._ttl_s = ttl_s
-        self._members: dict[str, _Member] = {}
+        self._roll = Roll(run_id, ttl_s)
         self._pools: dict[tuple[str, str], Pool] = {}
         self._paused: dict[str, float] = {}  #: until when, by endpoint
         self._lines: list[bytes] = []
@@ -108,31 +83,11 @@ class Broker:
 
     def join(self, hello: Hello, now: float) -> Refused | None:
         """Take a shard in; why not, if not."""
-        if hello.run_id != self._run_id:
-            return Refused(why=f"this broker is of the run {self._run_id}", for_s=0.0)
-        try:
-            slices = Slices.parse(hello.slices)
-        except ValueError as error:
-            return Refused(why=str(error), for_s=0.0)
-        known = self._members.get(hello.process)
-        if known is not None and not known.is_alive:
-            return Refused(why="its lease has run out", for_s=0.0)
-        for process, other in list(self._members.items()):
-            if other.hello.log == hello.log and process != hello.process:
-                # whoever writes a log knows that nobody else does any more
-                self._forget(process)
-            elif process != hello.process and other.is_alive and other.slices & slices:
-                rest_s = max(0.0, other.heard_at + self._ttl_s - now)
-                return Refused(
-                    why=f"another process works on slices of shard {hello.shard}",
-                    for_s=rest_s + LIFE_S,
-                )
-        if known is None:
-            self._members[hello.process] = _Member(
-                hello=hello, slices=slices, heard_at=now
-            )
-        else:
-            known.heard_at = now
+        refused = self._roll.join(hello, now)
+        if refused is not None:
+            return refused
+        for process in self._roll.before(hello):
+            self._forget(process)
         if self._purse is not None:
             self._purse.join(hello)
         self._tell(
@@ -146,11 +101,10 @@ class Broker:
 
     def hear(self, process: str, message: Up, now: float) -> None:
         """A shard that was taken in says something."""
-        member = self._members.get(process)
+        member = self._roll.get(process)
         if member is None:
             return  # its end is known; what it says comes late
-        if member.is_alive:
-            member.heard_at = now
+        self._roll.heard(member, now)
         match message:
             case Hello():
                 pass  # it is here already
@@ -169,15 +123,15 @@ class Broker:
             case _:
                 assert_never(message)
 
-    def _renew(self, process: str, member: _Member, renew: Renew, now: float) -> None:
+    def _renew(self, process: str, member: Member, renew: Renew, now: float) -> None:
         member.figures = renew.figures
         if self._purse is not None:
             self._purse.spent(process, renew.figures.spent_pico)
-        if member.is_alive:
+        if member.is_alive and member.is_renewed:
             self._tell(process, Renewed(now=now))
 
     def _hear_of_limits(
-        self, process: str, member: _Member, message: Ask | Back | Told, now: float
+        self, process: str, member: Member, message: Ask | Back | Told, now: float
     ) -> None:
         key = message.endpoint, message.model
         if key not in self._pools:
@@ -193,7 +147,7 @@ class Broker:
                     pool.ask(process, message)
 
     def _hear_of_money(
-        self, process: str, member: _Member, message: AskMoney | MoneyBack
+        self, process: str, member: Member, message: AskMoney | MoneyBack
     ) -> None:
         if self._purse is None:
             return
@@ -210,27 +164,29 @@ class Broker:
         if until <= self._paused.get(waits.endpoint, now):
             return
         self._paused[waits.endpoint] = until
-        for other, member in self._members.items():
-            if other != process and member.is_alive:
-                self._tell(other, waits)
+        for other in self._roll.alive(but=process):
+            self._tell(other, waits)
 
     def _tell(self, process: str, *messages: Down) -> None:
         self._say.setdefault(process, []).extend(messages)
 
     def _forget(self, process: str) -> None:
         """A process has ended."""
-        del self._members[process]
+        self._roll.forget(process)
         for pool in self._pools.values():
             pool.forget(process)
 
     # -- what the driver says ----------------------------------------------------
 
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL."""
+        self._roll.revoke(shard)
+
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later ones' too."""
         self._lines.append(line)
-        for process, member in self._members.items():
-            if member.is_alive:
-                self._tell(process, Line(line=line))
+        for process in self._roll.alive():
+            self._tell(process, Line(line=line))
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on."""
@@ -244,9 +200,8 @@ class Broker:
         if self._purse is None:
             return
         self._purse.add(pico)
-        for process, member in self._members.items():
-            if member.is_alive:
-                self._tell(process, Raised())
+        for process in self._roll.alive():
+            self._tell(process, Raised())
 
     # -- what to do --------------------------------------------------------------
 
@@ -269,21 +224,16 @@ class Broker:
             self._lend_money(self._purse)
         say, self._say = self._say, {}
         wakes = [pool.due for pool in self._pools.values() if pool.due is not None]
-        wakes += [
-            member.heard_at + self._ttl_s
-            for member in self._members.values()
-            if member.is_alive
-        ]
+        if (silent_at := self._roll.next_silent_at) is not None:
+            wakes.append(silent_at)
         return Step(say=say, wake_at=min(wakes, default=None))
 
     def _notice_silence(self, now: float) -> None:
-        for process, member in self._members.items():
-            if member.is_alive and now >= member.heard_at + self._ttl_s:
-                member.is_alive = False
-                for pool in self._pools.values():
-                    pool.forget(process)
-                if self._purse is not None:
-                    self._purse.lost(process)
+        for process in self._roll.falls_silent(now):
+            for pool in self._pools.values():
+                pool.forget(process)
+            if self._purse is not None:
+                self._purse.lost(process)
 
     def _lend_money(self, purse: Purse) -> None:
         for loan in purse.lend():
@@ -295,22 +245,11 @@ class Broker:
             self._tell(loan.process, answer)
         if purse.is_short != self._was_short:
             self._was_short = purse.is_short
-            for process, member in self._members.items():
-                if member.is_alive:
-                    self._tell(process, Short(is_short=self._was_short))
+            for process in self._roll.alive():
+                self._tell(process, Short(is_short=self._was_short))
 
     # -- where it stands -----------------------------------------------------------
 
     def seen(self, now: float) -> tuple[Seen, ...]:
         """Every process that is at work or fell silent, in the order of coming."""
-        return tuple(
-            Seen(
-                process=process,
-                shard=member.hello.shard,
-                slices=member.hello.slices,
-                figures=member.figures,
-                silent_s=now - member.heard_at,
-                is_alive=member.is_alive,
-            )
-            for process, member in self._members.items()
-        )
+        return self._roll.seen(now)

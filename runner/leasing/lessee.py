@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Protocol
 
 from runner.engine.beside import beside
-from runner.engine.driver import Driver
 from runner.errors import RunnerError
 from runner.leasing.holder import Holder
 from runner.leasing.messages import Figures
 from runner.leasing.terms import TTL_S
 from runner.leasing.wire import LONGEST_LINE, heard_from_broker, line_of
+from runner.money.budget import BudgetStatistics
 from store.clock import Clock
 
 AGAIN_S = 0.5
@@ -25,6 +26,41 @@ ANSWER_S = 10.0
 """For a connection, and for the first answer on it."""
 PATIENCE_S = 2 * TTL_S
 """For the first welcome: slices of a process that fell silent are not free at once."""
+
+
+class Course(Protocol):
+    """How a shard's work gets on, as far as the broker is told."""
+
+    @property
+    def tasks_ended(self) -> int:
+        """By this process."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """Calls."""
+        ...
+
+    @property
+    def budget(self) -> BudgetStatistics:
+        """What is spent, by earlier processes too."""
+        ...
+
+
+class Worker(Protocol):
+    """The driver of the shard's work."""
+
+    def statistics(self) -> Course:
+        """Its figures."""
+        ...
+
+    def look_again(self) -> None:
+        """Something was lent that calls may have waited for."""
+        ...
+
+    def drain(self) -> None:
+        """Start nothing more; calls in flight get the grace time."""
+        ...
 
 
 class Lessee:
@@ -58,7 +94,7 @@ class Lessee:
         self._writer: asyncio.StreamWriter | None = None
 
     @asynccontextmanager
-    async def leasing(self, driver: Driver) -> AsyncIterator[None]:
+    async def leasing(self, driver: Worker) -> AsyncIterator[None]:
         """Hold the shard's part while the body runs; *driver* drains at the fence.
 
         Raises:
@@ -87,7 +123,7 @@ class Lessee:
     def _holds(self) -> bool:
         return self.holder.holds(self._clock.monotonic())
 
-    async def _stay(self, figures: Callable[[], Figures], driver: Driver) -> None:
+    async def _stay(self, figures: Callable[[], Figures], driver: Worker) -> None:
         """Be connected for as long as that is worth anything."""
         patient_until = self._clock.monotonic() + PATIENCE_S
         why = ""

@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from runner.engine.beside import beside
-from runner.leasing.broker import Broker, Seen
+from runner.leasing.broker import Broker
 from runner.leasing.messages import Down, Hello
+from runner.leasing.roll import Seen
 from runner.leasing.wire import LONGEST_LINE, heard_from_shard, line_of
 from runner.limits.limiter import Limits
 from store.clock import Clock
@@ -47,6 +48,13 @@ class Server:
     def seen(self) -> tuple[Seen, ...]:
         """Every process that is at work or fell silent, in the order of coming."""
         return self._broker.seen(self._clock.monotonic())
+
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL.
+
+        For one that nobody can reach: it may be at work, and renew its lease.
+        """
+        self._broker.revoke(shard)
 
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later shards' too."""

@@ -17,7 +17,7 @@ from runner.leasing.messages import Ask, Back, Lease, Said, Told
 from runner.limits.told import Quota
 
 MOST_CALLS: Final = 4096
-"""That are asked for at a time; a broker lends half a bucket at most."""
+"""That are asked for at a time; a broker lends far fewer at a time."""
 FEWEST_AHEAD: Final = 4
 """Calls of a lease below which the next is not asked for before it is needed."""
 

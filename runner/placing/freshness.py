@@ -18,6 +18,9 @@ REFRESH_S: Final = 1.0
 FIRST_S: Final = 0.1
 """While there is nothing to be seen yet, or somebody else is merging."""
 
+PATIENCE_S: Final = 3.0
+"""With a look that fails."""
+
 
 class Freshness:
     """The union of one run, as it was last looked at."""
@@ -30,18 +33,26 @@ class Freshness:
         self.status: Status | None = None  #: None: no shard has written yet
 
     async def keep(self) -> None:
-        """Look for ever; where that fails, a sentence says so and the run goes on."""
+        """Look for ever; where that fails, the run goes on.
+
+        A sentence says so if it goes on failing: a log that is just being made is none.
+        """
         clock = self._shell.clock
-        said = ""
+        began: float | None = None  #: to fail
+        is_told = False
         while True:
             pause = FIRST_S if self.status is None else REFRESH_S
             await clock.sleep_until(clock.monotonic() + pause)
             try:
                 await self.look()
             except StoreError as error:
-                if str(error) != said:
-                    said = str(error)
-                    self._shell.tell(said)
+                now = clock.monotonic()
+                began = now if began is None else began
+                if now - began > PATIENCE_S and not is_told:
+                    is_told = True
+                    self._shell.tell(str(error))
+            else:
+                began, is_told = None, False
 
     async def look(self, *, to_the_end: bool = False) -> None:
         """Take in what the shards have written, and see how the run stands.

@@ -8,16 +8,13 @@ placed again once the run was told to end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
-from runner.control.listen import POLL_S
 from runner.control.standing import Refused, is_amount, limits_change
 from runner.leasing.serving import Server
 from runner.limits.limiter import Limits
-from runner.placing.foreman import Foreman
-from store.clock import Clock
 from store.commands import Command, CommandTail
 from store.runs import RunFolder
 from store.task import pico
@@ -31,45 +28,44 @@ class Relay:
         *,
         folder: RunFolder,
         server: Server,
-        foreman: Foreman,
+        close: Callable[[], None],
         limits: Mapping[str, Limits],
-        clock: Clock,
     ) -> None:
         """Nothing is handed on yet.
 
         Args:
             folder: the run's.
             server: reaches the shards, and keeps limits and money.
-            foreman: places them.
+            close: called when the run is told to end.
             limits: those that the server goes by, by model.
-            clock: says when to look.
         """
         self._tail = CommandTail(folder.control)
         self._server = server
-        self._foreman = foreman
+        self._close = close
         self._limits = dict(limits)
-        self._clock = clock
 
-    def pass_over(self) -> None:
-        """Hand on what stands there already, which concerns the shards alone.
+    def take_up(self, waiting: Collection[str]) -> None:
+        """Hand on what stands there already; shards know what they have answered.
 
-        A shard answers what waits, and knows what it answered before.
+        Args:
+            waiting: ids of the requests that nobody has answered for good.
         """
         for command in self._tail.read():
+            # who was to end then has ended
+            if command.id in waiting and command.kind in {"budget", "limits"}:
+                self._obey(command)
             self._server.relay(msgspec.json.encode(command))
 
-    async def listen(self) -> None:
-        """Hand on what comes, for ever."""
-        while True:
-            await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
-            for command in self._tail.read():
-                self._obey(command)
-                self._server.relay(msgspec.json.encode(command))
+    def listen(self) -> None:
+        """Hand on what came since the last time."""
+        for command in self._tail.read():
+            self._obey(command)
+            self._server.relay(msgspec.json.encode(command))
 
     def _obey(self, command: Command) -> None:
         match command.kind:
             case "drain" | "cancel":
-                self._foreman.close()
+                self._close()
             case "budget":
                 usd = command.payload.get("add_usd")
                 if is_amount(usd):

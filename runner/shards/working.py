@@ -52,17 +52,23 @@ async def work_on(
             "its own: leave one of the two out."
         )
     launch.check_alive(folder)
-    check_others(folder, shard, work, options)
+    check_others(folder, shard, work, options, accept_changes=accept_changes)
     place = None if shipping is None else shipping.place
     found = await others(
         folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
     )
-    if found.first is not None:
-        check_same(RunFolder(folder.path).log, found.first, work, options)
-    if options.budget is None:
-        options = options.model_copy(update={"budget": found.cap_usd})
+    if found.first is not None and not accept_changes:
+        check_same(folder.whole.log, found.first, work, options)
+    first = beginning(folder)
+    if first is None:
+        launch.check_cancelled(folder.whole, found.state)
+    known = {each.budget_usd for each in (first, found.first) if each is not None}
+    if options.budget is None or options.budget in known:
+        # the words of a submission are repeated; the cap may have been raised since
+        cap_usd = found.cap_usd if first is None else None
+        options = options.model_copy(update={"budget": cap_usd})
     part = Part(shard=shard, shipping=shipping, others=found)
-    if beginning(folder) is None:
+    if first is None:
         ended = await launch.start(folder, work, options, shell, part=part)
     else:
         ended = await launch.resume(

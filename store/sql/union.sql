@@ -42,11 +42,19 @@ CREATE TABLE claim(                 -- a task as each of the logs sees it, if se
   task INTEGER NOT NULL, part INTEGER NOT NULL, draft TEXT NOT NULL,
   PRIMARY KEY(task, part)
 ) WITHOUT ROWID, STRICT;
+-- name: drop_reopened
+DROP TABLE IF EXISTS reopened;
+-- name: create_reopened
+CREATE TABLE reopened(              -- how often a log put a final task back in the queue
+  task INTEGER NOT NULL, part INTEGER NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY(task, part)
+) WITHOUT ROWID, STRICT;
 -- name: drop_part
 DROP TABLE IF EXISTS part;
 -- name: create_part
 CREATE TABLE part(                  -- the run as a whole, as each of the logs sees it
-  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL
+  part INTEGER PRIMARY KEY, slices TEXT NOT NULL, state TEXT NOT NULL,
+  limits TEXT NOT NULL
 ) STRICT;
 -- name: drop_place
 DROP TABLE IF EXISTS place;
@@ -56,6 +64,8 @@ CREATE TABLE place(                 -- first-stage tasks in the order of the who
 ) STRICT;
 -- name: rows_claim
 SELECT * FROM claim ORDER BY task, part;
+-- name: rows_reopened
+SELECT * FROM reopened ORDER BY task, part;
 -- name: rows_part
 SELECT * FROM part ORDER BY part;
 -- name: rows_place
@@ -105,6 +115,11 @@ SELECT epoch, part FROM opening;
 -- name: claims
 SELECT task, part, draft FROM claim
 WHERE task IN (SELECT value FROM json_each(?));
+-- name: reopenings
+SELECT task, part, n FROM reopened WHERE task IN (SELECT value FROM json_each(?));
+-- name: add_reopening
+INSERT INTO reopened(task, part, n) VALUES (?, ?, 1)
+ON CONFLICT DO UPDATE SET n = n + 1;
 -- name: set_claim
 INSERT OR REPLACE INTO claim(task, part, draft) VALUES (?, ?, ?);
 -- name: movers
@@ -118,9 +133,9 @@ FROM event AS e JOIN writer AS w ON w.epoch = e.epoch
 JOIN origin AS o ON o.seq = (SELECT max(seq) FROM origin WHERE seq <= e.seq)
 WHERE e.seq IN (SELECT value FROM json_each(?));
 -- name: parts
-SELECT part, slices, state FROM part ORDER BY part;
+SELECT part, slices, state, limits FROM part ORDER BY part;
 -- name: set_part
-INSERT OR REPLACE INTO part(part, slices, state) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
 
@@ -133,7 +148,7 @@ SELECT place, task FROM place WHERE place > ? AND task <= ? ORDER BY place LIMIT
 -- name: found
 -- The stored answer to the task of an identity, with the request that was sent.
 SELECT e.seq, e.ver, e.facts, e.enc, e.blen, b.data, s.seq, s.ver, s.facts, w.writer,
-       o.own_seq + e.seq - o.seq
+       o.own_seq + e.seq - o.seq, t.task
 FROM identity AS i JOIN task AS t ON t.task = i.task
 JOIN event AS e ON e.seq = t.reply_seq LEFT JOIN body AS b ON b.seq = e.seq
 JOIN event AS s ON s.seq = t.started_seq

@@ -8,8 +8,6 @@ from pathlib import Path
 import msgspec
 
 from store.errors import CorruptLog
-from store.segments.place import Place
-from store.segments.source import sources
 from store.union.source import Source
 
 
@@ -48,6 +46,10 @@ def sources_in(file: Path) -> list[Source]:
         PlaceAway: one of them cannot be read.
         CorruptLog: *file* cannot.
     """
-    return [
-        source for address in places_in(file) for source in sources(Place.of(address))
-    ]
+    addresses = places_in(file)
+    if not addresses:
+        return []
+    from store.segments.place import Place  # noqa: PLC0415 - most runs have none,
+    from store.segments.source import sources  # noqa: PLC0415 - and status is quick
+
+    return [source for address in addresses for source in sources(Place.of(address))]

@@ -7,8 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from store.events import AttemptAnswered, AttemptStarted
-from store.reading import event_in, reply_of
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+)
+from store.reading import event_in, reply_of, task_events
 from store.union.naming import name_of
 from store.union.statements import UNION
 
@@ -22,7 +28,7 @@ class Found:
 
     body: bytes  #: as received
     answered: AttemptAnswered  #: as its log recorded it
-    request_sha256: str  #: of what was sent for it
+    request_sha256: str  #: of what was sent for it, before any reply was refused
     origin: str  #: "<writer>:<seq>" of the answer in the log that paid for it
 
 
@@ -44,8 +50,10 @@ def _found(reader: sqlite3.Connection, name: bytes) -> Found | None:
     if row is None:
         return None
     reply = reply_of(*row[:6])
-    seq, version, facts, writer, own_seq = row[6:]
+    seq, version, facts, writer, own_seq, task = row[6:]
     started = event_in(seq, "attempt_started", version, facts)
+    if reply.answered.attempt > 1:
+        started = _first_asked(reader, task, reply.seq) or started
     if not isinstance(started, AttemptStarted):
         return None  # of a later siftlog
     return Found(
@@ -55,3 +63,30 @@ def _found(reader: sqlite3.Connection, name: bytes) -> Found | None:
         # a copy names the original, so that copies of copies do too
         origin=reply.answered.adopted or f"{writer.hex()}:{own_seq}",
     )
+
+
+def _first_asked(
+    union: sqlite3.Connection, task: int, answer: int
+) -> AttemptStarted | None:
+    """The request that began the dialogue which ended with the event *answer*.
+
+    A reply that was refused is asked for again together with what was wrong with it, so
+    what was sent last is no request that a shard begins with. None: none was refused.
+    """
+    parts = dict(union.execute(UNION["openings"]).fetchall())
+    history = [r for r in task_events(union, task) if r.seq <= answer]
+    begun: dict[int, AttemptStarted] = {}
+    first: AttemptStarted | None = None
+    for recorded in history:
+        if parts.get(recorded.epoch) != parts.get(history[-1].epoch):
+            continue
+        match recorded.event:
+            case AttemptStarted() as started:
+                begun[started.attempt] = started
+            case AttemptAnswered(attempt=attempt, reask=str()):
+                first = first or begun.get(attempt)
+            case TaskCompleted() | TaskFailed() | TaskSkipped():
+                first = None
+            case _:
+                pass
+    return first

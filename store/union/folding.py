@@ -27,6 +27,7 @@ from store.events import (
     RunStarted,
     TaskCompleted,
     TasksPlanned,
+    TasksReopened,
 )
 from store.fold import Fold
 from store.manifest import PlannedTask
@@ -34,12 +35,13 @@ from store.run_state import RunState
 from store.slices import ALL, Slices
 from store.task import TaskDraft, TaskState, planned_state
 from store.union.claims import Precedence, best
-from store.union.phase import Part, whole
+from store.union.phase import Limit, Part, limits_of, whole
 from store.union.statements import DERIVED, UNION
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
 _STATE = msgspec.json.Decoder(RunState)
+_LIMITS = msgspec.json.Decoder(dict[str, Limit])
 
 
 class Item(NamedTuple):
@@ -146,11 +148,15 @@ class _Batch:
 
     def _stored_parts(self) -> dict[int, Part]:
         logs = _logs(self._facts)
+        stored = self._target.execute(UNION["parts"]).fetchall()
         return {
             part: Part(
-                log=logs[part], slices=Slices.parse(slices), state=_STATE.decode(state)
+                log=logs[part],
+                slices=Slices.parse(slices),
+                state=_STATE.decode(state),
+                limits=_LIMITS.decode(limits),
             )
-            for part, slices, state in self._target.execute(UNION["parts"]).fetchall()
+            for part, slices, state, limits in stored
         }
 
     def _own(self) -> dict[int, TaskDraft]:
@@ -183,6 +189,9 @@ class _Batch:
             match item.event:
                 case RunStarted(shard=shard) if shard is not None:
                     self._slices = Slices.parse(shard.slices)
+                case TasksReopened(tasks=tasks):
+                    reopened = [(task, self._part) for task in tasks]
+                    self._target.executemany(UNION["add_reopening"], reopened)
                 case TasksPlanned(first=first, places=places) if places:
                     self._places += [(at, first + i) for i, at in enumerate(places)]
         self._fold.marks += self._uncounted.marks
@@ -214,6 +223,7 @@ class _Batch:
             task for task in fold.moved if task in self._claims
         ]
         replies = self._precedence(contested)
+        reopened = self._reopened(contested)
         logs = _logs(self._facts) if contested else {}
         for task in contested:
             claims = self._claims[task]
@@ -223,7 +233,7 @@ class _Batch:
             fold.counters["answers_repeated"] += repeats - known
         for task, draft in fold.moved.items():
             row = (
-                best(self._claims[task], replies, logs)
+                best(self._claims[task], replies, reopened.get(task, {}), logs)
                 if task in self._claims
                 else draft
             )
@@ -255,6 +265,15 @@ class _Batch:
             ).fetchall()
         }
 
+    def _reopened(self, contested: Sequence[int]) -> dict[int, dict[int, int]]:
+        """By task and part, how often it was put back in the queue."""
+        found: dict[int, dict[int, int]] = {}
+        for task, part, n in self._target.execute(
+            UNION["reopenings"], (json.dumps(contested),)
+        ).fetchall():
+            found.setdefault(task, {})[part] = n
+        return found
+
     def _count(self, stand: _Stand, n: int) -> None:
         """Add a task to what is counted by where it stands, or take it away."""
         fold = self._fold
@@ -270,8 +289,14 @@ class _Batch:
     def _write(self, seq: int) -> None:
         target, fold, part = self._target, self._fold, self._part
         log = _logs(self._facts)[part]
-        self._parts[part] = Part(log=log, slices=self._slices, state=fold.run)
-        target.execute(UNION["set_part"], (part, str(self._slices), _text(fold.run)))
+        known = self._parts.get(part)
+        limits = {**(known.limits if known else {}), **fold.limiters}
+        self._parts[part] = Part(
+            log=log, slices=self._slices, state=fold.run, limits=limits
+        )
+        stored = (part, str(self._slices), _text(fold.run), _text(limits))
+        target.execute(UNION["set_part"], stored)
+        fold.limiters = limits_of(self._parts.values())
         target.executemany(
             UNION["set_claim"],
             [
@@ -290,7 +315,7 @@ def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
     return {part: log for part, log, *_ in facts.execute(UNION["logs"]).fetchall()}
 
 
-def _text(value: TaskDraft | RunState) -> str:
+def _text(value: TaskDraft | RunState | Mapping[str, Limit]) -> str:
     return _ENCODER.encode(value).decode()
 
 

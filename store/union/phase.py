@@ -6,9 +6,12 @@ slice's part has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
+from typing import TypeAlias
 
+from store.events import LimitObserved
 from store.run_state import RunState
 from store.slices import SLICES, Slices
 
@@ -24,6 +27,9 @@ ORDER = (
 
 WORKING = frozenset({"run_started", "run_resumed"})
 
+Limit: TypeAlias = tuple[LimitObserved, int]
+"""What was observed, and when: microseconds since 1970 UTC."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -32,6 +38,40 @@ class Part:
     log: bytes  #: id of its first writer
     slices: Slices
     state: RunState
+    limits: Mapping[str, Limit]  #: by model, as last observed by its process
+
+
+def limits_of(parts: Iterable[Part]) -> dict[str, Limit]:
+    """What holds the run back: the sum of what its processes are held to.
+
+    Of a model, those at work are summed; where none that asks it is, all of them.
+    """
+    asking: dict[str, list[Part]] = {}
+    for part in sorted(parts, key=lambda part: part.log):
+        for model in part.limits:
+            asking.setdefault(model, []).append(part)
+    held = {}
+    for model, every in sorted(asking.items()):
+        at_work = [part for part in every if part.state.phase in WORKING]
+        held[model] = _sum([part.limits[model] for part in at_work or every])
+    return held
+
+
+def _sum(limits: Sequence[Limit]) -> Limit:
+    """The limits of processes beside each other; one without any frees all."""
+    observed = [limit for limit, _ in limits]
+    rpms = [limit.rpm for limit in observed]
+    tpms = [limit.tpm for limit in observed]
+    pauses = [x.paused_until_us for x in observed if x.paused_until_us is not None]
+    together = replace(
+        observed[0],
+        concurrency=sum(limit.concurrency for limit in observed),
+        in_flight=sum(limit.in_flight for limit in observed),
+        rpm=None if None in rpms else fsum(filter(None, rpms)),
+        tpm=None if None in tpms else fsum(filter(None, tpms)),
+        paused_until_us=max(pauses, default=None),
+    )
+    return together, max(at_us for _, at_us in limits)
 
 
 def whole(parts: Iterable[Part], tasks: int) -> RunState:

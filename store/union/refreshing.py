@@ -74,7 +74,10 @@ def refresh(
 def _readers(shards: Sequence[Path]) -> Iterable[Reader]:
     """The logs of the run's shards that hold an event; a new one may not yet."""
     for path in shards:
-        reader = open_reader(path)
+        try:
+            reader = open_reader(path)
+        except NotALog:
+            continue  # its shard is about to make it
         if reader.execute(SQL["last_seq"]).fetchone()[0]:
             yield reader
         else:

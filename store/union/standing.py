@@ -25,6 +25,11 @@ class PartStand:
     phase: str  #: kind of the last event that began or ended work in it
     events: int  #: of it, in the union
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to the end of what it plans."""
+        return self.phase == "run_finished"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -32,13 +37,14 @@ class Standing:
 
     parts: tuple[PartStand, ...]  #: by the first of their slices
     missing: Slices  #: what no log plans yet
+    unfinished: Slices  #: what none of the logs has come to the end of
     repeated: int  #: answers that were paid for although another log had one
     digest: str  #: SHA-256 over the logs and where each ends, in hex
 
     @property
     def ended(self) -> int:
         """Logs that have come to their end."""
-        return sum(part.phase == "run_finished" for part in self.parts)
+        return sum(part.has_ended for part in self.parts)
 
 
 def standing(conn: sqlite3.Connection) -> Standing | None:
@@ -60,9 +66,10 @@ def standing(conn: sqlite3.Connection) -> Standing | None:
             phase=_STATE.decode(state).phase,
             events=logs[part][1],
         )
-        for part, slices, state in conn.execute(UNION["parts"]).fetchall()
+        for part, slices, state, _limits in conn.execute(UNION["parts"]).fetchall()
     ]
-    held = Slices.holding(number for part in parts for number in part.slices)
+    held = {number for part in parts for number in part.slices}
+    done = {n for part in parts if part.has_ended for n in part.slices}
     repeated = dict(conn.execute(SQL["counters"]).fetchall()).get("answers_repeated", 0)
     digest = sha256()
     for log, seq, link in sorted(logs.values()):
@@ -70,6 +77,7 @@ def standing(conn: sqlite3.Connection) -> Standing | None:
     return Standing(
         parts=tuple(sorted(parts, key=lambda part: (part.slices.ranges, part.log))),
         missing=Slices.holding(number for number in ALL if number not in held),
+        unfinished=Slices.holding(number for number in ALL if number not in done),
         repeated=repeated,
         digest=digest.hexdigest(),
     )

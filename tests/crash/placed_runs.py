@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,7 @@ class Site:
     environment: dict[str, str]
     calm: Calm
     disk: Path  #: folder of the runs on the shards' machines
+    drivers: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
     def folder(self) -> RunFolder:
@@ -70,11 +71,19 @@ class Site:
         return self._start("resume", "r", f"--shards={shards}", *words)
 
     def _start(self, *words: object) -> subprocess.Popen[str]:
-        return start(
+        driver = start(
             *(*words, f"--base-url={self.url}", "--json"),
             cwd=self.cwd,
             env=self.environment,
         )
+        self.drivers.append(driver)
+        return driver
+
+    def close(self) -> None:
+        """End what a test that failed has left; shards end with their driver."""
+        for driver in self.drivers:
+            driver.kill()
+            driver.wait()
 
     def served(self) -> list[LedgerLine]:
         return read_ledger(self.ledger)

@@ -54,6 +54,8 @@ class Provider:
     there: dict[str, There] = field(default_factory=dict)
     billed: Counter[str] = field(default_factory=Counter)  #: by what was asked
     bodies: int = 0  #: items of all batches
+    unlucky: set[str] = field(default_factory=set)
+    """What was not answered once; the next time it is, or a task may fail for good."""
 
     def happens(self, share: float) -> bool:
         return self.chance.random() < share
@@ -64,10 +66,12 @@ class Provider:
         fates = {}
         for item, text in texts.items():
             fate = "answered"
-            if self.happens(self.chances.expires):
+            if text not in self.unlucky and self.happens(self.chances.expires):
                 fate = "expired"
-            elif self.happens(self.chances.fails):
+            elif text not in self.unlucky and self.happens(self.chances.fails):
                 fate = "failed"
+            if fate != "answered":
+                self.unlucky.add(text)
             fates[item] = fate
             self.billed[text] += fate == "answered"
         batch_id = f"batch-{len(self.there)}"

@@ -26,6 +26,8 @@ from store.views import Status, events, open_reader, status
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 
 MODEL = "m"
+TASKS = 3 * 4
+"""Three items with two words each, and a sum of them."""
 
 
 class Killed(BaseException):
@@ -74,28 +76,34 @@ class BatchRun:
         self.folder = RunFolder(folder / "r1")
         self.provider = provider
         self.told: list[str] = []
-        self.settings = ToySettings(items=6)
+        self.settings = ToySettings(items=3)
         self.work = load_work(ToyJob(), self.settings)
         self.options = options_from(
             {
                 "model": MODEL,
                 "base_url": "http://127.0.0.1:9",
                 "batch": True,
-                "batch_size": 4,
+                "batch_requests": 2,
                 "price": "1,2",
                 **options,
             }
         )
         self._patch = patch
         self.on_watch: Callable[[Driver], None] = lambda _driver: None
+        self.on_step: Callable[[], None] = lambda: None  #: told of each at the provider
 
     def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
         """One process; None: it was killed."""
         burning = fuse or Fuse()
+
+        def step() -> None:
+            burning.step()
+            self.on_step()
+
         with self._patch.context() as patch:
             patch.setattr(
                 "runner.launching.connecting.open_endpoint",
-                lambda _model, _options: FakeBatches(self.provider, burning.step),
+                lambda _model, _options: FakeBatches(self.provider, step),
             )
             patch.setattr(SqliteLog, "append", _append(burning))
             try:

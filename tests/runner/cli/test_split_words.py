@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from runner.cli.choices import job_settings, split_words
+from runner.cli.words import job_settings, split_words
 from runner.settings import file_lists, resolve
 from runner.testing import ToyJob
 

@@ -9,7 +9,7 @@ from runner.clients.function import Answerer, FunctionClient
 from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth, Start
-from runner.engine.scheduler import Scheduler
+from runner.engine.scheduler import Fence, Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
 from runner.plan import Roles
@@ -35,6 +35,7 @@ class Bench:
         *,
         concurrency: int = 4,
         grace_s: float = 30.0,
+        fence: Fence | None = None,
     ) -> None:
         self.log = MemoryLog(LoopClock())
         self.job = ToyJob()
@@ -42,6 +43,7 @@ class Bench:
         self.answer = answer
         self.concurrency = concurrency
         self.grace_s = grace_s
+        self.fence = fence
         self.budget = Budget()
         self.told: list[str] = []
 
@@ -59,6 +61,7 @@ class Bench:
                     [("m", stages, limits, Endpoint("x"))],
                     deadline_s=3600,
                     budget=self.budget,
+                    fence=self.fence,
                 ),
                 growth=Growth(
                     job=self.job,

@@ -71,20 +71,29 @@ class _Site:
         self, shards: int, script: Callable[[_Scripted], Iterator[Exit | None]]
     ) -> None:
         self.engine = _Scripted(script)
+        self.revoked: list[str] = []
         self.silence: dict[int, float] = {}
         self.supervisor = Supervisor(shards, POLICY)
         self.told: list[str] = []
+        self.heard = 0
+        self.closes_at = 0
         self.foreman = Foreman(
             specs=[_spec(index, shards) for index in range(shards)],
             engine=self.engine,
             supervisor=self.supervisor,
             silence=lambda: self.silence,
+            revoke=self.revoked.append,
             clock=_Clock(),
             tell=self.told.append,
         )
 
+    def listen(self) -> None:
+        self.heard += 1
+        if self.closes_at == self.heard:
+            self.foreman.close()
+
     def work(self) -> list[str]:
-        asyncio.run(self.foreman.work())
+        asyncio.run(self.foreman.work(self.listen))
         return self.engine.done
 
 
@@ -122,6 +131,7 @@ def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing(
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
+    assert site.revoked == ["0/1"]
     assert site.told[0] == "Shard 0/1 has not been heard of for long."
     assert site.supervisor.shards[0].verdict is Verdict.DONE
 
@@ -135,6 +145,7 @@ def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() ->
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
+    assert site.revoked == ["0/1"]
 
 
 def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:
@@ -166,10 +177,11 @@ def test_the_first_signal_drains_every_shard_and_the_second_kills_the_rest() -> 
     assert not site.told
 
 
-def test_shards_that_were_told_to_end_by_a_request_are_not_placed_again() -> None:
+def test_a_shard_that_ends_for_a_request_is_not_placed_again() -> None:
     def script(engine: _Scripted) -> Iterator[Exit | None]:
-        site.foreman.close()
         yield None
+        # it read the request before whoever places it did
+        site.closes_at = site.heard + 1
         yield _exit(engine.handles[0], code=5)
 
     site = _Site(1, script)

@@ -16,12 +16,14 @@ from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from
 from runner.plan import Identity, identity
-from runner.shards.part import shard_of
+from runner.records.scoring import score
+from runner.shards.part import Shipping, shard_of
 from runner.shards.working import work_on
 from runner.work import Work, load_work
 from store.clock import SystemClock
 from store.events import TasksPlanned
 from store.runs import RunFolder
+from store.segments.place import Place
 from store.task import TaskRow
 from store.views import Status, events, open_reader, tasks
 
@@ -42,6 +44,7 @@ class Split:
     work: Work
     options: RunOptions = field(default_factory=lambda: options_from({}))
     told: list[str] = field(default_factory=list)
+    place_of_logs: Place | None = None  #: where they are carried
 
     @property
     def folder(self) -> RunFolder:
@@ -71,8 +74,25 @@ class Split:
                 self.work,
                 self.options,
                 self.shell,
+                shipping=None
+                if self.place_of_logs is None
+                else Shipping(place=self.place_of_logs, every_s=5.0),
             )
         )
+
+    def card(self) -> bytes:
+        """The scorecard of the run, whose logs are merged for it."""
+        self.folder.refresh()
+        scoring = asyncio.run(
+            score(
+                self.work.job,
+                self.folder,
+                self.work.settings,
+                clock=SystemClock(),
+                record=False,
+            )
+        )
+        return scoring.content
 
 
 def sample(job: Job) -> Work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from itertools import permutations
 from pathlib import Path
@@ -23,7 +24,11 @@ def _parts(count: int) -> st.SearchStrategy[list[list[Entry | Event]]]:
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=400 if "SIFTLOG_PROVE" in os.environ else 10,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(_parts(3))
 def test_a_union_does_not_depend_on_the_order_of_merging(
     parts: list[list[Entry | Event]],

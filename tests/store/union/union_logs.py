@@ -57,6 +57,7 @@ SUMS = {
     "failures": "SELECT t, class, stage, model, outcome, n FROM failure",
     "reasons": "SELECT what, reason, n FROM reason WHERE n <> 0",
     "counters": "SELECT name, n FROM counter WHERE n <> 0",
+    "limiter": "SELECT * FROM limiter",
     "run": "SELECT phase, phase_by, phase_why, phase_us, paused_by, draining_by, tasks,"
     " consumed, exhausted, success_us FROM run_state",
     "tasks": "SELECT stage, model, key, replicate, state, attempts, abandoned, tries,"

@@ -1,0 +1,88 @@
+"""The real process, killed as it asks by batches: nothing is billed or recorded twice.
+
+The endpoint is the project's own, in both forms. It misbehaves, keeps some batches to
+itself that it has created, and bills in a ledger of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from runner.simulate.ledger import BatchAct, read_batch_ledger
+from store.events import AttemptAnswered
+from store.runs import RunFolder
+from store.views import events, open_reader
+from tests.plugging import plugged
+from tests.processes import siftlog, simulated, start, status
+
+PROVE = "SIFTLOG_PROVE" in os.environ
+LOST = ("--batch-lost-create-rate", 0.2)
+MISBEHAVING = (
+    *("--rate-429", 0.02, "--rate-5xx", 0.02, "--rate-drop", 0.02),
+    *("--rate-malformed", 0.02, "--batch-error-rate", 0.05),
+    *("--batch-expire-rate", 0.02, *LOST),
+)
+ASKED = (
+    *("--batch", "--batch-requests=9", "--batch-poll-s=0.1", "--price=1,2"),
+    *("--timeout-s=2", "--grace-s=1", "--no-score"),
+)
+KILLS = 25 if PROVE else 1
+"""Of each form."""
+FORMS = ("anthropic", "openai") if PROVE else ("anthropic",)
+"""The form whose lists tell less comes first; the other one's short form is
+`tests/runner/batch/test_batch_forms.py`."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_killed_process_pays_for_no_item_of_a_batch_again(
+    form: str, tmp_path: Path
+) -> None:
+    environment = {
+        **plugged(tmp_path / "plugged", survey="tests.crash.survey.job:job"),
+        "SIMULATED_KEY": "any-key-will-do",
+    }
+    ledger = tmp_path / "ledger.jsonl"
+    chance = random.Random(3)
+    server = (
+        *("--job", "survey", "--seed", 5, "--ledger", ledger),
+        *("--batch-seconds", 0.6, *(MISBEHAVING if PROVE else LOST)),
+    )
+    with simulated(*server, cwd=tmp_path, env=environment) as url:
+        endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
+        new = ("run", "survey", f"--model={form}/m", "--reask=0", "--run-id=r")
+        sizes = ("--items=200", "--words=3") if PROVE else ("--items=20", "--words=0")
+        command = (*new, *sizes)
+        for _ in range(KILLS):
+            process = start(*command, *ASKED, *endpoint, cwd=tmp_path, env=environment)
+            while not ledger.stat().st_size:
+                time.sleep(0.01)  # a run that never began could not be resumed
+            time.sleep(chance.uniform(0, 2.0 if PROVE else 0.7))
+            assert process.poll() is None, "the run was over before its kills were"
+            process.kill()
+            process.wait()
+            command = ("resume", "r")
+        siftlog(*command, *ASKED, *endpoint, cwd=tmp_path, env=environment, check=False)
+
+    end = status(tmp_path, "r")
+    assert (end["tasks"]["open"], end["attempts"]["unknown"]) == (0, 0)
+    assert end["batches"] == {"open": 0, "requests": 0, "oldest_age_s": None}
+    assert end["possible_usd"] == end["in_flight_usd"] == 0
+    billed = Counter(
+        int(line.custom_id.split("-")[-2])
+        for line in read_batch_ledger(ledger)
+        if line.act is BatchAct.BILLED
+    )
+    with open_reader(RunFolder(tmp_path / "runs/r").log) as reader:
+        found = events(reader, kinds=["attempt_answered"], limit=100_000)
+    recorded = Counter(
+        each.event.task for each in found if isinstance(each.event, AttemptAnswered)
+    )
+    assert set(billed.values()) == set(recorded.values()) == {1}
+    assert billed == recorded
+    assert len(recorded) == end["tasks"]["completed"]

@@ -1,0 +1,99 @@
+"""The course of a batch: whatever happens, it is not sent where it may be already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.batch.course import MOVES, Happening, Stage, after
+from runner.batch.ids import LONGEST, Asked, batch_key, item_id, run_tag
+
+NEXT: dict[Stage, list[Happening]] = defaultdict(list)
+for stage_, happening_ in MOVES:
+    NEXT[stage_].append(happening_)
+
+ASKED = st.builds(
+    Asked,
+    st.integers(1, 10**9),
+    st.integers(1, 99),
+    st.text("0123456789abcdef", min_size=64, max_size=64),
+)
+
+
+@st.composite
+def _courses(draw: st.DrawFn) -> list[tuple[Stage, Happening]]:
+    """A course from the beginning on, as far as it is followed."""
+    stage, course = Stage.GATHERING, []
+    for _ in range(30):
+        if stage.is_final:
+            break
+        happening = draw(st.sampled_from(NEXT[stage]))
+        course.append((stage, happening))
+        stage = after(stage, happening)
+    return [*course, (stage, Happening.RECORDED)]
+
+
+@given(_courses())
+def test_a_batch_is_sent_only_where_the_provider_cannot_have_it(
+    course: list[tuple[Stage, Happening]],
+) -> None:
+    was_sent = False
+    for stage, happening in course:
+        assert not (was_sent and stage in {Stage.GATHERING, Stage.PREPARED})
+        was_sent = was_sent or happening in {
+            Happening.CREATED,
+            Happening.UNSURE,
+            Happening.FOUND,
+        }
+
+
+@given(_courses())
+def test_results_are_read_of_a_batch_that_has_an_id(
+    course: list[tuple[Stage, Happening]],
+) -> None:
+    has_id = False
+    for stage, happening in course:
+        assert has_id or stage not in {Stage.OPEN, Stage.ENDED, Stage.COLLECTED}
+        has_id = has_id or happening in {Happening.CREATED, Happening.FOUND}
+
+
+def test_every_stage_can_be_left_or_is_final_and_every_happening_has_a_place() -> None:
+    assert set(NEXT) == {stage for stage in Stage if not stage.is_final}
+    assert {happening for _, happening in MOVES} == set(Happening)
+    reached = {Stage.GATHERING, *MOVES.values()}
+    assert reached == set(Stage)
+
+
+def test_what_cannot_happen_is_a_bug() -> None:
+    with pytest.raises(KeyError):
+        after(Stage.COLLECTED, Happening.CREATED)
+
+
+@given(st.text(), ASKED)
+def test_an_item_says_whose_it_is_in_letters_that_providers_take(
+    run: str, asked: Asked
+) -> None:
+    tag = run_tag(run)
+    key = batch_key(tag, "m", [asked])
+    name = item_id(key, asked)
+    assert name.startswith(f"{key}-")
+    assert key.startswith(f"{tag}-")
+    assert len(name) <= LONGEST
+    assert name.replace("-", "").isalnum()
+    assert name.isascii()
+    # whatever attempt it was that asked
+    assert item_id(key, asked._replace(attempt=asked.attempt + 1)) == name
+
+
+@given(st.lists(ASKED, min_size=1, max_size=4), st.data())
+def test_another_batch_has_another_key(asked: list[Asked], data: st.DataObject) -> None:
+    changed = list(asked)
+    at = data.draw(st.integers(0, len(asked) - 1))
+    field = data.draw(st.sampled_from(["task", "attempt"]))
+    changed[at] = asked[at]._replace(**{field: getattr(asked[at], field) + 1})
+    assert batch_key("t", "m", asked) == batch_key("t", "m", asked)
+    assert batch_key("t", "m", asked) != batch_key("t", "m", changed)
+    assert batch_key("t", "m", asked) != batch_key("t", "n", asked)

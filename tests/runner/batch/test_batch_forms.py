@@ -1,0 +1,267 @@
+"""Both forms over a wire: what is sent is answered, and what goes wrong is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from runner.batch.anthropic import AnthropicBatches
+from runner.batch.endpoint import BatchEndpoint, ItemOutcome, Sought, Standing
+from runner.batch.openai import OpenAIBatches
+from runner.batch.opening import open_endpoint
+from runner.clients.client import Received
+from runner.clients.options import ClientOptions
+from runner.clients.secret import Secret
+from runner.errors import (
+    AttemptError,
+    AuthFailed,
+    BadRequest,
+    ContextTooLong,
+    Expired,
+    MalformedReply,
+    RateLimited,
+    UsageError,
+)
+from runner.request import ChatRequest, Message, Part
+from runner.simulate.options import SimulateOptions
+from runner.simulate.server import running
+from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Structure
+
+pytestmark = pytest.mark.asyncio
+
+REQUEST = ChatRequest(
+    messages=(
+        Message(role="system", parts=(Part(text="Be brief."),)),
+        Message(role="user", parts=(Part(text="Say 'hello'."),)),
+    ),
+    max_tokens=16,
+)
+KEY = Secret("a-key-that-will-do")
+FORMS = {"openai": OPENAI_CHAT, "anthropic": ANTHROPIC_MESSAGES}
+
+
+@asynccontextmanager
+async def _served(form: str, **options: float) -> AsyncIterator[BatchEndpoint]:
+    async with running(SimulateOptions(**options)) as url:
+        endpoint = open_endpoint(f"{form}/m", ClientOptions(base_url=url, api_key=KEY))
+        yield endpoint
+        await endpoint.close()
+
+
+async def _create(endpoint: BatchEndpoint, *ids: str, key: str = "siftlog-x-y") -> str:
+    body = endpoint.encode(REQUEST, Structure.TEXT)
+    items = [(f"{key}-{item}", body) for item in ids]
+    file = await endpoint.upload(key, items)
+    return await endpoint.create(key, items, file)
+
+
+async def _ended(endpoint: BatchEndpoint, batch_id: str) -> Standing:
+    for _ in range(500):
+        standing = await endpoint.look(batch_id)
+        if standing.outcome is not None:
+            return standing
+        await asyncio.sleep(0.01)
+    pytest.fail("the batch does not end")
+
+
+async def _results(endpoint: BatchEndpoint, batch_id: str) -> dict[str, ItemOutcome]:
+    standing = await _ended(endpoint, batch_id)
+    return {item: told async for item, told in endpoint.results(batch_id, standing)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_what_is_sent_is_answered_under_its_ids(form: str) -> None:
+    async with _served(form) as endpoint:
+        batch_id = await _create(endpoint, "1-a", "2-b", "3-c")
+        standing = await _ended(endpoint, batch_id)
+        assert (standing.outcome, standing.done, standing.failed) == ("completed", 3, 0)
+        found = await _results(endpoint, batch_id)
+    assert set(found) == {f"siftlog-x-y-{item}" for item in ("1-a", "2-b", "3-c")}
+    for told in found.values():
+        assert isinstance(told, Received)
+        assert told.form == FORMS[form]
+        assert told.reply.text
+        assert told.reply.usage is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_batch_is_found_again_by_whoever_knows_its_key(form: str) -> None:
+    async with _served(form) as endpoint:
+        other = await _create(endpoint, "1-a", "2-b", key="siftlog-x-other")
+        batch_id = await _create(endpoint, "1-a", "2-b")
+        await _ended(endpoint, batch_id)
+        sought = Sought(key="siftlog-x-y", requests=2, prepared_us=0)
+        assert (await endpoint.find(sought)).id == batch_id
+        unknown = Sought(key="siftlog-x-z", requests=2, prepared_us=0)
+        nothing = await endpoint.find(unknown)
+        assert (nothing.id, nothing.is_settled) == (None, True)
+        assert other != batch_id
+
+
+async def test_a_batch_without_a_key_is_doubtful_until_it_has_ended() -> None:
+    async with _served("anthropic", batch_seconds=3600) as endpoint:
+        batch_id = await _create(endpoint, "1-a", "2-b")
+        for requests, others, is_settled in (
+            (2, (), False),
+            (3, (), True),
+            (2, (batch_id,), True),
+        ):
+            found = await endpoint.find(
+                Sought(key="k", requests=requests, prepared_us=0, others=others)
+            )
+            assert (found.id, found.is_settled) == (None, is_settled)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_items_that_fail_or_expire_are_told_apart_from_answers(form: str) -> None:
+    async with _served(
+        form, batch_error_rate=0.4, batch_expire_rate=0.3, batch_seconds=0.2
+    ) as endpoint:
+        batch_id = await _create(endpoint, *(f"{n}-a" for n in range(40)))
+        standing = await _ended(endpoint, batch_id)
+        told = list((await _results(endpoint, batch_id)).values())
+    answers = [each for each in told if isinstance(each, Received)]
+    expired = [each for each in told if isinstance(each, Expired)]
+    failed = [
+        each
+        for each in told
+        if isinstance(each, AttemptError) and not isinstance(each, Expired)
+    ]
+    assert len(told) == 40
+    assert min(len(answers), len(expired), len(failed)) > 0
+    assert (standing.done, standing.failed) == (len(answers), len(failed))
+    assert standing.outcome == "expired"
+    assert all(each.status is not None for each in failed)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_cancelled_batch_ends(form: str) -> None:
+    async with _served(form, batch_seconds=3600) as endpoint:
+        batch_id = await _create(endpoint, "1-a")
+        await endpoint.cancel(batch_id)
+        standing = await endpoint.look(batch_id)
+        assert standing.status in {"cancelling", "canceling", "cancelled", "ended"}
+        with pytest.raises(BadRequest) as missing:
+            await endpoint.look("no-such-batch")
+    assert missing.value.status == 404
+
+
+# -- what a provider may say ---------------------------------------------------
+
+
+@asynccontextmanager
+async def _saying(answers: dict[str, object]) -> AsyncIterator[str]:
+    """A server that says what stands at a path; what is no text, as JSON."""
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        said = answers[request.path]
+        text = said if isinstance(said, str) else json.dumps(said)
+        return web.Response(text=text)
+
+    server = web.ServerRunner(web.Server(handle))
+    await server.setup()
+    try:
+        await web.TCPSite(server, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{server.addresses[0][1]}"
+    finally:
+        await server.cleanup()
+
+
+def _lines(*lines: dict[str, object]) -> str:
+    return "\n".join(map(json.dumps, lines)) + "\n\n"
+
+
+async def _read(
+    endpoint: BatchEndpoint, files: Sequence[str] = ()
+) -> list[tuple[str, ItemOutcome]]:
+    standing = Standing(status="", files=tuple(files))
+    try:
+        return [each async for each in endpoint.results("b", standing)]
+    finally:
+        await endpoint.close()
+
+
+async def test_lines_of_openais_results_mean_what_single_replies_mean() -> None:
+    too_long = {"message": "too long", "code": "context_length_exceeded"}
+    said = _lines(
+        {
+            "custom_id": "a",
+            "response": {"status_code": 400, "body": {"error": too_long}},
+        },
+        {"custom_id": "b", "response": None, "error": {"code": "batch_expired"}},
+        {"custom_id": "c", "response": {"status_code": 200, "body": {"no": "chat"}}},
+    )
+    async with _saying({"/v1/files/f/content": said}) as url:
+        endpoint = OpenAIBatches("m", ClientOptions(base_url=url))
+        found = dict(await _read(endpoint, ["f"]))
+    assert [type(found[item]) for item in "abc"] == [
+        ContextTooLong,
+        Expired,
+        MalformedReply,
+    ]
+
+
+async def test_lines_of_anthropics_results_mean_what_single_replies_mean() -> None:
+    def failed(kind: str) -> dict[str, object]:
+        error = {"type": "error", "error": {"type": kind, "message": "no"}}
+        return {"type": "errored", "error": error}
+
+    said = _lines(
+        {"custom_id": "a", "result": failed("rate_limit_error")},
+        {"custom_id": "b", "result": failed("authentication_error")},
+        {"custom_id": "c", "result": failed("invalid_request_error")},
+        {"custom_id": "d", "result": {"type": "expired"}},
+        {"custom_id": "e", "result": {"type": "canceled"}},
+    )
+    async with _saying({"/v1/messages/batches/b/results": said}) as url:
+        endpoint = AnthropicBatches("m", ClientOptions(base_url=url))
+        found = dict(await _read(endpoint))
+    assert [type(found[item]) for item in "abcde"] == [
+        RateLimited,
+        AuthFailed,
+        BadRequest,
+        Expired,
+        Expired,
+    ]
+
+
+async def test_results_that_are_no_lines_are_no_results() -> None:
+    async with _saying({"/v1/files/f/content": '{"custom_id": "a", "resp'}) as url:
+        endpoint = OpenAIBatches("m", ClientOptions(base_url=url))
+        with pytest.raises(MalformedReply, match="cannot be read"):
+            await _read(endpoint, ["f"])
+
+
+@pytest.mark.parametrize(
+    ("errors", "kinds"),
+    [
+        ([{"code": "invalid_json_line", "line": 2}], {1: BadRequest}),
+        ([{"code": "token_limit_exceeded", "message": "wait"}], {None: RateLimited}),
+        ([{"code": "model_not_found"}], {None: BadRequest}),
+        ([], {None: BadRequest}),
+    ],
+)
+async def test_a_batch_that_failed_says_what_was_wrong_with_which_item(
+    errors: list[dict[str, object]], kinds: dict[int | None, type[AttemptError]]
+) -> None:
+    batch = {"id": "b", "status": "failed", "errors": {"data": errors}}
+    async with _saying({"/v1/batches/b": batch}) as url:
+        endpoint = OpenAIBatches("m", ClientOptions(base_url=url))
+        standing = await endpoint.look("b")
+        await endpoint.close()
+    told = {n: type(fault) for n, fault in standing.faults.items()}
+    whole = {} if standing.rest is None else {None: type(standing.rest)}
+    assert {**told, **whole} == kinds
+    assert standing.outcome == "failed"
+
+
+async def test_a_provider_without_batches_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(UsageError, match="gemini/x cannot be asked by batches"):
+        open_endpoint("gemini/x", ClientOptions())
+    with pytest.raises(UsageError, match="ANTHROPIC_API_KEY"):
+        open_endpoint("anthropic/x", ClientOptions())

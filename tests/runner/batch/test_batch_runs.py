@@ -1,0 +1,329 @@
+"""Runs by batches: what they cost, how they are left, and what providers may do."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from runner import errors as e
+from runner.batch.endpoint import Standing
+from runner.cli.stand import status_json, status_text
+from runner.engine.driver import Driver
+from runner.errors import UsageError
+from runner.request import ChatRequest
+from runner.task import Task
+from runner.testing import ToyJob, ToySettings
+from store.batches import (
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchPolled,
+    BatchPrepared,
+)
+from store.commands import Command, write
+from store.estimates import liveness
+from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
+from store.views import open_reader, present, status
+from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
+from tests.runner.batch.batch_run import TASKS, BatchRun
+
+
+class _Seen(ChatRequest):
+    """A request that can be watched."""
+
+
+@pytest.fixture
+def provider() -> Provider:
+    return Provider(random.Random(3))
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> BatchRun:
+    return BatchRun(tmp_path, provider, monkeypatch)
+
+
+def _outcome(run: BatchRun) -> tuple[str, str]:
+    ended = run.process()
+    assert ended is not None
+    return ended.outcome, ended.why or ""
+
+
+def _events(run: BatchRun, kind: str, of: type) -> list[Any]:
+    found = run.events(kind)
+    assert all(isinstance(event, of) for event in found)
+    return found
+
+
+def _never(provider: Provider) -> None:
+    """No batch ends any more."""
+    for batch in provider.there.values():
+        batch.looks = 10**9
+
+
+def test_a_run_says_what_happened_to_its_batches(run: BatchRun) -> None:
+    assert _outcome(run)[0] == "finished"
+    prepared = _events(run, "batch_prepared", BatchPrepared)
+    created = _events(run, "batch_created", BatchCreated)
+    ended = _events(run, "batch_ended", BatchEnded)
+    polled = _events(run, "batch_polled", BatchPolled)
+    keys = [event.batch for event in prepared]
+    assert len(keys) == len(set(keys))
+    assert Counter(keys) == Counter(event.batch for event in created)
+    assert Counter(keys) == Counter(event.batch for event in ended)
+    assert sum(event.requests for event in prepared) == TASKS
+    assert all(event.requests <= 2 for event in prepared)
+    assert {event.outcome for event in ended} == {"completed"}
+    # a look that shows nothing new leaves no event
+    assert len(polled) <= len(keys)
+    started = _events(run, "attempt_started", AttemptStarted)
+    assert all(event.batched for event in started)
+    answered = _events(run, "attempt_answered", AttemptAnswered)
+    assert {event.latency_ms for event in answered} == {None}
+
+
+def _leave_two_open(run: BatchRun, provider: Provider) -> str:
+    """Drain as soon as the provider has two batches; the sentence it ends with."""
+
+    def watch(driver: Driver) -> None:
+        def drain() -> None:
+            if len(provider.there) == 2:
+                _never(provider)
+                driver.drain()
+
+        run.on_step = drain
+
+    run.on_watch = watch
+    outcome, why = _outcome(run)
+    assert outcome == "drained"
+    run.on_watch, run.on_step = (lambda _driver: None), (lambda: None)
+    return why
+
+
+def test_a_drained_run_leaves_its_batches_to_a_later_process(
+    run: BatchRun, provider: Provider
+) -> None:
+    why = _leave_two_open(run, provider)
+    assert "3 requests stay in 2 open batches" in why
+    assert "given up" not in why
+    seen = run.status()
+    assert (seen.batches.count, seen.batches.requests) == (2, 3)
+    assert seen.attempts.unknown == 0
+    for batch in provider.there.values():
+        batch.looks = 0
+    assert _outcome(run)[0] == "finished"
+    assert set(provider.billed.values()) == {1}
+    assert run.status().attempts.started == TASKS
+    assert run.open().count == 0
+
+
+def test_a_run_with_open_batches_goes_on_with_batches_or_not_at_all(
+    run: BatchRun, provider: Provider
+) -> None:
+    _leave_two_open(run, provider)
+    run.options = run.options.model_copy(update={"batch": False})
+    with pytest.raises(UsageError, match="siftlog resume r1 --batch"):
+        run.process()
+
+
+def test_a_cancelled_run_has_its_batches_cancelled(
+    run: BatchRun, provider: Provider
+) -> None:
+    def cancel(driver: Driver) -> None:
+        del driver
+        asked = Command(
+            id="c", author="somebody", host="here", at_us=1, kind="cancel", payload={}
+        )
+
+        def when_sent() -> None:
+            if len(provider.there) == 2 and not run.folder.control.exists():
+                _never(provider)
+                write(run.folder, asked)
+
+        run.on_step = when_sent
+
+    run.on_watch = cancel
+    assert _outcome(run)[0] == "cancelled"
+    assert all(batch.is_cancelled for batch in provider.there.values())
+    (first, second) = _events(run, "batch_cancelled", BatchCancelled)
+    assert first.by == second.by == "somebody"
+    assert run.open().count == 0
+    seen = run.status()
+    assert seen.tasks.skipped == seen.tasks.planned
+    assert seen.possible_usd > 0, "what a provider had answered by then is billed"
+
+
+def test_what_was_sent_is_not_held_while_it_is_waited_for(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, asked = ToyJob.request, []
+
+    def request(job: ToyJob, dataset: ToySettings, task: Task) -> ChatRequest:
+        plain = ask(job, dataset, task)
+        made = _Seen(messages=plain.messages, max_tokens=plain.max_tokens)
+        asked.append(ref(made))
+        return made
+
+    look, held = FakeBatches.look, []
+
+    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
+        held.append(sum(each() is not None for each in asked))
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(ToyJob, "request", request)
+    monkeypatch.setattr(FakeBatches, "look", count)
+    assert _outcome(run)[0] == "finished"
+    assert asked
+    assert min(held) == 0
+
+
+def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
+    run: BatchRun, provider: Provider
+) -> None:
+    _leave_two_open(run, provider)
+    with open_reader(run.folder.log) as reader:
+        seen = status(reader)
+        later_us = seen.signs.phase_us + 5 * 3_600_000_000
+        signs = replace(seen.signs, phase="run_resumed", heartbeat_us=later_us)
+        assert liveness(signs, later_us, is_alive=True) == "live"
+        assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
+        shown = present(reader, later_us, is_held=False)
+    assert shown.forecast is None
+    assert "2 open: 3 requests wait, the oldest batch for 5." in status_text(shown)
+    assert status_json(shown)["batches"]["requests"] == 3
+
+
+def test_what_expires_is_asked_again_by_the_next_batch_and_nothing_else(
+    run: BatchRun, provider: Provider
+) -> None:
+    provider.chances = Chances(expires=0.3)
+    assert _outcome(run)[0] == "finished"
+    failed = _events(run, "attempt_failed", AttemptFailed)
+    assert {event.error for event in failed} == {"Expired"}
+    assert sum(event.possible_usd for event in failed) == 0
+    assert provider.bodies == TASKS + len(failed)
+    assert set(provider.billed.values()) == {1}
+
+
+def test_a_budget_is_kept_at_half_the_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
+    each = (10 * 0.5 + 5 * 1.0) / 1e6
+    run = BatchRun(tmp_path, provider, monkeypatch, budget=each * TASKS * 20)
+    assert _outcome(run)[0] == "finished"
+    assert run.status().cost_usd == pytest.approx(each * TASKS)
+    started = _events(run, "attempt_started", AttemptStarted)
+    assert all(event.worst_usd < 1e-4 for event in started)
+
+
+def test_a_budget_that_is_used_up_ends_the_run_with_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
+    run = BatchRun(tmp_path, provider, monkeypatch, budget=1e-4)
+    assert _outcome(run)[0] == "budget"
+    assert run.open().count == 0
+    cost = run.status().cost_usd
+    assert cost is not None
+    assert 0 < cost <= 1e-4
+
+
+def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
+    run: BatchRun, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = FakeBatches.look
+
+    async def forgetful(endpoint: FakeBatches, batch_id: str) -> Standing:
+        if batch_id == "batch-0":
+            raise e.BadRequest("no such batch", status=404)
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(FakeBatches, "look", forgetful)
+    assert _outcome(run)[0] == "finished"
+    assert any("knows no batch batch-0 any more" in said for said in run.told)
+    assert run.status().tasks.completed == TASKS
+    assert provider.bodies == TASKS + len(provider.there["batch-0"].fates)
+
+
+def test_a_full_queue_is_waited_for_however_long_that_takes(
+    run: BatchRun, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, turned_away = FakeBatches.look, set()
+
+    async def full(endpoint: FakeBatches, batch_id: str) -> Standing:
+        if len(turned_away | {batch_id}) <= 9:
+            turned_away.add(batch_id)
+            for text in provider.there[batch_id].texts.values():
+                provider.billed[text] = 0
+            rest = e.RateLimited("token_limit_exceeded")
+            return Standing(status="failed", outcome="failed", rest=rest)
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(FakeBatches, "look", full)
+    assert _outcome(run)[0] == "finished"
+    assert run.status().attempts.failed == 0
+    assert run.status().tasks.completed == TASKS
+    assert set(provider.billed.values()) == {1}
+
+
+def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = FakeBatches.look
+    looks = 0
+
+    async def away(endpoint: FakeBatches, batch_id: str) -> Standing:
+        nonlocal looks
+        looks += 1
+        if looks < 50:
+            raise e.ServerError("away", status=502)
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(FakeBatches, "look", away)
+    assert _outcome(run)[0] == "finished"
+    assert 0 < sum("away; trying again" in said for said in run.told) <= 4
+    assert run.status().attempts.failed == 0
+
+
+def test_a_batch_that_is_refused_fails_its_calls_as_single_ones_would(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> str:
+        raise e.AuthFailed("no", status=401)
+
+    monkeypatch.setattr(FakeBatches, "create", refuse)
+    outcome, why = _outcome(run)
+    assert outcome == "endpoint"
+    assert "refused the key" in why
+    assert run.open().count == 0
+    seen = run.status()
+    assert (seen.tasks.failed, seen.possible_usd) == (0, 0.0)
+
+
+def test_creations_that_never_work_end_as_calls_do(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> str:
+        raise e.ServerError("broken", status=500)
+
+    monkeypatch.setattr(FakeBatches, "create", fail)
+    outcome, why = _outcome(run)
+    assert outcome == "endpoint"
+    assert "never answered" in why
+    assert run.open().count == 0
+    assert run.provider.bodies == 0
+
+
+def test_batches_are_refused_where_no_model_has_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
+    run = BatchRun(tmp_path, provider, monkeypatch, model="baseline/lexical")
+    with pytest.raises(UsageError, match="No model of this run can be asked by"):
+        run.process()
+    assert not run.folder.log.exists()

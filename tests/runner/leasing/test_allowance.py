@@ -1,0 +1,106 @@
+"""A shard's part of the budget: what it asks for, gives back, and when it gives up."""
+
+from __future__ import annotations
+
+from runner.leasing.allowance import CALLS_AHEAD, Allowance
+from runner.leasing.messages import AskMoney, Money, MoneyBack, NoMoney, Raised, Short
+
+
+class _Bell:
+    """Counts how often something was to be said."""
+
+    rung = 0
+
+    def ring(self) -> None:
+        self.rung += 1
+
+
+def _lent(pico: int) -> Allowance:
+    money = Allowance(_Bell().ring)
+    money.hear(Money(pico=pico))
+    return money
+
+
+def test_money_is_asked_for_where_a_call_finds_no_room_and_only_once() -> None:
+    bell = _Bell()
+    money = Allowance(bell.ring)
+    assert not money.has_room(10)
+    assert bell.rung == 1
+    assert money.says() == [AskMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
+    assert not money.has_room(10)
+    assert money.says() == []
+    money.hear(Money(pico=10))
+    assert money.has_room(10)
+    assert money.granted_pico == 10
+
+
+def test_a_free_call_needs_no_money() -> None:
+    money = Allowance(_Bell().ring)
+    assert money.has_room(0)
+    assert money.says() == []
+
+
+def test_more_is_asked_for_ahead_and_never_again_once_there_is_little() -> None:
+    money = _lent(100)
+    money.reserve(40)
+    assert money.says() == [AskMoney(need_pico=0, want_pico=40 * CALLS_AHEAD)]
+    money.hear(Money(pico=0))
+    money.reserve(40)
+    assert money.says() == []
+    assert not money.has_room(40)
+    assert money.says() == [AskMoney(need_pico=20, want_pico=0)]
+
+
+def test_where_money_is_short_what_is_not_reserved_goes_back() -> None:
+    money = _lent(100)
+    money.reserve(30)
+    money.hear(Short(is_short=True))
+    assert money.says() == [MoneyBack(back_pico=70, spent_pico=0)]
+    money.settle(30, 10, reserved_pico=30)
+    assert money.says() == [MoneyBack(back_pico=20, spent_pico=10)]
+    assert money.says() == []
+    assert money.granted_pico == money.spent_pico == 10
+
+
+def test_only_the_brokers_word_ends_it_and_only_for_what_was_refused() -> None:
+    money = Allowance(_Bell().ring)
+    settled = [money.has_room(10)]
+    money.says()
+    settled.append(money.is_settled)
+    money.hear(NoMoney(cap_pico=500, taken_pico=495))
+    settled.append(money.is_settled)
+    money.has_room(10)
+    settled.append(money.is_settled)
+    money.has_room(5)  # less than what was refused
+    settled.append(money.is_settled)
+    assert settled == [False, False, True, True, False]
+    assert money.says()
+
+
+def test_what_was_refused_is_shown_with_the_sums_of_all_shards() -> None:
+    money = Allowance(_Bell().ring)
+    money.has_room(10)
+    money.says()
+    money.hear(NoMoney(cap_pico=500, taken_pico=495))
+    shown = money.statistics()
+    assert (shown.cap_pico, shown.spent_pico) == (500, 495)
+
+
+def test_a_raised_budget_is_asked_again_and_is_the_brokers_to_raise() -> None:
+    money = Allowance(_Bell().ring)
+    money.has_room(10)
+    money.says()
+    money.hear(NoMoney(cap_pico=5, taken_pico=0))
+    money.add(1000)
+    assert not money.has_room(10)
+    money.hear(Raised())
+    assert not money.has_room(10)
+    assert money.says() == [AskMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
+
+
+def test_a_new_connection_is_asked_what_the_old_one_did_not_answer() -> None:
+    money = Allowance(_Bell().ring)
+    money.has_room(10)
+    asked = money.says()
+    money.reconnected()
+    assert money.says() == asked

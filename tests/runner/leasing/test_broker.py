@@ -1,0 +1,175 @@
+"""What the broker says to whom: turns, pauses, limits and what is relayed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from runner.leasing.broker import Broker
+from runner.leasing.messages import (
+    Ask,
+    Back,
+    Down,
+    Figures,
+    Hello,
+    Lease,
+    Line,
+    Refused,
+    Renew,
+    Renewed,
+    Told,
+    Waits,
+    Welcome,
+)
+from runner.leasing.terms import TTL_S
+from runner.limits.limiter import Limits
+
+RPM = 6000
+
+
+def _broker(*names: str, rpm: float | None = RPM) -> Broker:
+    broker = Broker(run_id="r", limits={"m": Limits(concurrency=9, rpm=rpm)})
+    for i, name in enumerate(names):
+        assert broker.join(_hello(name, slices=str(i)), 0.0) is None
+        # the model is heard of, and its bucket begins to fill
+        broker.hear(name, Back(endpoint="e", model="m"), 0.0)
+    broker.step(0.0)
+    return broker
+
+
+def _hello(name: str, *, slices: str = "0") -> Hello:
+    return Hello(
+        token="",
+        run_id="r",
+        process=name,
+        shard="0/1",
+        slices=slices,
+        log=name,
+        recorded_pico=0,
+        granted_pico=0,
+    )
+
+
+def _ask(requests: int) -> Ask:
+    return Ask(endpoint="e", model="m", requests=requests)
+
+
+def _leases(broker: Broker, now: float) -> list[tuple[str, int]]:
+    said = broker.step(now).say
+    return [
+        (name, message.requests)
+        for name, messages in said.items()
+        for message in messages
+        if isinstance(message, Lease)
+    ]
+
+
+def _said(broker: Broker, now: float, name: str) -> list[Down]:
+    return broker.step(now).say.get(name, [])
+
+
+def test_a_broker_begins_with_nothing_to_lend_for_another_may_have_lent_it() -> None:
+    broker = _broker("a")
+    broker.hear("a", _ask(10), 0.0)
+    assert _leases(broker, 0.0) == []
+    when = broker.step(0.0).wake_at
+    assert when is not None
+    assert _leases(broker, when) == [("a", 10)]
+
+
+def test_whoever_wants_much_waits_for_the_others_turn() -> None:
+    broker = _broker("a", "b")
+    got: list[str] = []
+    now = 10.0
+    for name in ("a", "b"):
+        broker.hear(name, _ask(1000), now)
+    for _ in range(40):
+        for name, _requests in _leases(broker, now):
+            got.append(name)
+            broker.hear(name, _ask(1000), now)
+        now = broker.step(now).wake_at or now
+    assert abs(got.count("a") - got.count("b")) <= 1
+
+
+def test_a_model_without_a_limit_is_lent_whatever_is_asked() -> None:
+    broker = _broker("a", rpm=None)
+    broker.hear("a", _ask(1000), 0.0)
+    assert _leases(broker, 0.0) == [("a", 1000)]
+
+
+def test_what_comes_back_is_lent_to_the_others() -> None:
+    broker = _broker("a", "b")
+    broker.hear("a", _ask(15), 10.0)
+    broker.hear("b", _ask(15), 10.0)
+    assert _leases(broker, 10.0) == [("a", 15)]
+    broker.hear("a", Back(endpoint="e", model="m", requests=15), 10.0)
+    assert _leases(broker, 10.0) == [("b", 15)]
+
+
+def test_an_endpoint_that_asks_one_shard_to_wait_is_left_alone_by_all() -> None:
+    broker = _broker("a", "b")
+    waits = Waits(endpoint="e", for_s=10.0)
+    broker.hear("a", waits, 10.0)
+    assert _said(broker, 10.0, "b") == [waits]
+    broker.hear("b", Waits(endpoint="e", for_s=5.0), 11.0)  # it says nothing new
+    assert _said(broker, 11.0, "a") == []
+    broker.hear("b", _ask(5), 12.0)
+    assert _leases(broker, 19.9) == []
+    assert _leases(broker, 20.0) == [("b", 5)]
+
+
+@pytest.mark.parametrize("lower", ["by hand", "told"])
+def test_a_lower_limit_holds_for_all_from_then_on(lower: str) -> None:
+    broker = _broker("a")
+    broker.hear("a", _ask(1), 10.0)
+    assert _leases(broker, 10.0) == [("a", 1)]
+    if lower == "by hand":
+        broker.set_limits("m", Limits(concurrency=9, rpm=60), 10.0)
+    else:
+        told = Told(endpoint="e", model="m", kind="requests", per_minute=60.0)
+        broker.hear("a", told, 10.0)
+    broker.hear("a", _ask(100), 10.0)
+    assert _leases(broker, 10.9) == []
+    assert _leases(broker, 11.1) == [("a", 1)]
+
+
+def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
+    broker = _broker("a", "b")
+    broker.hear("a", _ask(5), 0.0)
+    broker.set_limits("m", Limits(concurrency=9, rpm=0.001), 0.0)
+    broker.hear("b", _ask(0), TTL_S)
+    assert [each.is_alive for each in broker.seen(TTL_S)] == [True, True]
+    broker.step(TTL_S)
+    assert [each.is_alive for each in broker.seen(TTL_S)] == [False, True]
+    broker.relay(b"line")
+    assert broker.step(TTL_S).say == {"b": [Line(line=b"line")]}
+
+
+def test_a_shard_whose_lease_is_revoked_asks_in_vain_until_its_part_is_free() -> None:
+    broker = _broker("a")
+    renew = Renew(figures=Figures())
+    broker.hear("a", renew, 1.0)
+    assert _said(broker, 1.0, "a") == [Renewed(now=1.0)]
+    broker.revoke("0/1")
+    broker.hear("a", renew, 2.0)
+    assert "a" not in broker.step(2.0).say
+    another = msgspec.structs.replace(_hello("b"), slices="0")
+    assert isinstance(broker.join(another, TTL_S), Refused)
+    broker.step(1.0 + TTL_S)
+    assert broker.join(another, 1.0 + TTL_S) is None
+    broker.hear("b", renew, 2.0 + TTL_S)
+    assert Renewed(now=2.0 + TTL_S) in _said(broker, 2.0 + TTL_S, "b")
+
+
+def test_a_shard_that_comes_later_hears_what_was_relayed() -> None:
+    broker = _broker()
+    broker.relay(b"line")
+    assert broker.join(_hello("a"), 0.0) is None
+    welcome, line = _said(broker, 0.0, "a")
+    assert isinstance(welcome, Welcome)
+    assert line == Line(line=b"line")
+
+
+def test_a_process_that_is_not_of_the_run_is_refused() -> None:
+    refused = Broker(run_id="other", limits={}).join(_hello("a"), 0.0)
+    assert isinstance(refused, Refused)

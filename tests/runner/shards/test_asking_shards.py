@@ -1,0 +1,65 @@
+"""What was asked of a split run, where one of its logs answers and another joins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.testing import ToyJob, ToySettings
+from runner.work import load_work
+from store.asked import Answer, answers, asked
+from store.commands import Command, CommandTail, write
+from store.events import (
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Entry,
+    Event,
+)
+from store.runs import RunFolder
+from store.views import open_reader
+from tests.runner.shards.sharded import Split
+from tests.store.union.union_logs import shard_log, shard_started, union_of
+
+ASKED = Command(
+    id="c1",
+    author="a person",
+    host="here",
+    at_us=1,
+    kind="retry",
+    payload={},
+)
+ACCEPTED = CommandAccepted(command="c1", kind="retry", author="a person", payload="{}")
+APPLIED = CommandApplied(command="c1", effect="2 tasks reopened")
+REJECTED = CommandRejected(
+    command="c1", kind="retry", author="a person", reason="it had ended"
+)
+
+
+def _answers(folder: RunFolder) -> list[str]:
+    """Kinds of the answers in a log."""
+    with open_reader(folder.log) as reader:
+        return [row.kind for row in answers(reader)]
+
+
+def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None:
+    """Only limits, which stand nowhere else, hold for it as well."""
+    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split.folder.path.mkdir()
+    write(split.folder, ASKED)
+    split.part(0, 2)
+    assert _answers(split.folder.shard(0, 2)) == ["command_accepted", "command_applied"]
+    split.folder.refresh()
+    split.part(0, 1)
+    assert _answers(split.folder.shard(0, 1)) == []
+
+
+def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> None:
+    courses: list[list[Entry | Event]] = [[ACCEPTED, APPLIED], [REJECTED], [ACCEPTED]]
+    logs = [
+        shard_log(tmp_path, f"{i}-3", [shard_started(i, 3)], course)
+        for i, course in enumerate(courses)
+    ]
+    for i, order in enumerate((logs, logs[::-1])):
+        with open_reader(union_of(tmp_path / f"union{i}.db", order)) as reader:
+            (said,) = asked(reader, CommandTail(tmp_path / "control.jsonl").read())
+        assert (said.answer, said.said) == (Answer.APPLIED, "2 tasks reopened")

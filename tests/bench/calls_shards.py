@@ -1,9 +1,9 @@
 """The same run by one process and by several shards of this machine.
 
 As many calls are in flight in all, however the run is split. Client and server share
-the processors, so a rate at full speed says what they do together; what a call costs the
-shards in processor time, starting them included, and what memory they hold at a time
-are their own.
+the processors, so a rate says what they do together, and beside other work more
+processes get a larger share of it. What a call costs the shards in processor time,
+starting them included, and what memory they hold at a time are their own.
 """
 
 from __future__ import annotations

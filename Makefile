@@ -40,7 +40,7 @@ prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/leasing tests/runner/whatif/test_rehearsed_runs.py \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
-		tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
+		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/jobs/metrics/test_sequential.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py

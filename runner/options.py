@@ -152,7 +152,7 @@ class RunOptions(BaseModel):
     batch: bool = Field(
         default=False, description="ask by batches, within a day and at half the price"
     )
-    batch_size: int = Field(
+    batch_requests: int = Field(
         1000, ge=1, le=MOST_IN_BATCH, description="requests in a batch, at most"
     )
     batch_open: int = Field(
@@ -206,9 +206,9 @@ class RunOptions(BaseModel):
     @model_validator(mode="after")
     def _is_holdable(self) -> Self:
         """All that may wait in batches at a time can be held."""
-        if self.batch and self.batch_size * self.batch_open > MOST_CALLS:
+        if self.batch and self.batch_requests * self.batch_open > MOST_CALLS:
             raise ValueError(
-                f"batch_size times batch_open is more than {MOST_CALLS:,} requests "
+                f"batch_requests times batch_open is more than {MOST_CALLS:,} requests "
                 "at a time"
             )
         return self
@@ -253,7 +253,7 @@ class RunOptions(BaseModel):
         """What is set for one model's calls."""
         own = self.of(model)
         if self.is_batched(model):
-            calls = self.batch_size * self.batch_open
+            calls = self.batch_requests * self.batch_open
             return Limits(concurrency=calls, weight=own.weight, batched=True)
         return Limits(
             concurrency=own.concurrency or self.concurrency,

@@ -20,6 +20,7 @@ from runner.errors import (
     Expired,
     MalformedReply,
     Overloaded,
+    RateLimited,
     ServerError,
     Timeout,
 )
@@ -99,7 +100,13 @@ class Carrier:
         return Happening.CREATED
 
     async def _postpone(self, batch: Batch, error: AttemptError) -> Happening:
-        """Nothing came of it: wait and try again, as long as that may be of use."""
+        """Nothing came of it: wait and try again, as long as that may be of use.
+
+        Too much waits there for as long as other batches take, which may be a day.
+        """
+        if isinstance(error, RateLimited):
+            await self._trouble(batch, error)
+            return Happening.POSTPONED
         batch.refusals += 1
         decision = decide(
             error,
@@ -174,6 +181,9 @@ class Carrier:
         if seen.outcome is not None:
             if not batch.has_ended:
                 await self._ended(batch, seen)
+            if isinstance(seen.rest, RateLimited):
+                await self._trouble(batch, seen.rest, LONGEST)
+                return Happening.TURNED_AWAY
             return Happening.DONE
         if before is not None and _figures(seen) == _figures(before):
             batch.pauses += 1
@@ -258,12 +268,14 @@ class Carrier:
             )
         )
 
-    async def _trouble(self, batch: Batch, error: AttemptError) -> None:
-        """Say once that a batch cannot be looked at, and wait."""
+    async def _trouble(
+        self, batch: Batch, error: AttemptError, pauses: int = 1
+    ) -> None:
+        """Say once what holds a batch up, and wait."""
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")
-        await self.pause(max(self._poll_s, error.retry_after_s or 0.0))
+        await self.pause(max(self._poll_s * pauses, error.retry_after_s or 0.0))
 
     async def pause(self, seconds: float) -> None:
         """Wait so long; `Left` as soon as the process is about to end."""

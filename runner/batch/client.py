@@ -23,7 +23,7 @@ from runner.batch.course import Happening, Stage, after
 from runner.batch.endpoint import BatchEndpoint
 from runner.batch.ids import Asked
 from runner.batch.known import Known
-from runner.clients.client import Call, ClientStatistics, Left, Received
+from runner.clients.client import Call, ClientStatistics, Left, Received, Unsent
 from runner.clients.ladder import Ladder
 from runner.clients.tally import Tally
 from runner.errors import (
@@ -103,23 +103,24 @@ class BatchClient:
         Raises:
             AttemptError: It brought no usable reply.
             Left: The process is about to end, and the batch is not.
+            Unsent: The provider never had the batch.
         """
         structure = self._structure(call)
         place = self._told.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
-            while True:
-                batch, told = place or self._join(call, structure)
-                if not batch.is_led:
-                    await self._lead(batch)
-                match await told:
-                    case Received() as received:
-                        return received
-                    case AttemptError() as error:
-                        raise self._structures.met(error, structure)
-                    case Word.LEFT:
-                        raise Left
-                    case Word.UNSENT:
-                        place = None
+            batch, told = place or self._join(call, structure)
+            del call  # its texts are not to be held for a day
+            if not batch.is_led:
+                await self._lead(batch)
+            match await told:
+                case Received() as received:
+                    return received
+                case AttemptError() as error:
+                    raise self._structures.met(error, structure)
+                case Word.LEFT:
+                    raise Left
+                case Word.UNSENT:
+                    raise Unsent
 
     def _structure(self, call: Call) -> Structure:
         request = call.request

@@ -22,7 +22,7 @@ class Stage(enum.Enum):
     ENDED = "ended"  #: its results are there to be read
     COLLECTED = "collected"  #: each of its calls has an outcome
     REFUSED = "refused"  #: the provider would not take it, or not keep it
-    MISSING = "missing"  #: the provider has nothing of it: its calls may be sent again
+    MISSING = "missing"  #: the provider did nothing of it: its calls may be sent again
 
     @property
     def is_final(self) -> bool:
@@ -43,6 +43,7 @@ class Happening(enum.Enum):
     UNDECIDED = "the provider's list does not tell yet"
     SEEN = "the provider is at work on it"
     DONE = "the provider has ended it"
+    TURNED_AWAY = "too much waits there already: the provider did nothing of it"
     GONE = "the provider knows no such batch"
     BROKEN = "its results did not come whole"
     READ = "its results were read to the end"
@@ -60,6 +61,7 @@ MOVES: Final[Mapping[tuple[Stage, Happening], Stage]] = {
     (_S.SOUGHT, _H.UNDECIDED): _S.SOUGHT,
     (_S.OPEN, _H.SEEN): _S.OPEN,
     (_S.OPEN, _H.DONE): _S.ENDED,
+    (_S.OPEN, _H.TURNED_AWAY): _S.MISSING,
     (_S.OPEN, _H.GONE): _S.REFUSED,
     (_S.ENDED, _H.BROKEN): _S.ENDED,
     (_S.ENDED, _H.READ): _S.COLLECTED,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import msgspec
@@ -65,7 +65,7 @@ class _Batch(msgspec.Struct):
     id: str
     status: str = ""
     created_at: float = 0.0
-    metadata: dict[str, str] | None = None
+    metadata: dict[str, Any] | None = None
     request_counts: _Counts | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None

@@ -64,7 +64,7 @@ def open_batch_clients(
     left: LeftBatches,
 ) -> dict[str, BatchClient]:
     """The clients of *endpoints*, by model, going on with what is *left*."""
-    habits = Habits(size=options.batch_size, poll_s=options.batch_poll_s)
+    habits = Habits(size=options.batch_requests, poll_s=options.batch_poll_s)
     return {
         model: BatchClient(model, endpoint, habits, setting, left.of(model))
         for model, endpoint in endpoints.items()

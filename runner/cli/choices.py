@@ -178,7 +178,9 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         help="Ask by the provider's batches: within 24 hours, at half the price.",
     ),
     option(
-        "--batch-size", type=int, help="Requests in a batch, at most.  [default: 1000]"
+        "--batch-requests",
+        type=int,
+        help="Requests in a batch, at most.  [default: 1000]",
     ),
     option(
         "--batch-poll-s",

@@ -223,9 +223,11 @@ def end(
     if code == FAILED_TASKS and state.imported:
         tell(f"{state.tasks.failed} tasks had failed where they were made.")
     elif code == FAILED_TASKS:
+        run = folder.run_id
+        resume = "the same command" if folder.part else f"siftlog resume {run}"
         tell(
             f"{state.tasks.failed} tasks failed; ask them again with: "
-            f"siftlog retry {folder.run_id} && siftlog resume {folder.run_id}"
+            f"siftlog retry {run} && {resume}"
         )
     for sentence in failed:
         tell(f"siftlog: {sentence}")

@@ -145,7 +145,8 @@ def status_text(present: Present) -> str:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
-    names = {} if present.is_alive else {TaskState.RUNNING: "given up in flight"}
+    left = "left in batches" if status.batches.count else "given up in flight"
+    names = {} if present.is_alive else {TaskState.RUNNING: left}
     for lane in status.lanes:
         states = ", ".join(
             f"{n:,} {names.get(state, state.name.lower())}"

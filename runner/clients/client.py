@@ -56,6 +56,10 @@ class Left(Exception):
     """The provider keeps the call, and a later process gets its outcome."""
 
 
+class Unsent(Exception):
+    """The call never left, and is to be made again as it was."""
+
+
 class ModelClient(Protocol):
     """Sends attempts to one model."""
 
@@ -65,6 +69,7 @@ class ModelClient(Protocol):
         Raises:
             AttemptError: The attempt ended without a usable reply.
             Left: It has not ended, and will not while this process lasts.
+            Unsent: It was not sent after all.
         """
         ...
 

@@ -122,9 +122,10 @@ class HttpSender:
                 async with aclosing(self._pieces(response)) as pieces:
                     async for piece in pieces:
                         *whole, rest = (rest + piece).split(b"\n")
-                        self._check_length(response, len(rest))
                         for line in whole:
+                            self._check_length(response, len(line))
                             yield self._keys.mask_bytes(line)
+                        self._check_length(response, len(rest))
                 if rest:
                     yield self._keys.mask_bytes(rest)
             finally:

@@ -116,6 +116,11 @@ def _cancel(command: Command, run: Target) -> Act:
 
 def _retry(command: Command, run: Target) -> Act:
     query = finals(str(command.payload.get("filter", "")))
+    if run.folder.part and any(term.condition == "task" for term in query.terms):
+        raise Refused(
+            "tasks have other numbers in the logs of shards: name them by key:, stage: "
+            "and model:"
+        )
 
     async def act() -> Done:
         count = after = 0

@@ -17,7 +17,7 @@ from runner.control.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.control.standing import KINDS, Refused, standing
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
-from store.asked import ALL, OPEN, Asked, answers, asked
+from store.asked import ALL, OPEN, Asked, asked
 from store.clock import Clock
 from store.commands import Command, CommandTail, withdrawals
 from store.errors import StoreError
@@ -38,23 +38,6 @@ def waiting(folder: RunFolder) -> list[Asked]:
     return [request for request in found if request.answer in OPEN]
 
 
-def answered_elsewhere(shard: RunFolder) -> frozenset[str]:
-    """Requests that the logs of a split run have answered before a new one joins them.
-
-    They were made of whoever was at work then, and are part of how the new one starts.
-    """
-    union = shard.whole.log
-    if not shard.part or not union.exists():
-        return frozenset()
-    with open_reader(union) as reader:
-        rows = answers(reader)
-    return frozenset(
-        row.event.command
-        for row in rows
-        if isinstance(row.event, CommandRejected | CommandApplied)
-    )
-
-
 class Listener:
     """Carries out what is asked of one live run."""
 
@@ -70,6 +53,7 @@ class Listener:
         tell: Callable[[str], None],
         found: str | None = None,
         own: Collection[str] = (),
+        answered: Collection[str] = (),
     ) -> None:
         """Listen for a run that is about to go on.
 
@@ -83,6 +67,7 @@ class Listener:
             tell: takes a sentence for whoever takes the run up.
             found: the state in which this process found the run; None: it is new.
             own: names of the limits that this process was started with.
+            answered: ids of requests that were carried out before there was this log.
         """
         self._folder = folder
         self._log = log
@@ -94,7 +79,7 @@ class Listener:
         self._found = found
         self._own = own
         self._tail = CommandTail(folder.control)
-        self._answered: set[str] = set()
+        self._answered = set(answered)
         self._begun: frozenset[str] = frozenset()
         self.drained_by: str | None = None  #: who asked for the drain, if one did
         self.cancels: list[Command] = []  #: accepted; applied as the process ends
@@ -117,8 +102,6 @@ class Listener:
             if isinstance(event, CommandRejected | CommandApplied):
                 self._answered.add(event.command)
         self._begun = frozenset(accepted - self._answered)
-        if self._found is None:
-            self._answered |= answered_elsewhere(self._folder)
         for change in (c.without(self._own) for c in standing(recorded)):
             for model in filter(change.concerns, self._models):
                 limits = change.applied_to(self._driver.limits(model))

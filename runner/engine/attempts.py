@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from runner import errors as e
-from runner.clients.client import Call, Left, ModelClient, Received
+from runner.clients.client import Call, Left, ModelClient, Received, Unsent
 from runner.engine.answered import answered, completed
 from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
@@ -187,49 +188,70 @@ class Attempts:
     async def perform(self, work: Work) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
-        request = self._request(item)
-        payload, blobs, digest = skeleton(request, work.model)
+        call = await self._begin(item)
+        # once more: the process may have been stopped while the start was written
+        if not self._scheduler.may_send(self._clock.monotonic()):
+            await self._failed(item, e.Cancelled(NOT_SENT, was_sent=False), 0.0)
+            return
+        coming = self._parts.clients[work.model].call(call)
+        del call  # what comes may take a day, and the texts are not needed for it
+        await self._receive(item, coming)
+
+    async def _begin(self, item: _Item) -> Call:
+        """Record that an attempt begins; what is to be sent."""
+        work, request = item.work, self._request(item)
+        payload, blobs, item.asked = skeleton(request, work.model)
         item.attempt += 1
-        item.asked = digest
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
             attempt=item.attempt,
-            request_sha256=digest,
+            request_sha256=item.asked,
             worst_usd=usd(work.reserved_pico) if self._price(work) else None,
             batched=work.model in self._parts.batched,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
-        await self._send(item, request, is_stale=False)
+        return Call(
+            task=item.task, request=request, attempt=item.attempt, asked=item.asked
+        )
 
     async def go_on(self, started: AttemptStarted) -> None:
-        """One attempt of an admitted task, which an earlier process has started."""
+        """One attempt of an admitted task, which an earlier process has begun."""
         item = self._items[started.task]
-        request = self._request(item)
         item.asked = started.request_sha256
-        digest = skeleton(request, item.work.model).sha256
-        await self._send(item, request, is_stale=digest != item.asked)
+        await self._receive(item, self._call_again(item))
 
-    async def _send(self, item: _Item, request: Request, *, is_stale: bool) -> None:
+    def _call_again(self, item: _Item) -> Coroutine[Any, Any, Received]:
+        """Go on with an attempt that the log has."""
+        request = self._request(item)
+        digest = skeleton(request, item.work.model).sha256
         call = Call(
             task=item.task,
             request=request,
             attempt=item.attempt,
             asked=item.asked,
-            is_stale=is_stale,
+            is_stale=digest != item.asked,
         )
+        return self._parts.clients[item.work.model].call(call)
+
+    async def _receive(
+        self, item: _Item, coming: Coroutine[Any, Any, Received]
+    ) -> None:
+        """Wait for what comes of an attempt, and record it."""
         began = self._clock.monotonic()
-        try:
-            # once more: the process may have been stopped while the start was written
-            if not self._scheduler.may_send(began):
-                raise e.Cancelled(NOT_SENT, was_sent=False)
-            received = await self._parts.clients[item.work.model].call(call)
-        except Left:
-            return  # nothing is known of it yet: its batch will tell another process
-        except e.AttemptError as error:
-            await self._failed(item, error, self._clock.monotonic() - began)
-        else:
-            await self._answered(item, received, self._clock.monotonic() - began)
+        while True:
+            try:
+                received = await coming
+            except Unsent:
+                coming = self._call_again(item)
+                continue
+            except Left:
+                return  # nothing is known of it yet: another process will be told
+            except e.AttemptError as error:
+                await self._failed(item, error, self._clock.monotonic() - began)
+            else:
+                await self._answered(item, received, self._clock.monotonic() - began)
+            return
 
     async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
         work = item.work

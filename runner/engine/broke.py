@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.engine.lane import Work
-from runner.money.budget import BudgetStatistics
+from runner.money.budget import WHOLE, BudgetStatistics
 from store.spending import dollars
 from store.task import usd
 
@@ -17,11 +17,12 @@ def why_broke(work: Work, budget: BudgetStatistics) -> str:
     """
     cap_pico = budget.cap_pico or 0
     cap = dollars(usd(cap_pico))
+    what = "budget" if budget.share == WHOLE else "shard's share of the budget"
     spent = f"{dollars(usd(budget.spent_pico))} spent"
     if budget.possible_pico:
         possible = dollars(usd(budget.possible_pico))
         spent += f", up to {possible} more for calls whose reply or usage never came"
     next_call = f"call of {work.model} may cost {dollars(usd(work.worst_pico))}"
     if work.worst_pico > cap_pico:
-        return f"The budget of {cap} is too small: a single {next_call} ({spent})"
-    return f"The budget of {cap} is reached: {spent}; the next {next_call}"
+        return f"The {what} of {cap} is too small: a single {next_call} ({spent})"
+    return f"The {what} of {cap} is reached: {spent}; the next {next_call}"

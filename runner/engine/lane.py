@@ -136,6 +136,7 @@ class Lane:
 
     def take(self, work: Work, now: float) -> None:
         """Give an attempt its slot, its share of the minute and its money."""
+        self.known.add(work.number)
         work.reserved_pico = self.budget.reserve(work.worst_pico)
         work.among = self.limiter.acquire(now, work.tokens)
         self.in_flight += 1
@@ -235,6 +236,20 @@ class Lane:
         """What the next task may cost; 0 without one."""
         queue = self.next_queue(now)
         return 0 if queue is None else queue.head.worst_pico
+
+    def given_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
+        """Stop an endpoint that asks for more time than a task has, such as a day.
+
+        Its tasks would all fail for nothing; so they stay open for another process.
+        """
+        asked_s = error.retry_after_s or 0.0
+        is_limit = isinstance(error, e.RateLimited | e.Overloaded)
+        if not is_limit or asked_s <= deadline_s or self.limits.batched:
+            return None
+        return self.endpoint.breaker.stop(
+            f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
+            f"more than {deadline_s:,.0f} s (--deadline-s)"
+        )
 
     def restart_clocks(self, stages: Collection[str]) -> None:
         """Do not count the time for which loaded tasks of *stages* were held back."""

@@ -191,7 +191,9 @@ class Scheduler:
         self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
-        said = lane.endpoint.breaker.failed(error, now) or self._given_up(lane, error)
+        said = lane.endpoint.breaker.failed(error, now) or lane.given_up(
+            error, self._deadline_s
+        )
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
         if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
@@ -217,20 +219,6 @@ class Scheduler:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
-
-    def _given_up(self, lane: Lane, error: e.AttemptError) -> str | None:
-        """Stop an endpoint that asks for more time than a task has, such as a day.
-
-        Its tasks would all fail for nothing; so they stay open for another process.
-        """
-        asked_s = error.retry_after_s or 0.0
-        is_limit = isinstance(error, e.RateLimited | e.Overloaded)
-        if not is_limit or asked_s <= self._deadline_s:
-            return None
-        return lane.endpoint.breaker.stop(
-            f"{lane.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
-            f"more than {self._deadline_s:,.0f} s (--deadline-s)"
-        )
 
     def _pay(self, work: Work, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
@@ -290,14 +278,9 @@ class Scheduler:
         self._lanes[model].set_limits(limits, now)
 
     def go_on(self, work: Work, reserved_pico: int, now: float) -> None:
-        """An attempt of an earlier process is still under way, with what it reserved.
-
-        Its slot and its money are taken, whether there is room for them or not.
-        """
-        lane = self._lanes[work.model]
-        lane.known.add(work.number)
+        """An attempt of an earlier process is under way, with room or without."""
         work.worst_pico = reserved_pico
-        lane.take(work, now)
+        self._lanes[work.model].take(work, now)
         self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------

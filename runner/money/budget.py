@@ -30,6 +30,7 @@ class BudgetStatistics:
     spent_pico: int
     possible_pico: int
     reserved_pico: int
+    share: Fraction = WHOLE  #: of the run's cap that this is
 
 
 class Budget:
@@ -109,4 +110,5 @@ class Budget:
             spent_pico=self._spent,
             possible_pico=self._possible,
             reserved_pico=self._reserved,
+            share=self._share,
         )

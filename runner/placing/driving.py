@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 from runner.control.cancelling import REASON
@@ -23,12 +24,14 @@ from runner.leasing.broker import Broker
 from runner.leasing.serving import Server, serving
 from runner.leasing.wire import VARIABLE
 from runner.limits.limiter import Limits
+from runner.money.prices import prices_of
 from runner.options import RunOptions, toml_of
 from runner.placing.beginning import alone, check_split, outlive
 from runner.placing.engine import Engine
 from runner.placing.engines import open_engine
 from runner.placing.foreman import Foreman
 from runner.placing.freshness import Freshness
+from runner.placing.past import Past, past_of
 from runner.placing.placement import Placement, Show, Stand
 from runner.placing.relaying import Relay
 from runner.placing.spec import ShardSpec
@@ -36,10 +39,8 @@ from runner.placing.supervisor import Policy, Supervisor, Verdict
 from runner.roles import assigned
 from runner.work import Work
 from store.runs import RunFolder
-from store.spending import Spending, spending
-from store.task import pico
+from store.task import pico, usd
 from store.union.elsewhere import add_place
-from store.views import open_reader
 
 LATE_S: Final = 5.0
 """From the end of a lease and of the grace for its calls to the end of its process."""
@@ -53,6 +54,7 @@ async def drive(
     *,
     placement: Placement,
     show: Show,
+    own: Collection[str] = (),
 ) -> Ended:
     """Begin a run, or go on with it, until its shards have ended.
 
@@ -63,10 +65,15 @@ async def drive(
         shell: what surrounds it.
         placement: how it is split.
         show: shows how it stands meanwhile.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
 
     Raises:
+        UsageError: a price is missing, the run is not split, or its logs would not
+            come together.
         RunnerError: another process drives it, or no shard could begin.
     """
+    prices_of(assigned(work.job, options).all_models, options)
     folder.path.mkdir(parents=True, exist_ok=True)
     if placement.ship is not None:
         add_place(folder.places, placement.ship)
@@ -96,6 +103,7 @@ async def drive(
                 placement=placement,
                 engine=engine,
                 union=Freshness(folder, shell),
+                own=own,
             )
             return await driven.carry_out(token, fence_s, show)
         finally:
@@ -113,15 +121,19 @@ class _Drive:
     placement: Placement
     engine: Engine
     union: Freshness
+    own: Collection[str]  #: limits that were given for this process
 
     async def carry_out(self, token: str, fence_s: float, show: Show) -> Ended:
         """Place the shards, and go on until each has ended."""
-        money = await asyncio.to_thread(self._money)
-        limits = self._limits()
+        past = await asyncio.to_thread(past_of, self.folder)
+        limits = self._limits(past)
+        money, cap_pico = past.money, past.money.cap_pico
+        if self.options.budget is not None:
+            cap_pico = pico(self.options.budget)
         broker = Broker(
             run_id=self.folder.run_id,
             limits=limits,
-            budget_pico=money.cap_pico,
+            budget_pico=cap_pico,
             # what earlier processes may have spent is not lent again
             spent_pico=money.spent_pico + money.possible_pico + money.in_flight_pico,
             ttl_s=self.placement.ttl_s,
@@ -131,10 +143,11 @@ class _Drive:
             broker, host=self.engine.host, token=token, clock=self.shell.clock
         ) as server:
             foreman = Foreman(
-                specs=self._specs(server.address, money.cap_usd),
+                specs=self._specs(server.address, cap_pico),
                 engine=self.engine,
                 supervisor=supervisor,
                 silence=lambda: _silence(server),
+                revoke=server.revoke,
                 clock=self.shell.clock,
                 tell=self.shell.tell,
             )
@@ -144,7 +157,7 @@ class _Drive:
                 close=foreman.close,
                 limits=limits,
             )
-            relay.pass_over()
+            relay.take_up(past.waiting)
             obey_signals(foreman, self.shell.tell)
             async with (
                 show(lambda: self._stand(server, supervisor)),
@@ -154,32 +167,21 @@ class _Drive:
                 await self.union.look(to_the_end=True)
         return self._ended(supervisor)
 
-    def _limits(self) -> dict[str, Limits]:
+    def _limits(self, past: Past) -> dict[str, Limits]:
         """What a person set for all shards together, by model."""
         whole = self.options.model_copy(update={"rate_share": 1})
         models = assigned(self.work.job, whole).all_models
-        return {model: whole.limits_of(model) for model in models}
+        limits = {model: whole.limits_of(model) for model in models}
+        for change in (change.without(self.own) for change in past.limits):
+            for model in filter(change.concerns, models):
+                limits[model] = change.applied_to(limits[model])
+        return limits
 
-    def _money(self) -> Spending:
-        """What the run has spent, and may spend: the last word on that counts."""
-        given = self.options.budget
-        cap_pico = None if given is None else pico(given)
-        if not self.folder.log.exists():
-            return Spending(
-                spent_pico=0,
-                possible_pico=0,
-                in_flight_pico=0,
-                cap_pico=cap_pico,
-                is_whole=False,
-            )
-        with open_reader(self.folder.log) as reader:
-            money = spending(reader)
-        return money if given is None else replace(money, cap_pico=cap_pico)
-
-    def _specs(self, address: str, cap_usd: float | None) -> list[ShardSpec]:
+    def _specs(self, address: str, cap_pico: int | None) -> list[ShardSpec]:
         """Every shard, with the options of the whole run."""
         placement, run_id = self.placement, self.folder.run_id
         here = self.folder.path.parent.absolute()
+        cap_usd = None if cap_pico is None else usd(cap_pico)
         config = toml_of(
             job=self.work.job.name,
             options=self.options.model_copy(update={"budget": cap_usd}),
@@ -190,8 +192,6 @@ class _Drive:
             f"--broker={address}",
             f"--rate-share={placement.shards}",
         ]
-        if placement.local_dir is not None:
-            words.append(f"--local-dir={placement.local_dir}")
         if placement.ship is not None:
             words.append(f"--ship={placement.ship}")
             words.append(f"--ship-every={placement.ship_every_s}")
@@ -203,7 +203,8 @@ class _Drive:
                 words=(*words, f"--shard={index}/{placement.shards}"),
                 config=config,
                 environment=(VARIABLE,),
-                folder=(placement.local_dir or here) / run_id,
+                runs_dir=here,
+                local_dir=placement.local_dir,
             )
             for index in range(placement.shards)
         ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -134,7 +135,7 @@ class RayEngine:
         """
         handle = Handle(index=spec.index, number=next(self._numbers))
         passed_on = {name: self._environment[name] for name in spec.environment}
-        try:
+        with self._reached():
             actor = self._host.options(
                 num_cpus=1,
                 max_restarts=0,
@@ -145,11 +146,18 @@ class RayEngine:
             self._placed[handle] = _Placed(
                 actor, actor.node.remote(), actor.run.remote(spec, passed_on)
             )
-        except self._ray.exceptions.RayError as error:
-            raise RunnerError(
-                f"Shard {spec.name} cannot be placed: {error}; see ray status."
-            ) from error
         return handle
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Say in one sentence that the cluster is gone."""
+        try:
+            yield
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise RunnerError(
+                f"The Ray cluster is out of reach: {_first_line(error)}; see ray "
+                "status, then go on with siftlog resume."
+            ) from error
 
     def _strategy(self, near: Handle | None) -> Any:  # noqa: ANN401 - one of several classes
         """The node of an earlier placement if it has room, else an emptier one."""
@@ -160,12 +168,17 @@ class RayEngine:
         return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
 
     def wait_any(self, timeout_s: float) -> Exit | None:
-        """The next end of an actor's shard; None if none came in time."""
+        """The next end of an actor's shard; None if none came in time.
+
+        Raises:
+            RunnerError: the cluster is out of reach.
+        """
         by_end = {placed.end: handle for handle, placed in self._placed.items()}
         if not by_end:
             self._nothing.wait(timeout_s)
             return None
-        ready, _ = self._ray.wait(list(by_end), num_returns=1, timeout=timeout_s)
+        with self._reached():
+            ready, _ = self._ray.wait(list(by_end), num_returns=1, timeout=timeout_s)
         if not ready:
             return None
         handle = by_end[ready[0]]

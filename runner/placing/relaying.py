@@ -8,7 +8,7 @@ placed again once the run was told to end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -44,12 +44,16 @@ class Relay:
         self._close = close
         self._limits = dict(limits)
 
-    def pass_over(self) -> None:
-        """Hand on what stands there already, which concerns the shards alone.
+    def take_up(self, waiting: Collection[str]) -> None:
+        """Hand on what stands there already; shards know what they have answered.
 
-        A shard answers what waits, and knows what it answered before.
+        Args:
+            waiting: ids of the requests that nobody has answered for good.
         """
         for command in self._tail.read():
+            # who was to end then has ended
+            if command.id in waiting and command.kind in {"budget", "limits"}:
+                self._obey(command)
             self._server.relay(msgspec.json.encode(command))
 
     def listen(self) -> None:

@@ -23,7 +23,14 @@ from store.shard import Shard
 from store.slices import Slices
 
 
-def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) -> None:
+def check_others(
+    own: RunFolder,
+    shard: Shard,
+    work: Work,
+    options: RunOptions,
+    *,
+    accept_changes: bool,
+) -> None:
     """Compare a shard with the others of its run, and with what it was itself.
 
     Raises:
@@ -31,7 +38,7 @@ def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) 
         UsageError: they ask something else, or the run is not split.
         RunnerError: one of them is at work on the same slices.
     """
-    whole = RunFolder(own.path)
+    whole = own.whole
     before = beginning(whole)
     if before is not None and before.shard is None:
         raise UsageError(
@@ -42,7 +49,8 @@ def check_others(own: RunFolder, shard: Shard, work: Work, options: RunOptions) 
         first = beginning(other)
         if first is None:
             continue
-        check_same(other.log, first, work, options)
+        if not accept_changes:
+            check_same(other.log, first, work, options)
         if first.shard is None or other == own or not other.is_alive():
             continue
         shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)

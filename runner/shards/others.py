@@ -7,14 +7,16 @@ and goes on with it, there are none, and nothing is merged.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
+from store.asked import OPEN, asked
 from store.clock import Clock
 from store.errors import NoSuchRun, NotALog
+from store.estimates import liveness
 from store.events import RunStarted
 from store.runs import RunFolder
 from store.segments.place import Place
@@ -24,7 +26,7 @@ from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
 from store.union.source import LogSource
 from store.union.spent import spent_by_log
-from store.views import open_reader, run_started, spending
+from store.views import open_reader, run_started, spending, status
 
 LOOK_S = 0.2
 """Between two attempts to merge, while another process does."""
@@ -37,7 +39,10 @@ class Others:
     """What a shard takes from the logs of the others."""
 
     first: RunStarted | None = None  #: how the run began there; None: it has not
+    state: str | None = None  #: the run's, as far as they know
     cap_usd: float | None = None  #: what the run may cost, as they know it
+    answered: frozenset[str] = frozenset()
+    """Requests that they carried out, but for limits, which hold for all."""
     known: Adopted | None = None  #: their answers
     spent: Spent = field(default_factory=Spent)  #: for the shard's slices
 
@@ -58,7 +63,10 @@ async def others(
     clock: Clock,
     tell: Callable[[str], None],
 ) -> Others:
-    """Bring the union of the logs with these slices up to date, and open it.
+    """Bring the union of the logs with these slices up to date, and read it.
+
+    Where no log holds any of them, the union is read as it is: how the run stands is of
+    interest to a shard that begins.
 
     Args:
         own: the shard's.
@@ -73,24 +81,32 @@ async def others(
     """
     here = [each for each in own.shards() if each != own and _holds(each, slices)]
     away = await asyncio.to_thread(_away, own, slices, place, tell)
-    if not here and not away:
+    has_answers = bool(here or away)
+    if has_answers:
+        await _merge(own, here, away, clock)
+    elif not own.whole.log.exists():
         return Others()
+    return await asyncio.to_thread(
+        _read, own, slices if has_answers else Slices(), clock.now_us()
+    )
+
+
+async def _merge(
+    own: RunFolder,
+    here: Sequence[RunFolder],
+    away: Sequence[SegmentSource],
+    clock: Clock,
+) -> None:
     own.path.mkdir(parents=True, exist_ok=True)
-    union = RunFolder(own.path).log
+    union, logs = own.whole.log, [each.log for each in here]
     until = clock.monotonic() + PATIENCE_S
-    while True:
-        merged = await asyncio.to_thread(
-            refresh, union, [each.log for each in here], away
-        )
-        if merged is not None:
-            break
+    while await asyncio.to_thread(refresh, union, logs, away) is None:
         if clock.monotonic() > until:
             raise RunnerError(
                 f"Another process has been merging into {union} for long: wait until "
                 "it ends, then start the shard again."
             )
         await clock.sleep_until(clock.monotonic() + LOOK_S)
-    return await asyncio.to_thread(_read, own, slices)
 
 
 def _holds(other: RunFolder, slices: Slices) -> bool:
@@ -120,13 +136,20 @@ def _away(
     ]
 
 
-def _read(own: RunFolder, slices: Slices) -> Others:
-    union = RunFolder(own.path).log
+def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
+    """What the union says; of no slices, only how the run stands."""
+    union = own.whole.log
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
         first, cap_usd = run_started(reader), spending(reader).cap_usd
-        for other in spent_by_log(reader):
+        signs = status(reader).signs
+        answered = frozenset(
+            request.id
+            for request in asked(reader, ())
+            if request.kind != "limits" and request.answer not in OPEN
+        )
+        for other in spent_by_log(reader) if slices else ():
             if other.log == log:
                 continue
             both, all_of_it = len(other.slices & slices), len(other.slices)
@@ -134,8 +157,10 @@ def _read(own: RunFolder, slices: Slices) -> Others:
             possible += -(-other.possible_pico * both // all_of_it)
     return Others(
         first=first,
+        state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
-        known=Adopted(union),
+        answered=answered,
+        known=Adopted(union) if slices else None,
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )
 

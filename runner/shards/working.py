@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from runner.control.ending import Ended
+from runner.control.listen import waiting
 from runner.errors import UsageError
 from runner.launching import launch
 from runner.launching.shell import Shell
@@ -52,19 +54,40 @@ async def work_on(
             "its own: leave one of the two out."
         )
     launch.check_alive(folder)
-    check_others(folder, shard, work, options)
+    check_others(folder, shard, work, options, accept_changes=accept_changes)
     place = None if shipping is None else shipping.place
     found = await others(
         folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
     )
-    if found.first is not None:
-        check_same(RunFolder(folder.path).log, found.first, work, options)
-    if options.budget is None:
-        options = options.model_copy(update={"budget": found.cap_usd})
-    part = Part(shard=shard, shipping=shipping, others=found)
-    if beginning(folder) is None:
+    if found.first is not None and not accept_changes:
+        check_same(folder.whole.log, found.first, work, options)
+    first = beginning(folder)
+    if first is None:
+        launch.check_cancelled(folder.whole, found.state)
+    known = {each.budget_usd for each in (first, found.first) if each is not None}
+    if options.budget is None or options.budget in known:
+        # the words of a submission are repeated; the cap may have been raised since
+        cap_usd = found.cap_usd if first is None else None
+        options = options.model_copy(update={"budget": cap_usd})
+    if first is None:
+        later = _retries(folder.whole)
+        found = replace(found, answered=found.answered | later)
+        part = Part(shard=shard, shipping=shipping, others=found)
         ended = await launch.start(folder, work, options, shell, part=part)
+        if later and ended.outcome == "finished":
+            # what is to be asked again had to be taken over first
+            return await work_on(
+                folder,
+                shard,
+                work,
+                options,
+                shell,
+                own=own,
+                shipping=shipping,
+                accept_changes=accept_changes,
+            )
     else:
+        part = Part(shard=shard, shipping=shipping, others=found)
         ended = await launch.resume(
             folder,
             work,
@@ -80,3 +103,10 @@ async def work_on(
             "are sent now: these tasks were asked again."
         )
     return ended
+
+
+def _retries(run: RunFolder) -> frozenset[str]:
+    """Requests to ask tasks of a run again that none of its logs has answered."""
+    if not run.log.exists():
+        return frozenset()
+    return frozenset(each.id for each in waiting(run) if each.kind == "retry")

@@ -42,6 +42,13 @@ CREATE TABLE claim(                 -- a task as each of the logs sees it, if se
   task INTEGER NOT NULL, part INTEGER NOT NULL, draft TEXT NOT NULL,
   PRIMARY KEY(task, part)
 ) WITHOUT ROWID, STRICT;
+-- name: drop_reopened
+DROP TABLE IF EXISTS reopened;
+-- name: create_reopened
+CREATE TABLE reopened(              -- how often a log put a final task back in the queue
+  task INTEGER NOT NULL, part INTEGER NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY(task, part)
+) WITHOUT ROWID, STRICT;
 -- name: drop_part
 DROP TABLE IF EXISTS part;
 -- name: create_part
@@ -57,6 +64,8 @@ CREATE TABLE place(                 -- first-stage tasks in the order of the who
 ) STRICT;
 -- name: rows_claim
 SELECT * FROM claim ORDER BY task, part;
+-- name: rows_reopened
+SELECT * FROM reopened ORDER BY task, part;
 -- name: rows_part
 SELECT * FROM part ORDER BY part;
 -- name: rows_place
@@ -74,6 +83,8 @@ SELECT count(*) FROM merged;
 UPDATE merged SET seq = ?, link = ?, blobs_upto = ? WHERE part = ?;
 -- name: logs
 SELECT part, log, seq, link FROM merged ORDER BY log;
+-- name: marks
+SELECT log, seq, blobs_upto FROM merged;
 -- name: opening_of
 SELECT o.epoch, o.part FROM writer AS w JOIN opening AS o ON o.epoch = w.epoch
 WHERE w.writer = ?;
@@ -104,6 +115,11 @@ SELECT epoch, part FROM opening;
 -- name: claims
 SELECT task, part, draft FROM claim
 WHERE task IN (SELECT value FROM json_each(?));
+-- name: reopenings
+SELECT task, part, n FROM reopened WHERE task IN (SELECT value FROM json_each(?));
+-- name: add_reopening
+INSERT INTO reopened(task, part, n) VALUES (?, ?, 1)
+ON CONFLICT DO UPDATE SET n = n + 1;
 -- name: set_claim
 INSERT OR REPLACE INTO claim(task, part, draft) VALUES (?, ?, ?);
 -- name: movers

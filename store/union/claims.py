@@ -34,19 +34,33 @@ _NO_REPLY = Precedence(is_adopted=False, attempt=0, writer=b"", own_seq=0)
 
 
 def best(
-    claims: Claims, replies: Mapping[int, Precedence], logs: Mapping[int, bytes]
+    claims: Claims,
+    replies: Mapping[int, Precedence],
+    reopened: Mapping[int, int],
+    logs: Mapping[int, bytes],
 ) -> TaskDraft:
     """The task's row in the union: the best claim, with what all of them cost.
+
+    A log in which a person had the task asked again knows better than those in which
+    nobody did: what they have is not wanted any more.
 
     Args:
         claims: at least one.
         replies: by event, how those that `reply_seq` names take precedence.
+        reopened: by part, how often the task was put back in the queue, if it was.
         logs: by part, the id of its log: it decides where nothing else does.
     """
     drafts = claims.values()
     costs = [draft.cost_pico for draft in drafts if draft.cost_pico is not None]
     events = [draft.event_seq for draft in drafts if draft.event_seq is not None]
-    chosen = min(claims, key=lambda part: _rank(claims[part], replies, logs[part]))
+    chosen = min(
+        claims,
+        key=lambda part: (
+            -reopened.get(part, 0),
+            *_rank(claims[part], replies),
+            logs[part],
+        ),
+    )
     return replace(
         claims[chosen],
         attempts=max(draft.attempts for draft in drafts),
@@ -58,9 +72,9 @@ def best(
 
 
 def _rank(
-    draft: TaskDraft, replies: Mapping[int, Precedence], log: bytes
-) -> tuple[int, Precedence, bytes]:
+    draft: TaskDraft, replies: Mapping[int, Precedence]
+) -> tuple[int, Precedence]:
     reply = None
     if draft.state is TaskState.COMPLETED and draft.reply_seq is not None:
         reply = replies.get(draft.reply_seq)
-    return ORDER.index(draft.state), reply or _NO_REPLY, log
+    return ORDER.index(draft.state), reply or _NO_REPLY

@@ -27,6 +27,7 @@ from store.events import (
     RunStarted,
     TaskCompleted,
     TasksPlanned,
+    TasksReopened,
 )
 from store.fold import Fold
 from store.manifest import PlannedTask
@@ -188,6 +189,9 @@ class _Batch:
             match item.event:
                 case RunStarted(shard=shard) if shard is not None:
                     self._slices = Slices.parse(shard.slices)
+                case TasksReopened(tasks=tasks):
+                    reopened = [(task, self._part) for task in tasks]
+                    self._target.executemany(UNION["add_reopening"], reopened)
                 case TasksPlanned(first=first, places=places) if places:
                     self._places += [(at, first + i) for i, at in enumerate(places)]
         self._fold.marks += self._uncounted.marks
@@ -219,6 +223,7 @@ class _Batch:
             task for task in fold.moved if task in self._claims
         ]
         replies = self._precedence(contested)
+        reopened = self._reopened(contested)
         logs = _logs(self._facts) if contested else {}
         for task in contested:
             claims = self._claims[task]
@@ -228,7 +233,7 @@ class _Batch:
             fold.counters["answers_repeated"] += repeats - known
         for task, draft in fold.moved.items():
             row = (
-                best(self._claims[task], replies, logs)
+                best(self._claims[task], replies, reopened.get(task, {}), logs)
                 if task in self._claims
                 else draft
             )
@@ -259,6 +264,15 @@ class _Batch:
                 UNION["precedence"], (json.dumps(seqs),)
             ).fetchall()
         }
+
+    def _reopened(self, contested: Sequence[int]) -> dict[int, dict[int, int]]:
+        """By task and part, how often it was put back in the queue."""
+        found: dict[int, dict[int, int]] = {}
+        for task, part, n in self._target.execute(
+            UNION["reopenings"], (json.dumps(contested),)
+        ).fetchall():
+            found.setdefault(task, {})[part] = n
+        return found
 
     def _count(self, stand: _Stand, n: int) -> None:
         """Add a task to what is counted by where it stands, or take it away."""

@@ -12,10 +12,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
+from store import projections
 from store.connect import Reader, connect, open_reader
-from store.errors import LogBusy, NotALog, StoreError
+from store.errors import LogBusy, NoSuchRun, NotALog, StoreError
 from store.lock import WriterLock
+from store.reading import last_seq
 from store.statements import SQL
 from store.status import Heartbeat
 from store.union import merging
@@ -56,6 +59,8 @@ def refresh(
         sources += others
         if not sources:
             return None
+        if logs := _followed(log, sources):
+            return Refreshed(logs=logs, events=0)
         lock = WriterLock(log.with_suffix(".lock"))
         try:
             lock.acquire()
@@ -79,11 +84,35 @@ def _readers(shards: Sequence[Path]) -> Iterable[Reader]:
             reader.close()
 
 
+def _followed(log: Path, sources: Sequence[Source]) -> int:
+    """How many logs a union is of that has all of *sources*; 0: it lacks something.
+
+    Asked before anything is locked or written, since mostly there is nothing new.
+    """
+    try:
+        union = open_reader(log)
+    except (NoSuchRun, NotALog):
+        return 0  # it is still to be made, or just being made
+    with union:
+        if not is_union(union) or not projections.is_current(union, last_seq(union)):
+            return 0
+        marks = {log: mark for log, *mark in union.execute(UNION["marks"]).fetchall()}
+        beat = union.execute(SQL["heartbeat"]).fetchone()
+        is_behind = any(
+            _is_later(source.heartbeat, beat)
+            or (mark := marks.get(source.identity.log)) is None
+            or next(iter(source.stretches(*mark)), None) is not None
+            for source in sources
+        )
+        return 0 if is_behind else len(marks)
+
+
 def _merged(
     conn: sqlite3.Connection, log: Path, sources: Sequence[Source]
 ) -> Refreshed:
     if not conn.execute(SQL["tables"]).fetchone()[0]:
-        merging.create(conn, log, sources[0].identity, owner="union")
+        named = [s for s in sources if s.identity.run_id == log.parent.name]
+        merging.create(conn, log, (named or sources)[0].identity, owner="union")
     elif not is_union(conn):
         raise StoreError(
             f"{log} is the log of a run that is not split: give the shards "
@@ -92,9 +121,10 @@ def _merged(
     merger = Merger(conn, log)
     events = sum(merger.merge(source) for source in _in_order(sources))
     (logs,) = conn.execute(UNION["count_logs"]).fetchone()
-    beats = [beat for source in sources if (beat := source.heartbeat) is not None]
-    if beats:
-        _beat(conn, max(beats, key=lambda beat: beat.at_us))
+    for source in sources:
+        beat = source.heartbeat
+        if _is_later(beat, conn.execute(SQL["heartbeat"]).fetchone()):
+            conn.execute(SQL["set_heartbeat"], (beat.at_us, 0, beat.pid, beat.host))
     return Refreshed(logs=logs, events=events)
 
 
@@ -103,8 +133,8 @@ def _in_order(sources: Sequence[Source]) -> list[Source]:
     return sorted(sources, key=lambda source: source.identity.log)
 
 
-def _beat(conn: sqlite3.Connection, beat: Heartbeat) -> None:
-    """Keep the latest sign of life of any shard."""
-    known = conn.execute(SQL["heartbeat"]).fetchone()
-    if known is None or known[0] < beat.at_us:
-        conn.execute(SQL["set_heartbeat"], (beat.at_us, 0, beat.pid, beat.host))
+def _is_later(
+    beat: Heartbeat | None, known: tuple[int, int, str] | None
+) -> TypeGuard[Heartbeat]:
+    """Whether a shard's sign of life is later than the one that a union has."""
+    return beat is not None and (known is None or known[0] < beat.at_us)

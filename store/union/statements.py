@@ -13,7 +13,7 @@ UNION: Final[Mapping[str, str]] = named(text("union"))
 
 FACTS = ("merged", "opening", "origin", "numbered", "identity")
 """Tables that say where the events came from."""
-DERIVED = ("claim", "part", "place")
+DERIVED = ("claim", "reopened", "part", "place")
 """Tables that are folded from the events."""
 
 

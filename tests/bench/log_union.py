@@ -9,6 +9,7 @@ Processor seconds of one thread: the clock of a shared machine tells of its neig
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -126,8 +127,8 @@ def _looks(path: Path) -> list[Row]:
     folder.refresh()
     rounds = 20
     looked = _seconds(lambda: [folder.refresh() for _ in range(rounds)]) / rounds
-    what = f"a refresh of {MANY} logs with nothing new, ms"
-    return [most("union", what, looked * 1e3, 20)]
+    what = f"a refresh of {MANY} logs with nothing new, ms a log"
+    return [most("union", what, looked * 1e3 / MANY, 1)]
 
 
 def _shard_started(index: int, count: int) -> RunStarted:
@@ -181,7 +182,7 @@ def _go_on(path: Path, numbers: range) -> None:
         _work(_opened(conn, path), numbers, _paid)
 
 
-def _opened(conn: object, path: Path) -> Writer:
+def _opened(conn: sqlite3.Connection, path: Path) -> Writer:
     opened = opening.open_for_writing(conn, path, owner="bench", now_us=1)
     conn.execute("PRAGMA synchronous = OFF")
     return Writer(conn, epoch=opened.epoch, position=opened.position)
@@ -200,7 +201,9 @@ def _commits(
     """The events of some tasks at a time, in turns, as those of calls under way are."""
     for at in range(0, len(numbers), ABREAST):
         courses = [course(number) for number in numbers[at : at + ABREAST]]
-        yield [Fact.of(event, 1) for turn in zip(*courses) for event in turn]
+        yield [
+            Fact.of(event, 1) for turn in zip(*courses, strict=True) for event in turn
+        ]
 
 
 def _cursor(path: Path) -> float:

@@ -29,7 +29,7 @@ MISBEHAVING = (
     *("--batch-expire-rate", 0.02, *LOST),
 )
 ASKED = (
-    *("--batch", "--batch-size=9", "--batch-poll-s=0.1", "--price=1,2"),
+    *("--batch", "--batch-requests=9", "--batch-poll-s=0.1", "--price=1,2"),
     *("--timeout-s=2", "--grace-s=1", "--no-score"),
 )
 KILLS = 25 if PROVE else 1

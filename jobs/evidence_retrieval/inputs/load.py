@@ -115,7 +115,7 @@ def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) 
             if key in ids:
                 raise DatasetError(
                     f"Post {key} is called like criterion {criterion.id} of post "
-                    f"{post.id}, which --batch post cannot tell apart (rename one, or "
+                    f"{post.id}, which batch=post cannot tell apart (rename one, or "
                     "use --batch query)."
                 )
 

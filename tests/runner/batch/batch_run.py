@@ -83,7 +83,7 @@ class BatchRun:
                 "model": MODEL,
                 "base_url": "http://127.0.0.1:9",
                 "batch": True,
-                "batch_size": 2,
+                "batch_requests": 2,
                 "price": "1,2",
                 **options,
             }

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from runner import errors as e
 from runner.batch.endpoint import Standing
+from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
+from runner.request import ChatRequest
+from runner.task import Task
+from runner.testing import ToyJob, ToySettings
 from store.batches import (
     BatchCancelled,
     BatchCreated,
@@ -21,9 +27,15 @@ from store.batches import (
     BatchPrepared,
 )
 from store.commands import Command, write
+from store.estimates import liveness
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
+from store.views import open_reader, present, status
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
+
+
+class _Seen(ChatRequest):
+    """A request that can be watched."""
 
 
 @pytest.fixture
@@ -148,6 +160,46 @@ def test_a_cancelled_run_has_its_batches_cancelled(
     assert seen.possible_usd > 0, "what a provider had answered by then is billed"
 
 
+def test_what_was_sent_is_not_held_while_it_is_waited_for(
+    run: BatchRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, asked = ToyJob.request, []
+
+    def request(job: ToyJob, dataset: ToySettings, task: Task) -> ChatRequest:
+        plain = ask(job, dataset, task)
+        made = _Seen(messages=plain.messages, max_tokens=plain.max_tokens)
+        asked.append(ref(made))
+        return made
+
+    look, held = FakeBatches.look, []
+
+    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
+        held.append(sum(each() is not None for each in asked))
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(ToyJob, "request", request)
+    monkeypatch.setattr(FakeBatches, "look", count)
+    assert _outcome(run)[0] == "finished"
+    assert asked
+    assert min(held) == 0
+
+
+def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
+    run: BatchRun, provider: Provider
+) -> None:
+    _leave_two_open(run, provider)
+    with open_reader(run.folder.log) as reader:
+        seen = status(reader)
+        later_us = seen.signs.phase_us + 5 * 3_600_000_000
+        signs = replace(seen.signs, phase="run_resumed", heartbeat_us=later_us)
+        assert liveness(signs, later_us, is_alive=True) == "live"
+        assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
+        shown = present(reader, later_us, is_held=False)
+    assert shown.forecast is None
+    assert "2 open: 3 requests wait, the oldest batch for 5." in status_text(shown)
+    assert status_json(shown)["batches"]["requests"] == 3
+
+
 def test_what_expires_is_asked_again_by_the_next_batch_and_nothing_else(
     run: BatchRun, provider: Provider
 ) -> None:
@@ -197,6 +249,27 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
     assert any("knows no batch batch-0 any more" in said for said in run.told)
     assert run.status().tasks.completed == TASKS
     assert provider.bodies == TASKS + len(provider.there["batch-0"].fates)
+
+
+def test_a_full_queue_is_waited_for_however_long_that_takes(
+    run: BatchRun, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, turned_away = FakeBatches.look, set()
+
+    async def full(endpoint: FakeBatches, batch_id: str) -> Standing:
+        if len(turned_away | {batch_id}) <= 9:
+            turned_away.add(batch_id)
+            for text in provider.there[batch_id].texts.values():
+                provider.billed[text] = 0
+            rest = e.RateLimited("token_limit_exceeded")
+            return Standing(status="failed", outcome="failed", rest=rest)
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(FakeBatches, "look", full)
+    assert _outcome(run)[0] == "finished"
+    assert run.status().attempts.failed == 0
+    assert run.status().tasks.completed == TASKS
+    assert set(provider.billed.values()) == {1}
 
 
 def test_a_provider_that_is_away_is_told_of_once_and_waited_for(

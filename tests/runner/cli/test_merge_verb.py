@@ -56,20 +56,27 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
             f"node{i}",
             "--ship",
             "place",
-            cwd=tmp_path,
-            check=False,
         )
         assert part.returncode == DONE
         assert "siftlog merge r1 --ship place && siftlog score r1" in part.stderr
     merged = ran(
-        tmp_path, "merge", "r1", "--ship", "place", "--check", cwd=tmp_path, check=False
+        tmp_path,
+        "merge",
+        "r1",
+        "--ship",
+        "place",
+        "--check",
     )
     assert merged.returncode == DONE
     # and remembered
     assert ran(tmp_path, "verify", "r1").returncode == DONE
     assert "2 logs, 2 of them ended" in ran(tmp_path, "status", "r1").stdout
     beginning = ran(
-        tmp_path, "merge", "runs/r1", "--ship", "place", cwd=tmp_path, check=False
+        tmp_path,
+        "merge",
+        "runs/r1",
+        "--ship",
+        "place",
     )
     assert beginning.returncode == USAGE
     assert "is no run id" in beginning.stderr

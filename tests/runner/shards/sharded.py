@@ -16,6 +16,7 @@ from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from
 from runner.plan import Identity, identity
+from runner.records.scoring import score
 from runner.shards.part import Shipping, shard_of
 from runner.shards.working import work_on
 from runner.work import Work, load_work
@@ -78,6 +79,20 @@ class Split:
                 else Shipping(place=self.place_of_logs, every_s=5.0),
             )
         )
+
+    def card(self) -> bytes:
+        """The scorecard of the run, whose logs are merged for it."""
+        self.folder.refresh()
+        scoring = asyncio.run(
+            score(
+                self.work.job,
+                self.folder,
+                self.work.settings,
+                clock=SystemClock(),
+                record=False,
+            )
+        )
+        return scoring.content
 
 
 def sample(job: Job) -> Work:

@@ -18,7 +18,15 @@ from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
-from store.events import AttemptAnswered, AttemptStarted, Entry, TasksPlanned
+from store.commands import Command, write
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    CommandApplied,
+    CommandRejected,
+    Entry,
+    TasksPlanned,
+)
 from store.lock import WriterLock
 from store.manifest import PlannedTask, manifest_bytes
 from store.runs import RunFolder
@@ -193,6 +201,59 @@ def test_no_two_processes_work_on_the_same_slices(tmp_path: Path) -> None:
         assert split.part(1, 2).outcome == "finished"
     finally:
         lock.release()
+
+
+def _ask(folder: RunFolder, kind: str, **payload: object) -> None:
+    command = Command(
+        id=f"{kind}-1",
+        author="somebody",
+        host="here",
+        at_us=1,
+        kind=kind,
+        payload=payload,
+    )
+    write(folder, command)
+
+
+def test_what_was_asked_of_earlier_shards_is_not_done_twice_but_limits_hold(
+    tmp_path: Path,
+) -> None:
+    runs = Runs(tmp_path)
+    job = Counting()
+    split = replace(
+        runs.split(job), options=options_from({"budget": 8, "price": [1, 1]})
+    )
+    split.part(0, 2)
+    _ask(split.folder, "budget", add_usd=2)
+    _ask(split.folder, "limits", rpm=1e6)
+    _ask(split.folder, "retry", filter="task:1")
+    split.part(0, 2)
+    split.part(0, 1)
+    folder = split.folder.shard(0, 1)
+    with open_reader(folder.log) as reader:
+        assert spending(reader).cap_usd == 10
+        (answer,) = events(reader, kinds=["command_applied"])
+    assert isinstance(answer.event, CommandApplied)
+    assert answer.event.command == "limits-1"
+    with open_reader(split.folder.shard(0, 2).log) as reader:
+        (refused,) = events(reader, kinds=["command_rejected"])
+    assert isinstance(refused.event, CommandRejected)
+    assert "other numbers in the logs of shards" in refused.event.reason
+    split.folder.refresh()
+    with open_reader(split.folder.log) as reader:
+        assert spending(reader).cap_usd == 10
+
+
+def test_a_cancelled_run_is_not_begun_again_by_other_shards(tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    split = runs.split(Counting())
+    split.folder.path.mkdir(parents=True)
+    _ask(split.folder, "cancel", now=True)
+    assert [split.part(i, 2).outcome for i in range(2)] == ["cancelled"] * 2
+    with pytest.raises(UsageError, match="r1 was cancelled; bring its tasks back"):
+        split.part(0, 1)
+    _ask(split.folder, "retry", filter="reason:cancelled")
+    assert split.part(0, 1).outcome == "finished"
 
 
 def _paid(folder: Path, index: int, count: int, usd: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from runner.testing import ToyJob, ToySettings
@@ -16,6 +17,7 @@ from store.events import (
     Event,
 )
 from store.runs import RunFolder
+from store.status import status
 from store.views import open_reader
 from tests.runner.shards.sharded import Split
 from tests.store.union.union_logs import shard_log, shard_started, union_of
@@ -25,13 +27,13 @@ ASKED = Command(
     author="a person",
     host="here",
     at_us=1,
-    kind="limits",
-    payload={"concurrency": 3},
+    kind="retry",
+    payload={},
 )
-ACCEPTED = CommandAccepted(command="c1", kind="limits", author="a person", payload="{}")
-APPLIED = CommandApplied(command="c1", effect="3 calls at a time")
+ACCEPTED = CommandAccepted(command="c1", kind="retry", author="a person", payload="{}")
+APPLIED = CommandApplied(command="c1", effect="2 tasks reopened")
 REJECTED = CommandRejected(
-    command="c1", kind="limits", author="a person", reason="it had ended"
+    command="c1", kind="retry", author="a person", reason="it had ended"
 )
 
 
@@ -42,7 +44,7 @@ def _answers(folder: RunFolder) -> list[str]:
 
 
 def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None:
-    """It starts with what came of that, and must not add it once more."""
+    """Only limits, which stand nowhere else, hold for it as well."""
     split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
     split.folder.path.mkdir()
     write(split.folder, ASKED)
@@ -62,4 +64,22 @@ def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> Non
     for i, order in enumerate((logs, logs[::-1])):
         with open_reader(union_of(tmp_path / f"union{i}.db", order)) as reader:
             (said,) = asked(reader, CommandTail(tmp_path / "control.jsonl").read())
-        assert (said.answer, said.said) == (Answer.APPLIED, "3 calls at a time")
+        assert (said.answer, said.said) == (Answer.APPLIED, "2 tasks reopened")
+
+
+def test_what_is_to_be_asked_again_is_taken_over_first(tmp_path: Path) -> None:
+    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split.part(0, 2)
+    split.part(1, 2)
+    write(
+        split.folder,
+        replace(ASKED, id="c2", kind="retry", payload={"filter": "stage:read"}),
+    )
+    split.folder.refresh()
+    assert split.part(0, 1).outcome == "finished"
+    assert _answers(split.folder.shard(0, 1)) == ["command_accepted", "command_applied"]
+    split.folder.refresh()
+    with open_reader(split.folder.log) as reader:
+        seen = status(reader)
+    assert seen.tasks.open == 0
+    assert seen.attempts.started > seen.tasks.planned

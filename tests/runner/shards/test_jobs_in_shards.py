@@ -22,7 +22,7 @@ JOBS = (
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_tasks_of_three_shards_are_those_of_the_whole_run(
+def test_three_shards_have_the_tasks_and_the_scores_of_the_whole_run(
     tmp_path: Path, name: str
 ) -> None:
     work = sample(load_job(name))
@@ -40,6 +40,7 @@ def test_the_tasks_of_three_shards_are_those_of_the_whole_run(
     assert set(found) == {(identity(row), row.state, row.reason) for row in whole}
     firsts = [identity(row) for row in whole if row.root == row.task]
     assert [first_stage[place] for place in range(len(firsts))] == firsts
+    assert split.card() == alone.card()
 
 
 SETTINGS = {

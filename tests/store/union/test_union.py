@@ -12,7 +12,7 @@ import pytest
 
 from store.connect import Reader, connect, open_reader
 from store.errors import CorruptLog, StoreError
-from store.events import Entry, Event, RunFinished, TaskCompleted
+from store.events import Entry, Event, RunFinished, TaskCompleted, TasksReopened
 from store.lock import WriterLock
 from store.moment import moment_of
 from store.prefix import Prefix
@@ -176,6 +176,33 @@ def test_what_was_adopted_is_counted_where_it_was_paid_for(
         assert [copy and copy.origin for copy in find(reader, [NAME])] == [found.origin]
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_task_that_a_person_had_asked_again_has_the_later_answer(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    first = shard_log(
+        tmp_path, "0-1", [shard_started(0, 1), placed(0)], [started(1)], PAID
+    )
+    second = shard_log(
+        tmp_path, "0-2", [shard_started(0, 2), placed(0)], adopted(1, b"paid", "w:1"),
+        [TasksReopened(tasks=[1], by="a person")],
+    )  # fmt: skip
+    logs = [first, second]
+    union = union_of(tmp_path / "open.db", [logs[i] for i in order])
+    with open_reader(union) as reader:
+        assert first_task(reader)[:2] == (TaskState.QUEUED, None)
+        assert find(reader, [NAME]) == [None]
+    asked_again = shard_log(
+        tmp_path, "1-2", [shard_started(0, 2), placed(0)], adopted(1, b"paid", "w:1"),
+        [TasksReopened(tasks=[1], by="a person")], [started(1, 2)],
+        [answer(1, b"better", 2, cost_usd=0.5), completed(1, 2)],
+    )  # fmt: skip
+    logs[1] = asked_again
+    union = union_of(tmp_path / "union.db", [logs[i] for i in order])
+    with open_reader(union) as reader:
+        assert first_task(reader) == (TaskState.COMPLETED, b"better", 0.75)
+
+
 def test_families_come_in_the_order_of_the_whole_plan(tmp_path: Path) -> None:
     logs = [
         shard_log(tmp_path, "1-2", [shard_started(1, 2), placed(5, 0, 3)]),
@@ -248,7 +275,7 @@ def test_a_log_that_was_changed_since_is_refused(tmp_path: Path) -> None:
         assert verify(reader).is_sound
     other = written(tmp_path / "log.other.db", [replace(RUN_STARTED, run_id="r2")])
     edit(other, "UPDATE run SET run_id = 'r2'")
-    with pytest.raises(StoreError, match="with other models or replicates"):
+    with pytest.raises(StoreError, match="there is one of run 'r2'"):
         union_of(union, [other])
 
 
@@ -267,6 +294,11 @@ def test_readers_of_a_split_run_merge_first_and_one_at_a_time(tmp_path: Path) ->
     said = folder.refresh()
     assert said is not None
     assert (said.logs, said.events) == (2, 3)
+    lock.acquire()  # a look that finds nothing new needs none
+    said = folder.refresh()
+    lock.release()
+    assert said is not None
+    assert (said.logs, said.events) == (2, 0)
     with folder.open_reader() as reader:
         assert status(reader).tasks.planned == 2
 

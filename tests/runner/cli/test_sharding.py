@@ -1,0 +1,91 @@
+"""Shards as real processes: ended in the middle, lost, and started in other numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from runner.simulate.ledger import read_ledger
+from store.errors import StoreError
+from store.runs import RunFolder
+from store.views import open_reader, status
+from tests.corpus import TASKS_A_PAPER, write_corpus
+from tests.processes import siftlog, simulated, start
+
+JOB = "paper-investigation"
+PAPERS = 16
+IN_FLIGHT = 4
+
+
+def _answered(cwd: Path, index: int, count: int) -> int:
+    log = RunFolder(cwd / "runs/r").shard(index, count).log
+    if not log.exists():
+        return 0
+    with open_reader(log) as reader:
+        return status(reader).attempts.answered
+
+
+def _until_answered(cwd: Path, index: int, count: int, answers: int) -> None:
+    for _ in range(400):
+        # a log that is being made cannot be read yet
+        with suppress(StoreError):
+            if _answered(cwd, index, count) >= answers:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"shard {index}/{count} does not get there")
+
+
+def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
+    tmp_path: Path,
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus", PAPERS)
+    ledger = tmp_path / "ledger.jsonl"
+    server = ("--job", JOB, "--seed", 5, "--latency-ms", 60, "--ledger", ledger)
+    with simulated(*server, cwd=tmp_path) as url:
+        words = [JOB, *corpus, "--model=x", "--run-id=r", "--ship=place"]
+        words += [f"--base-url={url}", "--concurrency=8", "--ship-every=0.5"]
+
+        killed = start("run", *words, "--shard=0/2", cwd=tmp_path)
+        _until_answered(tmp_path, 0, 2, 10)
+        killed.kill()
+        killed.wait(20)
+        again = siftlog("run", *words, "--shard=0/2", "--json", cwd=tmp_path)
+        launch, *_, done = map(json.loads, again.stdout.splitlines())
+        assert launch == {"event": "launch", "run": "r", "shard": "0/2"}
+        attempts = done["attempts"]
+        assert 0 < attempts["unknown"] <= IN_FLIGHT
+        assert attempts["started"] == attempts["answered"] + attempts["unknown"]
+
+        drained = start("run", *words, "--shard=1/2", cwd=tmp_path)
+        _until_answered(tmp_path, 1, 2, 10)
+        drained.send_signal(signal.SIGTERM)
+        assert drained.wait(30) == 5
+        kept = _answered(tmp_path, 0, 2) + _answered(tmp_path, 1, 2)
+        before = len(read_ledger(ledger))
+        assert before <= kept + IN_FLIGHT
+
+        shutil.rmtree(tmp_path / "runs")
+        words.remove("--ship-every=0.5")
+        siftlog("run", *words, "--local-dir=elsewhere", cwd=tmp_path)
+        asked = read_ledger(ledger)[before:]
+    assert len(asked) == PAPERS * TASKS_A_PAPER - kept
+    assert all(line.seen == 0 for line in asked)
+
+
+def test_what_a_shard_cannot_be_started_with_is_said_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    def said(*words: str) -> str:
+        done = siftlog("run", JOB, *words, cwd=tmp_path, check=False)
+        assert done.returncode == 2
+        return done.stderr.splitlines()[-1]
+
+    assert "needs --run-id" in said("--shard=0/2")
+    assert "write it as i/n" in said("--shard=2", "--run-id=r")
+    assert not (tmp_path / "runs").exists()

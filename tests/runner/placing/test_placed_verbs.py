@@ -1,0 +1,99 @@
+"""`run --engine` and `resume --engine`, typed as people type them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from runner.cli.main import exit_code
+from runner.simulate.ledger import read_ledger
+from tests.corpus import write_corpus
+from tests.processes import siftlog, simulated, start, status, until
+
+JOB = "paper-investigation"
+PLACED = ("--engine=processes", "--shards=2")
+SCORECARD = Path("scores/1/scorecard.json")
+
+
+def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_process(
+    tmp_path: Path,
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus", 6)
+    ledger = tmp_path / "ledger"
+    server = ("--job", JOB, "--latency-ms", 300, "--ledger", ledger)
+    with simulated(*server, cwd=tmp_path) as url:
+        engine = ("--model=x", f"--base-url={url}", "--concurrency=4")
+        words = ("run", JOB, *corpus, *engine)
+        driver = start(*(*words, *PLACED, "--run-id=placed", "--json"), cwd=tmp_path)
+        until(tmp_path, "placed", lambda s: s["tasks"]["completed"] > 0)
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(60) == 5
+        said = (tmp_path / "err.txt").read_text("utf-8")
+        assert "go on with: siftlog resume placed --engine processes --shards 2" in said
+        resumed = siftlog(
+            *("resume", "placed", "--engine=processes", "--shards=3", "--json"),
+            "--concurrency=64",
+            cwd=tmp_path,
+        )
+        assert not [line for line in read_ledger(ledger) if line.seen]
+        siftlog(*words, "--concurrency=64", "--run-id=whole", cwd=tmp_path)
+    launched, done = map(json.loads, resumed.stdout.splitlines())
+    assert (launched["event"], launched["run"]) == ("launch", "placed")
+    assert (done["event"], done["exit"], done["tasks"]["open"]) == ("done", 0, 0)
+    assert status(tmp_path, "placed")["state"] == "finished"
+    runs = tmp_path / "runs"
+    placed, whole = (runs / run / SCORECARD for run in ("placed", "whole"))
+    assert placed.read_bytes() == whole.read_bytes()
+    assert (runs / "placed" / "run.0-2.log").exists()
+
+
+def test_what_every_shard_stumbles_over_is_said_in_its_own_words(
+    tmp_path: Path,
+) -> None:
+    done = siftlog(
+        *("run", JOB, "--model=openai/gpt-4o-mini", "--limit=1", *PLACED),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("siftlog: Shard 0/2 was given up; it had said: ")
+    assert "OPENAI_API_KEY" in last
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--stop-when-decided=recall", "--model=a", "--model=b"), "leave it or"),
+        (("--local-dir=here",), "name with --ship DIR|URL where these come together"),
+        (("--run-id=there",), "There is a run 'there' already"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_before_anything_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "there").mkdir(parents=True)
+    (tmp_path / "runs" / "there" / "log.db").touch()
+    assert exit_code(["run", JOB, *PLACED, *words]) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["there"]
+
+
+def test_a_run_with_one_log_is_not_split_afterwards(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus = write_corpus(tmp_path / "corpus", 1)
+    assert exit_code(["run", JOB, *corpus, "--run-id=r", "--no-score"]) == 0
+    assert exit_code(["resume", "r", *PLACED]) == 2
+    assert "Run r is not split, and cannot be any more" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_64_shards_do_all_their_work_through_kills_and_a_new_broker(seed: int) -
     assert len(world.sent) <= 64 * calls + 12 * world.slots
 
 
-@settings(max_examples=2000 if IS_PROOF else 15, deadline=None)
+@settings(max_examples=500 if IS_PROOF else 15, deadline=None)
 @given(data=st.data())
 def test_no_minute_holds_more_than_a_person_allowed(data: st.DataObject) -> None:
     shards = data.draw(st.integers(1, 6))
@@ -98,7 +98,7 @@ def test_what_calls_did_not_need_is_used_by_others() -> None:
     assert world.busiest_minute()[1] <= 120_000
 
 
-@settings(max_examples=2000 if IS_PROOF else 15, deadline=None)
+@settings(max_examples=500 if IS_PROOF else 15, deadline=None)
 @given(data=st.data())
 def test_all_together_never_spend_more_than_the_budget(data: st.DataObject) -> None:
     shards = data.draw(st.integers(1, 6))

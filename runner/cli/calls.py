@@ -83,10 +83,13 @@ def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
     from runner.cli import session, sharding
+    from runner.errors import UsageError
     from runner.launching import launch
     from runner.registry import load_job
     from runner.work import load_work
 
+    if given["engine"] is not None and given["shard"] is not None:
+        raise UsageError("--engine starts all shards itself: leave --shard out.")
     leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)

@@ -66,7 +66,7 @@ def batch_clients(
     with open_reader(folder.log) as reader:
         left = left_batches(reader, starts)
     setting = Setting(
-        tag=run_tag(folder.run_id),
+        tag=run_tag(f"{folder.run_id}{folder.part}"),
         log=log,
         clock=shell.clock,
         leaving=leaving,

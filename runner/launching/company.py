@@ -58,13 +58,20 @@ class Company:
             )
             for model in roles.all_models
         ]
-        budget = own if self.budget is None else self.budget
         return Scheduler(
             lanes,
             deadline_s=options.deadline_s,
-            budget=budget,
+            budget=self._money(own),
             fence=self._holder,
         )
+
+    def _money(self, own: Budget) -> Budget:
+        """What pays for a run whose *own* money is known."""
+        if self.budget is not None:
+            return self.budget
+        if self._holder is not None and own.statistics().cap_pico is not None:
+            return self._holder.allowance
+        return own
 
     def _endpoint(self, name: str, model: str) -> Endpoint:
         """Where a model is asked; what is offline is a function of one run's job."""

@@ -6,61 +6,36 @@ leaves no half-made run behind.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
 from runner.control.cancelling import REASON
-from runner.control.decider import Decider, Looking
 from runner.control.effects import lifts
-from runner.control.ending import Ended, Ending
-from runner.control.listen import Listener, waiting
-from runner.control.signals import obey_signals
+from runner.control.ending import Ended
+from runner.control.listen import waiting
 from runner.deciding import load_decide
 from runner.engine.abandoned import abandoned, abandoned_text
-from runner.engine.attempts import Parts
-from runner.engine.cache import response_cache
-from runner.engine.driver import Driver
-from runner.engine.growth import Growth, Start
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
-from runner.launching.batching import batch_clients, carried
+from runner.launching.batching import carried
 from runner.launching.changes import check_inputs, check_requests, reads_differently
 from runner.launching.company import Company
-from runner.launching.connecting import Connections, client_options, connect
+from runner.launching.connecting import connect
 from runner.launching.creation import create, owner
-from runner.launching.group import elsewhere, held
+from runner.launching.group import held
 from runner.launching.shell import Shell
-from runner.leasing.joining import lessee_of
-from runner.money.budget import WHOLE, Budget
-from runner.money.prices import Price, prices_of
+from runner.launching.undertaking import TakenUp, Undertaking
+from runner.money.prices import prices_of
 from runner.options import RunOptions
 from runner.records.front import check
 from runner.roles import assigned, remarks
-from runner.shards.carrying import carrying
-from runner.shards.part import Part, taking
+from runner.shards.part import Part
 from runner.work import Work
 from store.estimates import liveness
-from store.events import AttemptStarted, RunResumed
+from store.events import RunResumed
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
-from store.stopping import Stopping
 from store.views import open_reader, run_started, spending, status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TakenUp:
-    """How a process found the run that it goes on with; a new run by default."""
-
-    must_catch_up: bool = False
-    group: str | None = None  #: whose budget it shares
-    found: str | None = None  #: its state
-    own: Collection[str] = ()  #: limits that this process was given itself
-    stopping: Stopping | None = None  #: what the run stops at
-    part: Part | None = None  #: of it that is asked; None: all
-    answered: Collection[str] = ()  #: requests that were carried out in other logs
-    carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
 async def start(
@@ -101,21 +76,21 @@ async def start(
         group=group,
         shard=None if part is None else part.shard,
     ) as log:
-        return await _drive(
-            folder,
-            log,
-            work,
-            options,
-            shell,
+        undertaking = Undertaking(
+            folder=folder,
+            log=log,
+            work=work,
+            options=options,
+            shell=shell,
             connections=connections,
             prices=prices,
-            taken_up=_TakenUp(
+            taken_up=TakenUp(
                 stopping=options.stopping,
                 part=part,
                 answered=() if part is None else part.others.answered,
             ),
-            company=company,
         )
+        return await undertaking.carry_out(company)
 
 
 async def resume(
@@ -189,15 +164,15 @@ async def resume(
         if before.pauses:
             paused = ", ".join(map(str, before.pauses))
             shell.tell(f"Paused was {paused}; resuming has lifted it.")
-        return await _drive(
-            folder,
-            log,
-            work,
-            options,
-            shell,
+        undertaking = Undertaking(
+            folder=folder,
+            log=log,
+            work=work,
+            options=options,
+            shell=shell,
             connections=connections,
             prices=prices,
-            taken_up=_TakenUp(
+            taken_up=TakenUp(
                 must_catch_up=must_catch_up,
                 group=first.group,
                 found=found,
@@ -206,161 +181,8 @@ async def resume(
                 part=part,
                 carried=starts,
             ),
-            company=company,
         )
-
-
-async def _drive(
-    folder: RunFolder,
-    log: SqliteLog,
-    work: Work,
-    options: RunOptions,
-    shell: Shell,
-    *,
-    connections: Connections,
-    prices: Mapping[str, Price | None],
-    taken_up: _TakenUp,
-    company: Company | None,
-) -> Ended:
-    lessee = lessee_of(folder, taken_up.part, shell)
-    holder = None if lessee is None else lessee.holder
-    shared = company or Company(holder=holder)
-    stopping, part = taken_up.stopping, taken_up.part
-    leaving = asyncio.Event()
-    clients = {
-        **connections.clients,
-        **batch_clients(
-            folder,
-            log,
-            options,
-            shell,
-            endpoints=connections.endpoints,
-            starts=taken_up.carried,
-            leaving=leaving,
-        ),
-    }
-    async with AsyncExitStack() as stack:
-        for client in clients.values():
-            stack.push_async_callback(client.close)
-        growth = Growth(
-            job=work.job,
-            dataset=work.dataset,
-            log=log,
-            roles=assigned(work.job, options),
-            start=Start(
-                planning=await log.planning(),
-                must_catch_up=taken_up.must_catch_up,
-                is_shuffled=stopping is not None,
-                takes=None
-                if part is None
-                else taking(part.shard, work.job, work.dataset),
-            ),
-        )
-        cache = await stack.enter_async_context(
-            response_cache(
-                options,
-                {m: client_options(work.job, options, m, shell) for m in clients},
-                run=folder.run_id,
-                clock=shell.clock,
-                tell=shell.tell,
-            )
-        )
-        with open_reader(folder.log) as reader:
-            money = spending(reader)
-        if part is None:
-            others = elsewhere(shell.runs_dir, taken_up.group, but=folder)
-        else:
-            others = part.others.spent
-        if money.cap_pico is not None and not money.is_whole:
-            shell.tell(
-                "Answers of this run have no known price: the budget counts without "
-                "them."
-            )
-        budget = Budget(
-            money.cap_pico,
-            spent_pico=money.spent_pico + others.spent_pico,
-            possible_pico=money.possible_pico + others.possible_pico,
-            share=WHOLE if part is None else part.share,
-        )
-        if holder is not None and money.cap_pico is not None:
-            budget = holder.allowance
-        driver = Driver(
-            Parts(
-                job=work.job,
-                dataset=work.dataset,
-                log=log,
-                clock=shell.clock,
-                clients=clients,
-                scheduler=shared.scheduler(work.job, options, budget),
-                growth=growth,
-                tell=shell.tell,
-                seed=options.seed,
-                reask=getattr(work.settings, "reask", 0),
-                grace_s=options.grace_s,
-                frees_held=options.unknown == "retry",
-                known=None if part is None else part.others.known,
-                cache=cache,
-                prices=prices,
-                bell=shared.bell,
-                shares_budget=shared.budget is not None,
-                batched=connections.endpoints.keys(),
-                carried=taken_up.carried,
-                leaving=leaving,
-            )
-        )
-        listener = Listener(
-            folder=folder,
-            log=log,
-            driver=driver,
-            clock=shell.clock,
-            stages=tuple(stage.name for stage in work.job.stages),
-            models=tuple(clients),
-            tell=shell.tell,
-            found=taken_up.found,
-            own=taken_up.own,
-            answered=taken_up.answered,
-        )
-        decider = Decider(
-            folder=folder,
-            log=log,
-            work=work,
-            driver=driver,
-            clock=shell.clock,
-            tell=shell.tell,
-            looking=None
-            if stopping is None
-            else Looking(stopping=stopping, decide=load_decide()),
-        )
-        if company is None:
-            obey_signals(driver, shell.tell)
-        stack.enter_context(shared.joined(driver))
-        shell.launched()
-        carrier = await stack.enter_async_context(carrying(folder, part, driver, shell))
-        if lessee is not None:
-            await stack.enter_async_context(lessee.leasing(driver))
-        async with listener.listening():
-            # after what was waiting: a retry changes what is left to do
-            with open_reader(folder.log) as reader:
-                before = status(reader)
-            async with shell.watch(driver, growth, before), decider.deciding():
-                outcome = await driver.run()
-                if outcome == "finished":
-                    await decider.look()
-        ending = Ending(
-            folder=folder,
-            log=log,
-            clock=shell.clock,
-            growth=growth,
-            driver=driver,
-            listener=listener,
-            decided=decider.decided,
-            endpoints=connections.endpoints,
-            is_fenced=lessee is not None and lessee.is_fenced,
-        )
-        ended = await ending.conclude(outcome)
-        if carrier is not None:
-            await carrier.conclude(ended)
-        return ended
+        return await undertaking.carry_out(company)
 
 
 def check_alive(folder: RunFolder) -> None:

@@ -104,8 +104,7 @@ class Broker:
         member = self._roll.get(process)
         if member is None:
             return  # its end is known; what it says comes late
-        if member.is_alive:
-            member.heard_at = now
+        self._roll.heard(member, now)
         match message:
             case Hello():
                 pass  # it is here already
@@ -128,7 +127,7 @@ class Broker:
         member.figures = renew.figures
         if self._purse is not None:
             self._purse.spent(process, renew.figures.spent_pico)
-        if member.is_alive:
+        if member.is_alive and member.is_renewed:
             self._tell(process, Renewed(now=now))
 
     def _hear_of_limits(
@@ -178,6 +177,10 @@ class Broker:
             pool.forget(process)
 
     # -- what the driver says ----------------------------------------------------
+
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL."""
+        self._roll.revoke(shard)
 
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later ones' too."""

@@ -36,6 +36,7 @@ class Member:
     slices: Slices
     heard_at: float
     is_alive: bool = True
+    is_renewed: bool = True  #: when it asks for that
     figures: Figures = field(default_factory=Figures)
 
 
@@ -72,7 +73,7 @@ class Roll:
         if known is not None:
             if not known.is_alive:
                 return Refused(why="the lease had run out", for_s=0.0)
-            known.heard_at = now
+            self.heard(known, now)
             return None
         for other in self._members.values():
             is_free = other.hello.log == hello.log or not other.is_alive
@@ -95,6 +96,17 @@ class Roll:
     def forget(self, process: str) -> None:
         """A process has ended."""
         del self._members[process]
+
+    def heard(self, member: Member, now: float) -> None:
+        """A process said something; by that its lease begins anew, unless revoked."""
+        if member.is_alive and member.is_renewed:
+            member.heard_at = now
+
+    def revoke(self, shard: str) -> None:
+        """Renew no lease of a shard's processes: they stop within a TTL."""
+        for member in self._members.values():
+            if member.hello.shard == shard:
+                member.is_renewed = False
 
     def falls_silent(self, now: float) -> Iterator[str]:
         """Those whose lease has just run out."""

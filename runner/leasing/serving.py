@@ -49,6 +49,13 @@ class Server:
         """Every process that is at work or fell silent, in the order of coming."""
         return self._broker.seen(self._clock.monotonic())
 
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL.
+
+        For one that nobody can reach: it may be at work, and renew its lease.
+        """
+        self._broker.revoke(shard)
+
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later shards' too."""
         self._broker.relay(line)

@@ -147,6 +147,7 @@ class _Drive:
                 engine=self.engine,
                 supervisor=supervisor,
                 silence=lambda: _silence(server),
+                revoke=server.revoke,
                 clock=self.shell.clock,
                 tell=self.shell.tell,
             )
@@ -191,8 +192,6 @@ class _Drive:
             f"--broker={address}",
             f"--rate-share={placement.shards}",
         ]
-        if placement.local_dir is not None:
-            words.append(f"--local-dir={placement.local_dir}")
         if placement.ship is not None:
             words.append(f"--ship={placement.ship}")
             words.append(f"--ship-every={placement.ship_every_s}")
@@ -204,7 +203,8 @@ class _Drive:
                 words=(*words, f"--shard={index}/{placement.shards}"),
                 config=config,
                 environment=(VARIABLE,),
-                folder=(placement.local_dir or here) / run_id,
+                runs_dir=here,
+                local_dir=placement.local_dir,
             )
             for index in range(placement.shards)
         ]

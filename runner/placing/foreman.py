@@ -41,6 +41,7 @@ class Foreman:
         engine: Engine,
         supervisor: Supervisor,
         silence: Callable[[], Mapping[int, float]],
+        revoke: Callable[[str], None],
         clock: Clock,
         tell: Callable[[str], None],
     ) -> None:
@@ -51,6 +52,7 @@ class Foreman:
             engine: starts and ends them.
             supervisor: says when.
             silence: seconds since a process of each was heard, of those that were.
+            revoke: has what is left of a shard lose its lease, for good.
             clock: tells it how long things took.
             tell: takes a sentence about a shard.
         """
@@ -58,6 +60,7 @@ class Foreman:
         self._engine = engine
         self._supervisor = supervisor
         self._silence = silence
+        self._revoke = revoke
         self._clock = clock
         self._tell = tell
         self._handles: dict[int, Handle] = {}
@@ -94,7 +97,7 @@ class Foreman:
                 await self._handle(self._event(ended))
             for index in self._overdue():
                 self._say(index, "has not been heard of for long")
-                await self._handle(Lost(index=index))
+                await self._handle(self._lost(index))
             await self._handle(Tick())
 
     def _overdue(self) -> list[int]:
@@ -120,6 +123,11 @@ class Foreman:
                 self._say(index, "died")
             return Died(index=index)
         self._say(index, "is out of reach")
+        return self._lost(index)
+
+    def _lost(self, index: int) -> Lost:
+        """It may be at work, where nobody reaches it but by its lease."""
+        self._revoke(self._specs[index].name)
         return Lost(index=index)
 
     async def _handle(self, event: Event) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from runner.leasing.terms import TTL_S
@@ -21,7 +20,7 @@ class Placement:
     shards: int
     address: str | None = None  #: of the engine's cluster
     ttl_s: float = TTL_S  #: for how long a shard may be silent
-    local_dir: Path | None = None  #: of a disk of each shard's machine
+    local_dir: str | None = None  #: of a disk of each shard's machine; may hold `$NAME`
     ship: str | None = None  #: where the shards carry their logs to
     ship_every_s: float = 5.0  #: how long what is recorded may wait for that
 

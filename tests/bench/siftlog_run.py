@@ -51,16 +51,8 @@ def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, _Times]:
     """CPU seconds of the process, and the times in its log."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bench, papers = _papers(folder, calls)
-        words = [
-            *(SIFTLOG, "generate", "paper-investigation", "--json"),
-            *("--base-url", base_url, "--model", "openai/bench"),
-            *("--concurrency", str(concurrency)),
-            *("--price", "0.15,0.60", "--budget", "1000000"),
-            *("--set", "mode=extract", "--set", "structured=off"),
-            *("--set", f"bench={bench}", "--set", f"papers={papers}"),
-            *("--runs-dir", folder, "--run-id", "bench"),
-        ]
+        made = papers(folder, calls)
+        words = command("generate", folder, base_url, made, concurrency)
         with subprocess.Popen(
             words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
@@ -74,7 +66,27 @@ def _run(base_url: str, calls: int, concurrency: int) -> tuple[float, _Times]:
         return usage.ru_utime + usage.ru_stime, times
 
 
-def _papers(folder: Path, count: int) -> tuple[Path, Path]:
+def command(
+    verb: str,
+    folder: Path,
+    base_url: str,
+    inputs: tuple[Path, Path],
+    concurrency: int,
+) -> list[str]:
+    """The words that start the run `bench` in *folder* on what `papers` made."""
+    bench, texts = inputs
+    return [
+        *(str(SIFTLOG), verb, "paper-investigation", "--json"),
+        *("--base-url", base_url, "--model", "openai/bench"),
+        *("--concurrency", str(concurrency)),
+        *("--price", "0.15,0.60", "--budget", "1000000"),
+        *("--set", "mode=extract", "--set", "structured=off"),
+        *("--set", f"bench={bench}", "--set", f"papers={texts}"),
+        *("--runs-dir", str(folder), "--run-id", "bench"),
+    ]
+
+
+def papers(folder: Path, count: int) -> tuple[Path, Path]:
     """Invented papers whose prompts have 2 KB, as those of the floors."""
     bench, papers = folder / "bench.jsonl", folder / "papers.jsonl"
     with bench.open("w") as truths, papers.open("w") as texts:

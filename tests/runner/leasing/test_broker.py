@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from runner.leasing.broker import Broker
@@ -9,10 +10,13 @@ from runner.leasing.messages import (
     Ask,
     Back,
     Down,
+    Figures,
     Hello,
     Lease,
     Line,
     Refused,
+    Renew,
+    Renewed,
     Told,
     Waits,
     Welcome,
@@ -139,6 +143,22 @@ def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
     assert [each.is_alive for each in broker.seen(TTL_S)] == [False, True]
     broker.relay(b"line")
     assert broker.step(TTL_S).say == {"b": [Line(line=b"line")]}
+
+
+def test_a_shard_whose_lease_is_revoked_asks_in_vain_until_its_part_is_free() -> None:
+    broker = _broker("a")
+    renew = Renew(figures=Figures())
+    broker.hear("a", renew, 1.0)
+    assert _said(broker, 1.0, "a") == [Renewed(now=1.0)]
+    broker.revoke("0/1")
+    broker.hear("a", renew, 2.0)
+    assert "a" not in broker.step(2.0).say
+    another = msgspec.structs.replace(_hello("b"), slices="0")
+    assert isinstance(broker.join(another, TTL_S), Refused)
+    broker.step(1.0 + TTL_S)
+    assert broker.join(another, 1.0 + TTL_S) is None
+    broker.hear("b", renew, 2.0 + TTL_S)
+    assert Renewed(now=2.0 + TTL_S) in _said(broker, 2.0 + TTL_S, "b")
 
 
 def test_a_shard_that_comes_later_hears_what_was_relayed() -> None:

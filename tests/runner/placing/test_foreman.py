@@ -71,6 +71,7 @@ class _Site:
         self, shards: int, script: Callable[[_Scripted], Iterator[Exit | None]]
     ) -> None:
         self.engine = _Scripted(script)
+        self.revoked: list[str] = []
         self.silence: dict[int, float] = {}
         self.supervisor = Supervisor(shards, POLICY)
         self.told: list[str] = []
@@ -81,6 +82,7 @@ class _Site:
             engine=self.engine,
             supervisor=self.supervisor,
             silence=lambda: self.silence,
+            revoke=self.revoked.append,
             clock=_Clock(),
             tell=self.told.append,
         )
@@ -97,7 +99,7 @@ class _Site:
 
 def _spec(index: int, count: int) -> ShardSpec:
     return ShardSpec(
-        run_id="r", index=index, count=count, words=(), config="", folder=Path()
+        run_id="r", index=index, count=count, words=(), config="", runs_dir=Path()
     )
 
 
@@ -129,6 +131,7 @@ def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing(
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
+    assert site.revoked == ["0/1"]
     assert site.told[0] == "Shard 0/1 has not been heard of for long."
     assert site.supervisor.shards[0].verdict is Verdict.DONE
 
@@ -142,6 +145,7 @@ def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() ->
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
+    assert site.revoked == ["0/1"]
 
 
 def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:

@@ -275,7 +275,7 @@ def test_a_log_that_was_changed_since_is_refused(tmp_path: Path) -> None:
         assert verify(reader).is_sound
     other = written(tmp_path / "log.other.db", [replace(RUN_STARTED, run_id="r2")])
     edit(other, "UPDATE run SET run_id = 'r2'")
-    with pytest.raises(StoreError, match="with other models or replicates"):
+    with pytest.raises(StoreError, match="there is one of run 'r2'"):
         union_of(union, [other])
 
 

@@ -227,8 +227,8 @@ class RayEngine:
         try:
             result = self._ray.get(placed.end)
         except errors.ActorDiedError as error:
-            # Ray says so of a lost node too, and at once of an actor that it is to kill:
-            # there the shard may well be at work
+            # Ray says so of a lost node too, and of an actor as soon as it is to kill
+            # it: there the shard may well be at work
             is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
             how = How.DIED if is_seen else How.UNAVAILABLE
             return Exit(handle=handle, how=how, said=_first_line(error))

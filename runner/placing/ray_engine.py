@@ -7,6 +7,7 @@ through it but the shard's specification. Actors end with the process that place
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ OLDEST: Final = (2, 60)
 CALLS: Final = 4
 """Methods of an actor that run at once: the shard itself, and what is asked of it."""
 
+CONNECT_S: Final = 5.0
 STORE_BYTES: Final = 100 * 2**20
 """Of a Ray that is started here: near the least that it takes, as nothing is stored."""
 
@@ -95,6 +97,8 @@ class RayEngine:
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
         }
+        if found:
+            _check_reachable(found)
         try:
             ray.init(
                 address=found or "local",
@@ -272,3 +276,17 @@ class RayEngine:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+def _check_reachable(address: str) -> None:
+    """Raise `RunnerError` where nobody answers: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        return  # such as "auto", which Ray resolves
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise RunnerError(
+            f"The Ray cluster {address} cannot be joined: {error}; check --address and "
+            "ray status."
+        ) from error

@@ -30,7 +30,8 @@ def is_part(given: Mapping[str, Any]) -> bool:
     """Whether a process takes a part of a run, named or all of it.
 
     Raises:
-        UsageError: a part is named, and somebody to place all parts.
+        UsageError: a part is named, and somebody to place all parts; or how many parts
+            there are, and nobody to place them.
     """
     if given["engine"] is not None:
         if given.get("shard") is not None:
@@ -39,6 +40,11 @@ def is_part(given: Mapping[str, Any]) -> bool:
                 "leave one of the two out."
             )
         return False
+    if given.get("shards") is not None:
+        raise UsageError(
+            "--shards is how many an --engine places: name one, or take a part of the "
+            "run with --shard i/n."
+        )
     return any(given.get(name) for name in ("shard", "local_dir", "ship"))
 
 

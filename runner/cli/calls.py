@@ -87,6 +87,7 @@ def _start(
     from runner.registry import load_job
     from runner.work import load_work
 
+    is_part = sharding.is_part(given)
     leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)
@@ -95,7 +96,7 @@ def _start(
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()
-    if given["engine"] is None and sharding.is_part(given):
+    if is_part:
         return sharding.run_part(work, options, given, leave)
     folder = session.new_folder(given, job)
     if given["engine"] is not None:
@@ -197,6 +198,11 @@ def resume(
             leave,
             accept_changes=accept_changes,
             scores=not no_score,
+        )
+    if sharding.is_part(given):
+        raise UsageError(
+            f"Run {folder.run_id} is not split: its log stays where it is, and is not "
+            "shipped."
         )
     shell = session.shell(given, folder, work, leave)
     ended = asyncio.run(

@@ -42,7 +42,9 @@ def merge(
                 f"{run_name} is no run id: a place holds the logs of one run, which "
                 "is named by its whole id"
             )
-        add_place(RunFolder(runs_dir / run_name).places, place)
+        # it is remembered, and looked for from other folders
+        address = place if "://" in place else str(Path(place).absolute())
+        add_place(RunFolder(runs_dir / run_name).places, address)
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
         stand = standing(reader)

@@ -64,7 +64,7 @@ def run_placed(
         shards=given["shards"] or os.cpu_count() or 1,
         address=given["address"],
         ttl_s=given["lease_ttl_s"],
-        local_dir=_absolute(given["local_dir"]),
+        local_dir=_place(given["local_dir"]),
         ship=_place(given["ship"]),
         ship_every_s=given["ship_every"],
     )
@@ -95,11 +95,13 @@ def _absolute(path: Path | None) -> Path | None:
     return None if path is None else path.absolute()
 
 
-def _place(address: str | None) -> str | None:
-    """A folder as it can be found from anywhere, or an URL."""
-    if address is None or "://" in address:
-        return address
-    return str(Path(address).absolute())
+def _place(address: Path | str | None) -> str | None:
+    """A folder as it can be found from anywhere, a variable's folder, or an URL."""
+    if address is None:
+        return None
+    named = str(address)
+    is_known = "://" not in named and not named.startswith("$")
+    return str(Path(named).absolute()) if is_known else named
 
 
 def _shown(clock: Clock) -> Show:

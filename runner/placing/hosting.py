@@ -37,17 +37,19 @@ class ShardProcess:
             orphaned: what it is sent when the present process is no more.
 
         Raises:
-            OSError: its folder cannot be written.
+            OSError: its folder cannot be written, or is not known here.
         """
         self._spec = spec
         spec.folder.mkdir(parents=True, exist_ok=True)
         spec.configuration.write_text(spec.config, "utf-8")
+        own = spec.own_runs_dir
         kept = {k: v for k, v in os.environ.items() if not k.startswith(OPTION)}
         with spec.diagnostics.open("ab") as diagnostics:
             self._process = subprocess.Popen(  # noqa: S603 - the project's own command
                 [
                     *(sys.executable, "-m", "runner.placing.tether", orphaned.name),
                     *spec.words,
+                    *([] if own is None else [f"--local-dir={own}"]),
                     f"--config={spec.configuration}",
                 ],
                 stdin=subprocess.PIPE,

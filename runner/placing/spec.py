@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 from store.runs import RunFolder
 
@@ -22,12 +24,36 @@ class ShardSpec:
 
     All others are those of the machine on which the shard runs, keys above all.
     """
-    folder: Path  #: of the run, on the shard's machine; its stderr goes there
+    runs_dir: Path  #: folder of the runs, if all machines share it
+    local_dir: str | None = None
+    """Folder of the runs on a disk of the shard's machine; `$NAME` in it is a variable
+    of that machine."""
 
     @property
     def name(self) -> str:
         """What people call it: its place among all, such as `0/4`."""
         return f"{self.index}/{self.count}"
+
+    @property
+    def own_runs_dir(self) -> Path | None:
+        """What `local_dir` comes to on this machine.
+
+        Raises:
+            OSError: it names a variable that is not set here.
+        """
+        if self.local_dir is None:
+            return None
+        try:
+            return Path(Template(self.local_dir).substitute(os.environ))
+        except (KeyError, ValueError) as error:
+            raise OSError(
+                f"--local-dir {self.local_dir} names a variable that is not set"
+            ) from error
+
+    @property
+    def folder(self) -> Path:
+        """The run's, on this machine; what the shard says on stderr goes there."""
+        return (self.own_runs_dir or self.runs_dir) / self.run_id
 
     @property
     def diagnostics(self) -> Path:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from runner.control.ending import Ended
+from runner.control.listen import waiting
 from runner.errors import UsageError
 from runner.launching import launch
 from runner.launching.shell import Shell
@@ -67,10 +69,25 @@ async def work_on(
         # the words of a submission are repeated; the cap may have been raised since
         cap_usd = found.cap_usd if first is None else None
         options = options.model_copy(update={"budget": cap_usd})
-    part = Part(shard=shard, shipping=shipping, others=found)
     if first is None:
+        later = _retries(folder.whole)
+        found = replace(found, answered=found.answered | later)
+        part = Part(shard=shard, shipping=shipping, others=found)
         ended = await launch.start(folder, work, options, shell, part=part)
+        if later and ended.outcome == "finished":
+            # what is to be asked again had to be taken over first
+            return await work_on(
+                folder,
+                shard,
+                work,
+                options,
+                shell,
+                own=own,
+                shipping=shipping,
+                accept_changes=accept_changes,
+            )
     else:
+        part = Part(shard=shard, shipping=shipping, others=found)
         ended = await launch.resume(
             folder,
             work,
@@ -86,3 +103,10 @@ async def work_on(
             "are sent now: these tasks were asked again."
         )
     return ended
+
+
+def _retries(run: RunFolder) -> frozenset[str]:
+    """Requests to ask tasks of a run again that none of its logs has answered."""
+    if not run.log.exists():
+        return frozenset()
+    return frozenset(each.id for each in waiting(run) if each.kind == "retry")

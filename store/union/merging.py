@@ -88,7 +88,12 @@ class Merger:
             CorruptLog: it is not what it was when it was merged before.
         """
         identity = source.identity
-        if (identity.run_id, identity.config_sha256) != (self._run_id, self._config):
+        if identity.run_id != self._run_id:
+            raise StoreError(
+                f"beside the logs of run {self._run_id!r} there is one of run "
+                f"{identity.run_id!r}: give each run a folder, and a place, of its own"
+            )
+        if identity.config_sha256 != self._config:
             raise StoreError(
                 f"a log of run {identity.run_id!r} with other models or replicates "
                 f"cannot be merged into {self._path}: give every shard of a run the "

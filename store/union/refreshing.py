@@ -111,7 +111,8 @@ def _merged(
     conn: sqlite3.Connection, log: Path, sources: Sequence[Source]
 ) -> Refreshed:
     if not conn.execute(SQL["tables"]).fetchone()[0]:
-        merging.create(conn, log, sources[0].identity, owner="union")
+        named = [s for s in sources if s.identity.run_id == log.parent.name]
+        merging.create(conn, log, (named or sources)[0].identity, owner="union")
     elif not is_union(conn):
         raise StoreError(
             f"{log} is the log of a run that is not split: give the shards "

@@ -17,10 +17,13 @@ import click
 
 @click.command("stand-in")
 @click.option("--config", type=click.Path(path_type=Path), required=True)
+@click.option("--local-dir")
 @click.option("--says", type=click.Path(path_type=Path), required=True)
 @click.option("--seconds", type=float, default=60.0)
 @click.option("--code", type=int, default=0)
-def stand_in(config: Path, says: Path, seconds: float, code: int) -> int:
+def stand_in(
+    config: Path, local_dir: str | None, says: Path, seconds: float, code: int
+) -> int:
     """Wait, and end with a code; with 5 if that is asked by SIGTERM."""
 
     def drain(*_: object) -> None:
@@ -31,6 +34,7 @@ def stand_in(config: Path, says: Path, seconds: float, code: int) -> int:
     began = {
         "pid": os.getpid(),
         "config": config.read_text("utf-8"),
+        "local_dir": local_dir,
         "environment": dict(os.environ),
     }
     written = says.with_suffix(".part")

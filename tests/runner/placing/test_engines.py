@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def engine(
         # an option of the one who places is settled in the configuration
         patch.setenv("SIFTLOG_RPM", "7")
         patch.setenv("A_KEY", "of the machine")
+        patch.setenv("A_DISK", str(tmp_path_factory.mktemp("disk")))
         made = request.param({PASSED_ON: "a token", "OTHER": "is not named"})
         yield made
         made.close()
@@ -66,7 +68,7 @@ def _spec(folder: Path, *words: object, index: int = 0) -> ShardSpec:
         words=("stand-in", f"--says={folder / f'began-{index}'}", *map(str, words)),
         config="a = 1\n",
         environment=(PASSED_ON,),
-        folder=folder / "runs" / "r",
+        runs_dir=folder / "runs",
     )
 
 
@@ -90,6 +92,16 @@ def _end(engine: Engine, handle: Handle) -> Exit:
     assert ended is not None
     assert ended.handle == handle
     return ended
+
+
+def _refused(engine: Engine, spec: ShardSpec) -> str:
+    """What is said of a shard that cannot be started, here or on its machine."""
+    try:
+        ended = _end(engine, engine.place(spec))
+    except RunnerError as error:
+        return str(error)
+    assert (ended.how, ended.code) == (How.FINISHED, 1)
+    return ended.said
 
 
 def _is_alive(pid: int) -> bool:
@@ -136,7 +148,7 @@ def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
     assert _end(engine, again).code == 0
 
 
-def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_dies(
+def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_killed(
     engine: Engine, tmp_path: Path
 ) -> None:
     handles = [engine.place(_spec(tmp_path, index=index)) for index in range(SHARDS)]
@@ -149,7 +161,7 @@ def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_dies(
     # even one that is standing still
     os.kill(pids[1], signal.SIGSTOP)
     engine.stop(handles[1], at_once=True)
-    assert _end(engine, handles[1]).how is How.DIED
+    assert _end(engine, handles[1]).how is not How.FINISHED
     _until(lambda: not _is_alive(pids[1]))
     engine.stop(handles[1], at_once=True)
 
@@ -158,14 +170,25 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(
     engine: Engine, tmp_path: Path
 ) -> None:
     (tmp_path / "runs").write_text("no folder")
-    spec = _spec(tmp_path)
-    try:
-        ended = _end(engine, engine.place(spec))
-        said = ended.said
-        assert (ended.how, ended.code) == (How.FINISHED, 1)
-    except RunnerError as error:
-        said = str(error)
-    assert "check the folder" in said
+    assert "check the folder" in _refused(engine, _spec(tmp_path))
+
+
+def test_a_disk_may_be_named_by_a_variable_of_the_shards_own_machine(
+    engine: Engine, tmp_path: Path
+) -> None:
+    spec = replace(_spec(tmp_path, "--seconds=0"), local_dir="$A_DISK/runs")
+    handle = engine.place(spec)
+    local_dir = Path(_began(tmp_path)["local_dir"])
+    assert _end(engine, handle).code == 0
+    assert local_dir == Path(os.environ["A_DISK"]) / "runs"
+    assert (local_dir / "r" / "run.0-2.log").exists()
+
+
+def test_a_disk_whose_variable_is_not_set_is_told_in_a_sentence(
+    engine: Engine, tmp_path: Path
+) -> None:
+    said = _refused(engine, replace(_spec(tmp_path), local_dir="$A_DISC/runs"))
+    assert "--local-dir $A_DISC/runs names a variable that is not set" in said
 
 
 PLACER = """

@@ -99,7 +99,7 @@ class _Site:
 
 def _spec(index: int, count: int) -> ShardSpec:
     return ShardSpec(
-        run_id="r", index=index, count=count, words=(), config="", folder=Path()
+        run_id="r", index=index, count=count, words=(), config="", runs_dir=Path()
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from runner.testing import ToyJob, ToySettings
@@ -16,6 +17,7 @@ from store.events import (
     Event,
 )
 from store.runs import RunFolder
+from store.status import status
 from store.views import open_reader
 from tests.runner.shards.sharded import Split
 from tests.store.union.union_logs import shard_log, shard_started, union_of
@@ -63,3 +65,21 @@ def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> Non
         with open_reader(union_of(tmp_path / f"union{i}.db", order)) as reader:
             (said,) = asked(reader, CommandTail(tmp_path / "control.jsonl").read())
         assert (said.answer, said.said) == (Answer.APPLIED, "2 tasks reopened")
+
+
+def test_what_is_to_be_asked_again_is_taken_over_first(tmp_path: Path) -> None:
+    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split.part(0, 2)
+    split.part(1, 2)
+    write(
+        split.folder,
+        replace(ASKED, id="c2", kind="retry", payload={"filter": "stage:read"}),
+    )
+    split.folder.refresh()
+    assert split.part(0, 1).outcome == "finished"
+    assert _answers(split.folder.shard(0, 1)) == ["command_accepted", "command_applied"]
+    split.folder.refresh()
+    with open_reader(split.folder.log) as reader:
+        seen = status(reader)
+    assert seen.tasks.open == 0
+    assert seen.attempts.started > seen.tasks.planned

@@ -8,6 +8,7 @@ their environment variable and never held in an option.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 import unicodedata
@@ -306,7 +307,10 @@ def write_toml(
     path: Path, *, job: str, options: RunOptions, settings: Mapping[str, Any]
 ) -> None:
     """Write the resolved configuration of a run; it can be passed to `--config`."""
-    path.write_bytes(toml_of(job=job, options=options, settings=settings).encode())
+    # whole or not at all: the shards of a run write it, and others read it meanwhile
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    made.write_bytes(toml_of(job=job, options=options, settings=settings).encode())
+    made.replace(path)
 
 
 def toml_of(*, job: str, options: RunOptions, settings: Mapping[str, Any]) -> str:

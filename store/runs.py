@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store import lock
 from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
 from store.reading import created_us
 from store.union.elsewhere import sources_in
-from store.union.refreshing import Refreshed, refresh
+
+if TYPE_CHECKING:
+    from store.union.refreshing import Refreshed
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -113,7 +116,12 @@ class RunFolder:
         """
         shards = [shard.log for shard in self.shards()]
         others = sources_in(self.places)
-        return refresh(self.log, shards, others) if shards or others else None
+        if not shards and not others:
+            return None
+        # most runs are not split, and status is quick
+        from store.union.refreshing import refresh  # noqa: PLC0415
+
+        return refresh(self.log, shards, others)
 
     def open_reader(self) -> Reader:
         """A connection that looks at its log.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from store.batch_view import sent_starts
 from store.events import (
+    AttemptStarted,
     CommandAccepted,
     CommandApplied,
     RunResumed,
@@ -16,6 +18,7 @@ from store.events import (
 from store.reading import recorded_rows
 from store.statements import SQL
 from store.task import pico, usd
+from store.union.lost import lost_starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +59,16 @@ def spending(conn: sqlite3.Connection) -> Spending:
     has_figures = cap_pico is not None or counters.get("attempts_answered", 0) > 0
     return Spending(
         spent_pico=counters.get("cost_pico", 0),
-        possible_pico=counters.get("possible_pico", 0),
-        in_flight_pico=_in_flight_pico(conn),
+        possible_pico=counters.get("possible_pico", 0) + _worst(lost_starts(conn)),
+        in_flight_pico=_worst(sent_starts(conn)),
         cap_pico=cap_pico,
         is_whole=has_figures and not counters.get("answers_unpriced"),
     )
 
 
-def _in_flight_pico(conn: sqlite3.Connection) -> int:
+def _worst(starts: Iterable[AttemptStarted]) -> int:
     """What calls reserved whose outcome is not recorded: there are few of them."""
-    return sum(pico(start.worst_usd or 0.0) for start in sent_starts(conn))
+    return sum(pico(start.worst_usd or 0.0) for start in starts)
 
 
 def _cap_pico(conn: sqlite3.Connection) -> int | None:

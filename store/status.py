@@ -23,6 +23,7 @@ from store.spending import spending
 from store.statements import SQL
 from store.sums import BUCKET_RATIO
 from store.task import TaskState, usd
+from store.union.lost import lost_starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +246,7 @@ def status(conn: sqlite3.Connection) -> Status:
             answered=counters.get("attempts_answered", 0),
             cached=counters.get("answers_cached", 0),
             failed=counters.get("attempts_failed", 0),
-            unknown=counters.get("attempts_unknown", 0),
+            unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
         ),
         lanes=lanes,
         limits=_limits(conn),

@@ -24,6 +24,8 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
 from store.slices import Slices
 
+MOST_STEPS: Final = 500_000
+"""The largest of the worlds here takes a third of them."""
 RUN, ENDPOINT, MODEL = "r", "http://m", "m"
 
 
@@ -33,7 +35,8 @@ class Plan:
 
     calls: int
     starts_s: float = 0.0
-    tokens: int = 0  #: reserved for a call, of which it uses half to all
+    tokens: int = 0  #: reserved for a call
+    used: int | None = None  #: of these by each call; None: all
     worst_pico: int = 0
     cost_pico: int = 0
 
@@ -188,7 +191,7 @@ class _Shard:
         run, plan = self.run, self.plan
         self.limiter.acquire(run.now, plan.tokens)
         reserved = self.money.reserve(plan.worst_pico)
-        used = run.random.randint(plan.tokens // 2, plan.tokens)
+        used = plan.tokens if plan.used is None else plan.used
         run.world.sent.append(Sent(at=run.now, shard=self.number, tokens=used))
         run.world.spent_pico += plan.cost_pico
         run.recorded_pico[self.number] += plan.cost_pico
@@ -221,7 +224,7 @@ class _Run:
         self.world = world
         self.random = random.Random(world.seed)
         self.now = 0.0
-        self.done = 0
+        self.done = self.steps = 0
         self.lines: list[bytes] = []  #: that the broker relayed
         self._order = count()
         self._lives = count()
@@ -261,7 +264,8 @@ class _Run:
         while self.done < calls and not self._is_broke:
             self.now, _, what = heapq.heappop(self._events)
             what()
-            assert self.now < 1e5, "it never ends"
+            self.steps += 1
+            assert self.steps < MOST_STEPS, "it never ends"
         world.left = calls - self.done
 
     @property
@@ -306,7 +310,7 @@ class _Run:
         self.at(self.now + 1.0, noticed)
 
     def _restart_broker(self) -> None:
-        """Lose all it knows; what is said to it reaches nobody for some seconds."""
+        """Have one take its place that knows nothing; the shards connect to it."""
         self.broker = self._new_broker()
         for shard in self._shards.values():
             if shard.is_alive:

@@ -57,6 +57,22 @@ def test_a_matrix_of_runs_goes_as_it_is_written(tmp_path: Path) -> None:
     assert shown in follow(page, tmp_path)
 
 
+@pytest.mark.timeout(180)
+def test_split_runs_go_as_they_are_written(tmp_path: Path) -> None:
+    follow((ROOT / "docs/shards.md").read_text(), tmp_path)
+    wide, far = (
+        (tmp_path / f"runs/{run}/scores/1/scorecard.json").read_bytes()
+        for run in ("wide", "far")
+    )
+    assert wide == far
+
+
+@pytest.mark.timeout(180)
+def test_batches_go_as_they_are_written(tmp_path: Path) -> None:
+    printed = follow((ROOT / "docs/batches.md").read_text(), tmp_path)
+    assert '"outcome": "completed"' in printed
+
+
 @pytest.mark.parametrize("name", ["reports", "notebooks"])
 def test_the_notebook_examples_print_what_stands_below_them(
     name: str, tmp_path: Path

@@ -83,13 +83,11 @@ def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
     from runner.cli import session, sharding
-    from runner.errors import UsageError
     from runner.launching import launch
     from runner.registry import load_job
     from runner.work import load_work
 
-    if given["engine"] is not None and given["shard"] is not None:
-        raise UsageError("--engine starts all shards itself: leave --shard out.")
+    is_part = sharding.is_part(given)
     leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)
@@ -98,7 +96,7 @@ def _start(
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()
-    if given["engine"] is None and sharding.is_part(given):
+    if is_part:
         return sharding.run_part(work, options, given, leave)
     folder = session.new_folder(given, job)
     if given["engine"] is not None:
@@ -200,6 +198,11 @@ def resume(
             leave,
             accept_changes=accept_changes,
             scores=not no_score,
+        )
+    if sharding.is_part(given):
+        raise UsageError(
+            f"Run {folder.run_id} is not split: its log stays where it is, and is not "
+            "shipped."
         )
     shell = session.shell(given, folder, work, leave)
     ended = asyncio.run(

@@ -27,7 +27,18 @@ ALONE = "0/1"
 
 
 def is_part(given: Mapping[str, Any]) -> bool:
-    """Whether a run is begun as one that may be split."""
+    """Whether a process takes a part of a run, named or all of it.
+
+    Raises:
+        UsageError: a part is named, and somebody to place all parts.
+    """
+    if given["engine"] is not None:
+        if given.get("shard") is not None:
+            raise UsageError(
+                "--engine starts all shards of a run, and --shard is one of them: "
+                "leave one of the two out."
+            )
+        return False
     return any(given.get(name) for name in ("shard", "local_dir", "ship"))
 
 
@@ -45,7 +56,7 @@ def run_part(
     Raises:
         UsageError: the shard, or the run that it is of, is not named as it must be.
     """
-    shard = shard_of(given["shard"] or ALONE)
+    shard = shard_of(given.get("shard") or ALONE)
     if given["run_id"] is None:
         raise UsageError(
             "A run that is split, or shipped, needs --run-id: all its shards are "
@@ -96,7 +107,16 @@ def resume_all(
         leave: is called as it begins, where it is to leave the terminal.
         accept_changes: whether inputs and prompts may differ from what they were.
         scores: whether it is scored once it has ended.
+
+    Raises:
+        UsageError: its log is to lie elsewhere.
     """
+    if given["local_dir"] is not None:
+        raise UsageError(
+            f"Run {folder.run_id} is resumed where it lies; to keep a log elsewhere "
+            "start a shard of it: siftlog run JOB --run-id ID --shard 0/1 --local-dir "
+            "DIR --ship DIR|URL"
+        )
     tell(
         f"Run {folder.run_id} is split: what its shards have answered is taken over, "
         "and this process does all the rest."

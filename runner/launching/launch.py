@@ -84,11 +84,7 @@ async def start(
             shell=shell,
             connections=connections,
             prices=prices,
-            taken_up=TakenUp(
-                stopping=options.stopping,
-                part=part,
-                answered=() if part is None else part.others.answered,
-            ),
+            taken_up=TakenUp(stopping=options.stopping, part=part),
         )
         return await undertaking.carry_out(company)
 

@@ -50,7 +50,6 @@ class TakenUp:
     own: Collection[str] = ()  #: limits that this process was given itself
     stopping: Stopping | None = None  #: what the run stops at
     part: Part | None = None  #: of it that is asked; None: all
-    answered: Collection[str] = ()  #: requests that were carried out in other logs
     carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
@@ -215,6 +214,7 @@ class Undertaking:
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
         """Who hears what is asked of the run."""
+        part = self.taken_up.part
         return Listener(
             folder=self.folder,
             log=self.log,
@@ -225,7 +225,7 @@ class Undertaking:
             tell=self.shell.tell,
             found=self.taken_up.found,
             own=self.taken_up.own,
-            answered=self.taken_up.answered,
+            answered=() if part is None else part.others.answered,
         )
 
     def _decider(self, driver: Driver) -> Decider:

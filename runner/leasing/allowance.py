@@ -7,6 +7,7 @@ shard: money that others hold may come back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, assert_never
 
@@ -25,6 +26,10 @@ CALLS_AHEAD: Final = 16
 """For whose worst case is asked at a time. A call mostly costs a small part of it, and
 the rest serves later ones: so there are many more calls than that to a question."""
 
+HELD_S: Final = 1.0
+"""That money stays where it was lent for a call, though others wait for some: the call
+may wait for its rate, and money would go to and fro as fast as messages do."""
+
 
 class Allowance(Budget):
     """The money of one shard."""
@@ -40,6 +45,8 @@ class Allowance(Budget):
         self._is_short = False
         self._is_lean = False  #: nothing is lent ahead any more
         self._reported = 0  #: spent, as the broker knows it
+        self._is_fresh = False  #: lent since anything was said
+        self._held_until = 0.0
         self._refused: NoMoney | None = None
         self._never = 0  #: what was refused
 
@@ -111,13 +118,13 @@ class Allowance(Budget):
                 self._granted += message.pico
                 super().add(message.pico)
                 self._needed = self._asked = 0
+                self._is_fresh = True
             case NoMoney():
                 self._refused, self._never = message, self._asked
                 self._needed = self._asked = 0
             case Short():
                 self._is_short = message.is_short
                 self._is_lean = self._is_lean or message.is_short
-                self._asked = 0  # anew, after what there is went back
             case Raised():
                 self._refused = None
                 self._is_lean = False
@@ -128,26 +135,42 @@ class Allowance(Budget):
         """Whoever was asked has forgotten it."""
         self._asked = 0
 
-    def says(self) -> list[Said]:
-        """What is to be said to the broker now."""
+    @property
+    def gives_back_at(self) -> float:
+        """When what was lent and not used yet goes to others, who wait for money."""
+        return self._held_until if self._is_short and self._room else math.inf
+
+    def says(self, now: float) -> list[Said]:
+        """What is to be said to the broker at *now*."""
+        if self._is_fresh:
+            self._is_fresh = False
+            self._held_until = now + HELD_S
+        asks = bool(self._needed) and not self._asked
         said: list[Said] = []
-        if self._is_short and (self._room or self.spent_pico != self._reported):
-            self._reported = self.spent_pico
-            said.append(MoneyBack(back_pico=self._room, spent_pico=self._reported))
-            self._granted -= self._room
-            super().add(-self._room)
+        # whoever asks has nothing then: so two never wait for what the other has
+        if asks or (self._is_short and now >= self._held_until):
+            said += self._back()
         if self._asked:
             return said
-        if self._needed:
+        if asks:
             self._asked = self._needed
             want = 0 if self._is_lean else self._needed * CALLS_AHEAD
-            need = self._needed - self._room
-            said.append(AskMoney(need_pico=need, want_pico=want))
+            said.append(AskMoney(need_pico=self._needed, want_pico=want))
         elif self._ahead and not self._is_lean:
             self._asked = want = self._ahead * CALLS_AHEAD
             said.append(AskMoney(need_pico=0, want_pico=want))
         self._ahead = 0
         return said
+
+    def _back(self) -> list[Said]:
+        """Give back what is free, and say what is spent, if there is any news."""
+        room, spent = self._room, self.spent_pico
+        if not room and spent == self._reported:
+            return []
+        self._reported = spent
+        self._granted -= room
+        super().add(-room)
+        return [MoneyBack(back_pico=room, spent_pico=spent)]
 
     @property
     def _room(self) -> int:

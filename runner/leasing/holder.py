@@ -175,7 +175,7 @@ class Holder:
         self._waits = []
         for share in self._shares.values():
             said += share.says(now, is_due=is_due)
-        said += self.allowance.says()
+        said += self.allowance.says(now)
         early_at = self._renews_at - EARLY * self._ttl_s
         if is_due or (said and self._is_answered and now >= early_at):
             self._asked_at = now
@@ -197,4 +197,5 @@ class Holder:
     def wake_at(self) -> float:
         """When to ask `says` again, at the latest."""
         renews_at = self._renews_at if self._is_answered else self.holds_until
-        return min([renews_at, *(x.expires_at for x in self._shares.values())])
+        back_at = self.allowance.gives_back_at
+        return min([renews_at, back_at, *(x.expires_at for x in self._shares.values())])

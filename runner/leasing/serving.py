@@ -41,7 +41,6 @@ class Server:
         self._attending: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
         self._wake = asyncio.Event()
         self.address = ""  #: HOST:PORT, as `run --broker` takes it
-        self.lines = 0  #: that shards have said, for the cost of asking
 
     # -- for the driver ----------------------------------------------------------
 
@@ -93,7 +92,6 @@ class Server:
             async with asyncio.timeout(HELLO_S):
                 name = await self._greet(reader, writer)
             while name is not None and (line := await reader.readline()):
-                self.lines += 1
                 for message in heard_from_shard(line):
                     self._broker.hear(name, message, self._clock.monotonic())
                 self._wake.set()

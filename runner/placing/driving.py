@@ -25,7 +25,7 @@ from runner.leasing.serving import Server, serving
 from runner.leasing.wire import VARIABLE
 from runner.limits.limiter import Limits
 from runner.money.prices import prices_of
-from runner.options import RunOptions, toml_of
+from runner.options import RunOptions, toml_of, write_toml
 from runner.placing.beginning import alone, check_split, outlive
 from runner.placing.engine import Engine
 from runner.placing.engines import open_engine
@@ -95,6 +95,11 @@ async def drive(
                     "The shards keep their logs on the machines of the cluster: name "
                     "with --ship DIR|URL where these come together."
                 )
+            # theirs may lie on other machines
+            settings = work.settings.model_dump(mode="json")
+            write_toml(
+                folder.config, job=work.job.name, options=options, settings=settings
+            )
             driven = _Drive(
                 folder=folder,
                 work=work,
@@ -231,10 +236,7 @@ class _Drive:
                 return Ended(outcome="given up", why=why)
         verdicts = {shard.verdict for shard in supervisor.shards}
         run_id = self.folder.run_id
-        go_on = (
-            f"go on with: siftlog resume {run_id} --engine {self.placement.engine} "
-            f"--shards {self.placement.shards}"
-        )
+        go_on = f"go on with: siftlog resume {run_id} {self.placement.words}"
         if Verdict.INTERRUPTED in verdicts:
             seen = self.union.status
             if seen is None:

@@ -78,7 +78,8 @@ class Engine(Protocol):
     def stop(self, handle: Handle, *, at_once: bool) -> None:
         """Let a shard finish its calls in flight and end, or kill it; returns at once.
 
-        Its end is told by `wait_any`, as always. Nothing happens if it has ended.
+        Its end is told by `wait_any`, as always; of one that was killed perhaps only
+        that it is out of reach. Nothing happens if it has ended.
         """
         ...
 

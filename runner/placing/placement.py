@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -23,6 +24,21 @@ class Placement:
     local_dir: str | None = None  #: of a disk of each shard's machine; may hold `$NAME`
     ship: str | None = None  #: where the shards carry their logs to
     ship_every_s: float = 5.0  #: how long what is recorded may wait for that
+
+    @property
+    def words(self) -> str:
+        """What is typed to place the run so once more."""
+        named = {
+            "engine": self.engine,
+            "shards": self.shards,
+            "address": self.address,
+            "local-dir": self.local_dir,
+            "ship": self.ship,
+        }
+        given = {name: value for name, value in named.items() if value is not None}
+        return " ".join(
+            f"--{name} {shlex.quote(str(value))}" for name, value in given.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

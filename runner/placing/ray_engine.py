@@ -61,6 +61,7 @@ class _Placed:
         self.actor = actor
         self.node = node
         self.end = end
+        self.is_killed = False  #: Ray was asked to, which is all that it then tells
 
 
 class RayEngine:
@@ -86,6 +87,7 @@ class RayEngine:
         self._numbers = count()
         self._placed: dict[Handle, _Placed] = {}
         self._nodes: dict[Handle, str | None] = {}
+        self._doubted: set[str] = set()  #: nodes on which a shard was out of reach
         self._nothing = threading.Event()
         found = address or os.environ.get("RAY_ADDRESS")
         own = {
@@ -160,12 +162,33 @@ class RayEngine:
             ) from error
 
     def _strategy(self, near: Handle | None) -> Any:  # noqa: ANN401 - one of several classes
-        """The node of an earlier placement if it has room, else an emptier one."""
+        """The node of an earlier placement if it has room, else an emptier one.
+
+        A node that stands still counts as alive for about a minute, and as empty: it is
+        passed over by naming another one.
+        """
         node = self._nodes.get(near) if near is not None else None
+        if node is None and self._doubted:
+            node = min(self._trusted(), key=self._load, default=None)
         if node is None:
             return "SPREAD"
         strategies = import_module("ray.util.scheduling_strategies")
         return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
+
+    def _trusted(self) -> list[str]:
+        """The nodes that take shards and were always heard."""
+        return [
+            node["NodeID"]
+            for node in self._ray.nodes()
+            if node["Alive"]
+            and node["Resources"].get("CPU")
+            and node["NodeID"] not in self._doubted
+        ]
+
+    def _load(self, node: str) -> tuple[int, str]:
+        """How many shards are on a node; of equals, always the same one comes first."""
+        placed = self._placed.values()
+        return sum(self._node_of(each) == node for each in placed), node
 
     def wait_any(self, timeout_s: float) -> Exit | None:
         """The next end of an actor's shard; None if none came in time.
@@ -185,6 +208,8 @@ class RayEngine:
         placed = self._placed.pop(handle)
         self._nodes[handle] = self._node_of(placed)
         ended = self._end(handle, placed)
+        if ended.how is How.UNAVAILABLE:
+            self._doubt(placed)
         if ended.how is not How.FINISHED:
             # whatever is left of it and can be reached
             self._ray.kill(placed.actor)
@@ -202,8 +227,9 @@ class RayEngine:
         try:
             result = self._ray.get(placed.end)
         except errors.ActorDiedError as error:
-            # of a lost node Ray says so too, and there the shard may well be at work
-            is_seen = self._nodes[handle] in self._live_nodes()
+            # Ray says so of a lost node too, and of an actor as soon as it is to kill
+            # it: there the shard may well be at work
+            is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
             how = How.DIED if is_seen else How.UNAVAILABLE
             return Exit(handle=handle, how=how, said=_first_line(error))
         except errors.RayError as error:
@@ -224,9 +250,17 @@ class RayEngine:
             return
         # one that waits for a node has nothing to finish, and nobody to tell it
         if at_once or self._node_of(placed) is None:
+            self._doubt(placed)
+            placed.is_killed = True
             self._ray.kill(placed.actor)
         else:
             placed.actor.drain.remote()
+
+    def _doubt(self, placed: _Placed) -> None:
+        """Place nothing more where a shard is out of reach, or has to be killed."""
+        node = self._node_of(placed)
+        if node is not None:
+            self._doubted.add(node)
 
     def close(self) -> None:
         """Leave the cluster, or end the Ray started here, with all that is placed."""

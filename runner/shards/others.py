@@ -7,17 +7,19 @@ and goes on with it, there are none, and nothing is merged.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
-from store.asked import OPEN, asked
+from store.asked import answers
 from store.clock import Clock
+from store.connect import Reader
 from store.errors import NoSuchRun, NotALog
 from store.estimates import liveness
-from store.events import RunStarted
+from store.events import CommandAccepted, CommandApplied, CommandRejected, RunStarted
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
@@ -26,7 +28,7 @@ from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
 from store.union.source import LogSource
 from store.union.spent import spent_by_log
-from store.views import open_reader, run_started, spending, status
+from store.views import events, open_reader, run_started, spending, status
 
 LOOK_S = 0.2
 """Between two attempts to merge, while another process does."""
@@ -42,7 +44,8 @@ class Others:
     state: str | None = None  #: the run's, as far as they know
     cap_usd: float | None = None  #: what the run may cost, as they know it
     answered: frozenset[str] = frozenset()
-    """Requests that they carried out, but for limits, which hold for all."""
+    """Requests that they had answered before the shard's log began: it began with what
+    came of them. Only limits are heard anew, for they stand nowhere else."""
     known: Adopted | None = None  #: their answers
     spent: Spent = field(default_factory=Spent)  #: for the shard's slices
 
@@ -144,11 +147,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
     with open_reader(union) as reader:
         first, cap_usd = run_started(reader), spending(reader).cap_usd
         signs = status(reader).signs
-        answered = frozenset(
-            request.id
-            for request in asked(reader, ())
-            if request.kind != "limits" and request.answer not in OPEN
-        )
+        answered = _answered(reader, _began_us(own))
         for other in spent_by_log(reader) if slices else ():
             if other.log == log:
                 continue
@@ -163,6 +162,29 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
         known=Adopted(union) if slices else None,
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )
+
+
+def _answered(union: Reader, before_us: float) -> frozenset[str]:
+    """Requests that were answered before that, but for limits."""
+    limits, answered = set(), set()
+    for row in answers(union):
+        event = row.event
+        if not isinstance(event, CommandAccepted | CommandRejected | CommandApplied):
+            continue
+        if not isinstance(event, CommandApplied) and event.kind == "limits":
+            limits.add(event.command)
+        if not isinstance(event, CommandAccepted) and row.ts_us < before_us:
+            answered.add(event.command)
+    return frozenset(answered - limits)
+
+
+def _began_us(own: RunFolder) -> float:
+    """When the shard's own log began; it is still to come where there is none."""
+    if beginning(own) is None:
+        return math.inf
+    with open_reader(own.log) as reader:
+        (started,) = events(reader, kinds=["run_started"])
+    return started.ts_us
 
 
 def _id(own: RunFolder) -> bytes | None:

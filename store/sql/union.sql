@@ -40,8 +40,11 @@ DROP TABLE IF EXISTS claim;
 -- name: create_claim
 CREATE TABLE claim(                 -- a task as each of the logs sees it, if several do
   task INTEGER NOT NULL, part INTEGER NOT NULL, draft TEXT NOT NULL,
+  sent_seq INTEGER,                 -- its attempt whose outcome the log does not know
   PRIMARY KEY(task, part)
 ) WITHOUT ROWID, STRICT;
+-- name: create_claim_sent
+CREATE INDEX claim_sent ON claim(task) WHERE sent_seq IS NOT NULL;
 -- name: drop_reopened
 DROP TABLE IF EXISTS reopened;
 -- name: create_reopened
@@ -121,7 +124,7 @@ SELECT task, part, n FROM reopened WHERE task IN (SELECT value FROM json_each(?)
 INSERT INTO reopened(task, part, n) VALUES (?, ?, 1)
 ON CONFLICT DO UPDATE SET n = n + 1;
 -- name: set_claim
-INSERT OR REPLACE INTO claim(task, part, draft) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO claim(task, part, draft, sent_seq) VALUES (?, ?, ?, ?);
 -- name: movers
 -- Who moved these tasks last, and thereby alone: with two of them there are claims.
 SELECT e.seq, o.part FROM event AS e JOIN opening AS o ON o.epoch = e.epoch
@@ -141,6 +144,12 @@ INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
 
 -- Reading -----------------------------------------------------------------------------
 
+-- name: lost_starts
+-- Attempts that one log does not know the outcome of, where another log's word counts.
+SELECT e.seq, e.ver, e.facts
+FROM claim AS c INDEXED BY claim_sent JOIN task AS t ON t.task = c.task
+JOIN event AS e ON e.seq = c.sent_seq
+WHERE c.sent_seq IS NOT NULL AND c.sent_seq IS NOT t.started_seq ORDER BY e.seq;
 -- name: has_places
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'place');
 -- name: places
@@ -156,14 +165,20 @@ JOIN writer AS w ON w.epoch = e.epoch
 JOIN origin AS o ON o.seq = (SELECT max(seq) FROM origin WHERE seq <= e.seq)
 WHERE i.id = ? AND t.state = 3;
 -- name: spent_by_log
--- What each log has paid for or may be billed, in pico-dollars; reads every event.
+-- What each log has paid for or may be billed, in pico-dollars, with the worst case of
+-- calls that it knows no outcome of; reads every event.
 SELECT m.log, p.slices,
-       sum(CAST(round(1e12 * coalesce(json_extract(e.f, '$.cost_usd'), 0)) AS INTEGER)),
-       sum(CAST(round(1e12 * coalesce(json_extract(e.f, '$.possible_usd'), 0))
-                AS INTEGER))
-FROM (SELECT epoch, CAST(facts AS TEXT) AS f FROM event
-      WHERE kind IN (SELECT id FROM kind WHERE name IN
-        ('attempt_answered', 'attempt_failed', 'attempts_abandoned'))) AS e
+       sum(CAST(round(1e12 * coalesce(e.cost, 0)) AS INTEGER)),
+       sum(CAST(round(1e12 * coalesce(e.possible, 0)) AS INTEGER))
+FROM (SELECT epoch, json_extract(CAST(facts AS TEXT), '$.cost_usd') AS cost,
+             json_extract(CAST(facts AS TEXT), '$.possible_usd') AS possible
+      FROM event WHERE kind IN (SELECT id FROM kind WHERE name IN
+        ('attempt_answered', 'attempt_failed', 'attempts_abandoned'))
+      UNION ALL
+      SELECT epoch, 0, json_extract(CAST(facts AS TEXT), '$.worst_usd') FROM event
+      WHERE seq IN (
+        SELECT sent_seq FROM claim WHERE sent_seq IS NOT NULL
+        UNION SELECT started_seq FROM task WHERE state = 1 AND sent = 1)) AS e
 JOIN opening AS o ON o.epoch = e.epoch JOIN part AS p ON p.part = o.part
 JOIN merged AS m ON m.part = o.part
 GROUP BY m.log ORDER BY m.log;
@@ -187,11 +202,10 @@ FROM (SELECT *, sum(length(data)) OVER (ORDER BY id) AS total
       FROM (SELECT * FROM blob WHERE id > ? AND id <= ? ORDER BY id LIMIT 4096))
 WHERE total - length(data) < ?;
 -- name: rows_within
+-- Bodies count as what they are when read: a plan is compressed tenfold.
 SELECT max(seq)
-FROM (SELECT e.seq, sum(length(e.facts) + coalesce(length(b.data), 0))
-               OVER (ORDER BY e.seq) AS total
-      FROM event AS e LEFT JOIN body AS b ON b.seq = e.seq
-      WHERE e.seq > ? AND e.seq <= ?)
+FROM (SELECT seq, sum(length(facts) + blen) OVER (ORDER BY seq) AS total
+      FROM event WHERE seq > ? AND seq <= ?)
 WHERE total <= ?;
 -- name: link_at
 SELECT h FROM chain WHERE last_seq = ?;

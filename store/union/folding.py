@@ -58,6 +58,7 @@ def create(target: sqlite3.Connection) -> None:
     for table in DERIVED:
         target.execute(UNION[f"drop_{table}"])
         target.execute(UNION[f"create_{table}"])
+    target.execute(UNION["create_claim_sent"])
 
 
 def parts_of(facts: sqlite3.Connection) -> dict[int, int]:
@@ -300,7 +301,7 @@ class _Batch:
         target.executemany(
             UNION["set_claim"],
             [
-                (task, number, _text(draft))
+                (task, number, _text(draft), draft.started_seq if draft.sent else None)
                 for task in self._contested
                 for number, draft in self._claims[task].items()
             ],

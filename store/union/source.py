@@ -18,7 +18,8 @@ from store.status import Heartbeat
 from store.traffic import one_moment
 from store.union.statements import UNION
 
-#: What one stretch holds of a log, but for one large commit or blob.
+#: What one stretch holds of a log, but for one large commit or blob; bodies count as
+#: long as they are when read.
 STRETCH_ROWS = 2000
 STRETCH_BYTES = 4 << 20
 

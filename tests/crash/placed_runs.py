@@ -54,7 +54,7 @@ class Site:
     ledger: Path
     environment: dict[str, str]
     calm: Calm
-    disk: Path  #: folder of the runs on the shards' machines
+    disks: tuple[Path, ...]  #: folders of the runs on the shards' machines
     drivers: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
@@ -89,17 +89,19 @@ class Site:
         return read_ledger(self.ledger)
 
     def log(self, index: int, count: int) -> Path:
-        return RunFolder(self.disk / "r").shard(index, count).log
+        """The log of a shard, on the disk where a process at work writes it."""
+        logs = [RunFolder(disk / "r").shard(index, count).log for disk in self.disks]
+        return max(filter(Path.exists, logs), key=lambda log: _beat(log)[1])
 
     def pid(self, index: int, *, count: int, but: int = 0) -> int:
         """The process of a shard, once it makes calls and is not *but*."""
 
         def at_work() -> int:
-            with open_reader(self.log(index, count)) as reader:
-                seen = status(reader)
-            beat = seen.heartbeat
-            is_it = beat is not None and beat.pid not in {0, but}
-            return beat.pid if beat is not None and is_it and seen.tasks.running else 0
+            log = self.log(index, count)
+            with open_reader(log) as reader:
+                running = status(reader).tasks.running
+            pid = _beat(log)[0]
+            return pid if running and pid != but else 0
 
         return until(at_work)
 
@@ -118,13 +120,20 @@ class Site:
         siftlog("verify", "r", cwd=self.cwd)
 
 
+def _beat(log: Path) -> tuple[int, int]:
+    """Who wrote a log last, and when."""
+    with open_reader(log) as reader:
+        beat = status(reader).heartbeat
+    return (0, 0) if beat is None else (beat.pid, beat.at_us)
+
+
 def until(found: Callable[[], int]) -> int:
     """What is found, once there is something."""
     for _ in range(int(PATIENCE_S / 0.02)):
         try:
             if what := found():
                 return what
-        except (OSError, StoreError):
+        except (OSError, ValueError, StoreError):
             pass  # its log is being made
         time.sleep(0.02)
     pytest.fail("it does not get there")

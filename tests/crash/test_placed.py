@@ -55,7 +55,7 @@ def site(calm: Calm, environment: dict[str, str], tmp_path: Path) -> Iterator[Si
         cwd=tmp_path,
         env=environment,
     ) as url:
-        made = Site(tmp_path, url, ledger, environment, calm, tmp_path / "runs")
+        made = Site(tmp_path, url, ledger, environment, calm, (tmp_path / "runs",))
         yield made
         made.close()
 

@@ -1,4 +1,4 @@
-"""Several nodes of Ray on one machine: an actor, a node and its disk, the driver die.
+"""Several nodes of Ray on one machine: an actor, a node, a disk and the driver die.
 
 About a minute long: it runs in `make prove`, where Ray is installed.
 """
@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from store.clock import SystemClock
+from store.views import events, open_reader
 from tests.crash.placed_runs import Site, calm_run, until
 from tests.plugging import plugged
 from tests.processes import simulated
@@ -30,11 +32,13 @@ pytestmark = [
 ]
 
 ITEMS = 1260  #: about 6,000 tasks
+NODES = 3
 SHARDS = 3
 CALLS = 9
 SHIP_S = 1.0
 LATENCY_S = 0.06
 STORE_BYTES = 100 * 2**20
+CLOCK = SystemClock()
 
 
 @pytest.fixture
@@ -52,10 +56,18 @@ def cluster(
         head_node_args={"num_cpus": 0, "include_dashboard": False, **options},
     )
     try:
-        nodes = [made.add_node(num_cpus=2, **options) for _ in range(3)]
+        nodes = [
+            made.add_node(num_cpus=SHARDS, env_vars={"A_DISK": str(disk)}, **options)
+            for disk in _disks(tmp_path)
+        ]
         yield made, {_raylet(node): node for node in nodes}
     finally:
         made.shutdown()
+
+
+def _disks(folder: Path) -> tuple[Path, ...]:
+    """A disk for each node."""
+    return tuple(folder / f"disk-{number}" for number in range(NODES))
 
 
 def _plugged(folder: Path) -> dict[str, str]:
@@ -89,43 +101,67 @@ def site(cluster: tuple[Any, dict[int, Any]], tmp_path: Path) -> Iterator[Site]:
         cwd=cwd,
         env=environment,
     ) as url:
-        made = Site(cwd, url, ledger, environment, calm, disk=cwd / "disk")
+        made = Site(cwd, url, ledger, environment, calm, _disks(tmp_path))
         yield made
         made.close()
 
 
 @pytest.mark.timeout(600)
-def test_an_actor_a_node_with_its_disk_and_the_driver_may_die_in_one_run(
+def test_an_actor_a_node_with_its_disk_and_the_driver_may_die_and_a_node_stand_still(
     cluster: tuple[Any, dict[int, Any]], site: Site
 ) -> None:
     ray, nodes = cluster
     words = (
         *(f"--address={ray.address}", "--engine=ray", f"--concurrency={CALLS}"),
-        *("--local-dir=disk", "--ship=place", f"--ship-every={SHIP_S}"),
+        *("--local-dir=$A_DISK", "--ship=place", f"--ship-every={SHIP_S}"),
         *("--lease-ttl-s=4", "--grace-s=2"),
     )
     driver = site.run(*words, items=ITEMS, shards=SHARDS)
-    first = site.pid(0, count=SHARDS)
-    os.kill(_parent(first), signal.SIGKILL)
-    pids = [site.pid(0, but=first, count=SHARDS)]
-    assert not Path(f"/proc/{first}").exists()
+    pids = [site.pid(index, count=SHARDS) for index in range(SHARDS)]
 
-    pids += [site.pid(index, count=SHARDS) for index in range(1, SHARDS)]
+    # an actor: its shard goes on where its log is
+    first, disk = pids[0], site.log(0, SHARDS)
+    os.kill(_parent(first), signal.SIGKILL)
+    pids[0] = site.pid(0, but=first, count=SHARDS)
+    assert not Path(f"/proc/{first}").exists()
+    assert site.log(0, SHARDS) == disk
+
+    # a node: its shards begin anew with what they had shipped
     raylets = [_parent(_parent(pid)) for pid in pids]
+    lost = [index for index in range(SHARDS) if raylets[index] == raylets[1]]
+    disk = site.log(1, SHARDS).parent
     ray.remove_node(nodes[raylets[1]], allow_graceful=False)
-    on_it = [index for index in range(SHARDS) if raylets[index] == raylets[1]]
-    until(lambda: not any(Path(f"/proc/{pids[index]}").exists() for index in on_it))
-    for index in on_it:
-        for path in (site.disk / "r").glob(f"log.{index}-{SHARDS}.*"):
-            path.unlink()
-    site.pid(1, but=pids[1], count=SHARDS)
+    until(lambda: not any(Path(f"/proc/{pids[index]}").exists() for index in lost))
+    shutil.rmtree(disk)
+    for index in lost:
+        pids[index] = site.pid(index, but=pids[index], count=SHARDS)
+
+    # a node that stands still, and goes on when its shard has long been placed anew
+    zombie, disk = pids[2], site.log(2, SHARDS)
+    still = (zombie, _parent(zombie), _parent(_parent(zombie)))
+    try:
+        for pid in still:
+            os.kill(pid, signal.SIGSTOP)
+        site.pid(2, but=zombie, count=SHARDS)
+        went_on_us = CLOCK.now_us()
+    finally:
+        for pid in still:
+            os.kill(pid, signal.SIGCONT)
+    until(lambda: not Path(f"/proc/{zombie}").exists())
+    assert _last_start_us(disk) < went_on_us
 
     driver.kill()
     driver.wait()
-    shutil.rmtree(site.disk)
     again = site.resume(*words, shards=SHARDS)
     each = CALLS / SHARDS
-    # dead with its log at hand; dead with what was not shipped; and all of them so
+    # dead with its log at hand, and dead with what was not shipped, which any other is
+    # that does not go on where it was
     unshipped = each * (1 + 2 * SHIP_S / LATENCY_S)
-    bound = each + (len(on_it) + SHARDS) * unshipped
+    bound = each + (len(lost) + 1 + SHARDS) * unshipped
     site.check(again.wait(timeout=500), repeats=int(bound))
+
+
+def _last_start_us(log: Path) -> int:
+    with open_reader(log) as reader:
+        starts = events(reader, limit=100_000, kinds=["attempt_started"])
+    return starts[-1].ts_us

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.commands import Command, CommandTail, write
+from store.commands import Command, CommandTail, hand_on, write
 from store.runs import RunFolder
 
 
@@ -87,3 +88,18 @@ def test_reading_at_any_moments_gives_every_command_once(
         folder.control.write_bytes(whole[:cut])
         seen += tail.read()
     assert seen == [command(number) for number in range(count)]
+
+
+def test_a_request_that_comes_from_elsewhere_stands_here_once(
+    folder: RunFolder,
+) -> None:
+    write(folder, command(1))
+    for number in (1, 2, 2):
+        hand_on(folder, msgspec.json.encode(command(number)))
+    assert CommandTail(folder.control).read() == [command(1), command(2)]
+
+
+def test_what_is_no_request_is_not_handed_on(folder: RunFolder) -> None:
+    with pytest.raises(ValueError, match="no request"):
+        hand_on(folder, b'{"id": 1}')
+    assert not folder.control.exists()

@@ -88,4 +88,6 @@ def test_what_a_shard_cannot_be_started_with_is_said_in_a_sentence(
 
     assert "needs --run-id" in said("--shard=0/2")
     assert "write it as i/n" in said("--shard=2", "--run-id=r")
+    both = ("--shard=0/2", "--engine=processes", "--run-id=r")
+    assert "leave one of the two out" in said(*both)
     assert not (tmp_path / "runs").exists()

@@ -56,7 +56,7 @@ def test_64_shards_do_all_their_work_through_kills_and_a_new_broker(seed: int) -
     assert len(world.sent) <= 64 * calls + 12 * world.slots
 
 
-@settings(max_examples=300 if IS_PROOF else 15, deadline=None)
+@settings(max_examples=500 if IS_PROOF else 15, deadline=None)
 @given(data=st.data())
 def test_no_minute_holds_more_than_a_person_allowed(data: st.DataObject) -> None:
     shards = data.draw(st.integers(1, 6))
@@ -89,7 +89,16 @@ def test_no_minute_holds_more_than_a_person_allowed(data: st.DataObject) -> None
     assert tokens <= (tpm or tokens)
 
 
-@settings(max_examples=300 if IS_PROOF else 15, deadline=None)
+def test_what_calls_did_not_need_is_used_by_others() -> None:
+    plans = [Plan(calls=60, tokens=1000, used=250)] * 8
+    world = World(plans=plans, limits=Limits(concurrency=1, tpm=120_000))
+    world.run()
+    # with what was reserved, 480,000 tokens, it would take four minutes
+    assert world.sent[-1].at < 1.2 * 60
+    assert world.busiest_minute()[1] <= 120_000
+
+
+@settings(max_examples=500 if IS_PROOF else 15, deadline=None)
 @given(data=st.data())
 def test_all_together_never_spend_more_than_the_budget(data: st.DataObject) -> None:
     shards = data.draw(st.integers(1, 6))
@@ -118,7 +127,5 @@ def test_all_together_never_spend_more_than_the_budget(data: st.DataObject) -> N
     world.run()
     assert world.spent_pico <= budget
     if world.left and not kills:
-        # nobody gave up while there was money for the least of what was left
-        least = min(plan.worst_pico for plan in plans)
+        # nobody gave up while there was money for any call
         assert budget - world.spent_pico < max(plan.worst_pico for plan in plans)
-        assert least > 0

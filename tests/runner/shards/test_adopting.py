@@ -229,6 +229,7 @@ def test_what_was_asked_of_earlier_shards_is_not_done_twice_but_limits_hold(
     _ask(split.folder, "retry", filter="task:1")
     split.part(0, 2)
     split.part(0, 1)
+    split.part(0, 1)
     folder = split.folder.shard(0, 1)
     with open_reader(folder.log) as reader:
         assert spending(reader).cap_usd == 10

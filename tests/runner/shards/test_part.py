@@ -52,8 +52,8 @@ def test_an_item_is_what_is_gathered_together_unless_the_job_says_it() -> None:
 
 
 @given(
-    items=st.integers(0, 400),
-    count=st.integers(1, 9),
+    items=st.integers(0, 200),
+    count=st.integers(1, 5),
     models=st.integers(1, 2),
     replicates=st.integers(1, 3),
 )
@@ -82,7 +82,7 @@ def test_the_shards_of_a_plan_are_the_plan_and_share_no_group(
     assert len(found) == len(whole)
 
 
-@given(items=st.integers(0, 700), cut=st.integers(0, 2100), index=st.integers(0, 2))
+@given(items=st.integers(0, 300), cut=st.integers(0, 900), index=st.integers(0, 2))
 def test_a_shard_taken_up_anywhere_is_the_rest_of_it_in_the_same_places(
     items: int, cut: int, index: int
 ) -> None:

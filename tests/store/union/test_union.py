@@ -177,6 +177,29 @@ def test_what_was_adopted_is_counted_where_it_was_paid_for(
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_calls_of_a_lost_log_may_be_billed(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    head = (shard_started(0, 1), placed(0))
+    calling = replace(started(1), worst_usd=0.125)
+    logs = [
+        shard_log(tmp_path, "a", head, [calling]),
+        shard_log(tmp_path, "b", head, [calling], PAID),
+    ]
+    with open_reader(union_of(tmp_path / "lost.db", logs[:1])) as reader:
+        assert spending(reader).in_flight_usd == 0.125  # it may still be at work
+    union = union_of(tmp_path / "union.db", [logs[i] for i in order])
+    with open_reader(union) as reader:
+        money, seen = spending(reader), status(reader)
+    assert (money.spent_usd, money.possible_usd, money.in_flight_usd) == (
+        0.25,
+        0.125,
+        0,
+    )
+    assert seen.attempts.unknown == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_task_that_a_person_had_asked_again_has_the_later_answer(
     tmp_path: Path, order: tuple[int, ...]
 ) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from runner.batch.endpoint import BatchEndpoint
-from runner.errors import AttemptError
-from store.batch_view import batches
-from store.batches import BatchCancelled, BatchEnded
+from runner.batch.endpoint import BatchEndpoint, Sought
+from runner.errors import AttemptError, Expired
+from store.batch_view import Batch, batches
+from store.batches import BatchCancelled, BatchEnded, Outcome
 from store.log import Log
 from store.runs import RunFolder
 from store.views import open_reader
@@ -30,20 +30,48 @@ async def cancel_batches(
         tell: takes a sentence for people.
     """
     with open_reader(folder.log) as reader:
-        still_open = [batch for batch in batches(reader) if batch.is_open]
-    for batch in still_open:
-        if batch.id is None or batch.model not in endpoints:
-            tell(
-                f"Batch {batch.key} of {batch.model} may be at the provider, who gave "
-                "no id for it: look there, and cancel it by hand."
-            )
+        there = batches(reader)
+    others = {batch.id for batch in there if batch.id is not None}
+    for batch in there:
+        endpoint = endpoints.get(batch.model)
+        if not batch.is_open or endpoint is None:
             continue
         try:
-            await endpoints[batch.model].cancel(batch.id)
+            outcome = await _cancel(batch, endpoint, others)
         except AttemptError as error:
-            tell(f"Batch {batch.id} was not cancelled, do so by hand: {error}")
+            tell(
+                f"Batch {batch.id or batch.key} of {batch.model} may be open still, "
+                f"cancel it at the provider: {error}"
+            )
             continue
         await log.append(
             BatchCancelled(batch=batch.key, by=by),
-            BatchEnded(batch=batch.key, outcome="cancelled", requests=batch.requests),
+            BatchEnded(batch=batch.key, outcome=outcome, requests=batch.requests),
         )
+
+
+async def _cancel(
+    batch: Batch, endpoint: BatchEndpoint, others: Collection[str]
+) -> Outcome:
+    """Cancel one batch, if the provider has it.
+
+    Raises:
+        AttemptError: it could not be cancelled, or not be found yet.
+    """
+    batch_id = batch.id
+    if batch_id is None:
+        search = await endpoint.find(
+            Sought(
+                key=batch.key,
+                requests=batch.requests,
+                prepared_us=batch.prepared_us,
+                others=others,
+            )
+        )
+        if not search.is_settled:
+            raise Expired("its list does not tell yet which one it is")
+        batch_id = search.id
+    if batch_id is None:
+        return "missing"
+    await endpoint.cancel(batch_id)
+    return "cancelled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +13,7 @@ from weakref import ref
 import pytest
 
 from runner import errors as e
+from runner.batch.cancelling import cancel_batches
 from runner.batch.endpoint import Standing
 from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
@@ -26,12 +28,14 @@ from store.batches import (
     BatchPolled,
     BatchPrepared,
 )
+from store.clock import SystemClock
 from store.commands import Command, write
 from store.estimates import liveness
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
+from store.sqlite import SqliteLog
 from store.views import open_reader, present, status
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
-from tests.runner.batch.batch_run import TASKS, BatchRun
+from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
 
 
 class _Seen(ChatRequest):
@@ -158,6 +162,33 @@ def test_a_cancelled_run_has_its_batches_cancelled(
     seen = run.status()
     assert seen.tasks.skipped == seen.tasks.planned
     assert seen.possible_usd > 0, "what a provider had answered by then is billed"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
+    run: BatchRun, provider: Provider, *, is_there: bool
+) -> None:
+    steps = 3
+    while not run.folder.log.exists() or not run.open().count:
+        run.process(Fuse(steps))
+        steps += 1
+    (prepared,) = _events(run, "batch_prepared", BatchPrepared)[:1]
+    assert not provider.there
+    if is_there:
+        provider.create(prepared.batch, [("a", b'"read i0"')])
+
+    async def cancel() -> None:
+        async with await SqliteLog.open(
+            run.folder.log, clock=SystemClock(), owner="somebody"
+        ) as log:
+            endpoints = {MODEL: FakeBatches(provider)}
+            await cancel_batches(run.folder, log, endpoints, "me", run.told.append)
+
+    asyncio.run(cancel())
+    ended = _events(run, "batch_ended", BatchEnded)
+    assert ended[0].outcome == ("cancelled" if is_there else "missing")
+    assert all(batch.is_cancelled for batch in provider.there.values())
+    assert (run.open().count, run.told) == (0, [])
 
 
 def test_what_was_sent_is_not_held_while_it_is_waited_for(

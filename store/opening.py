@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,10 @@ def prepare(conn: sqlite3.Connection, path: Path) -> None:
             raise StoreError(no_wal(path, row[0]))
 
 
+def _nothing(conn: sqlite3.Connection) -> None:
+    del conn
+
+
 def create(
     conn: sqlite3.Connection,
     path: Path,
@@ -65,8 +70,9 @@ def create(
     owner: str,
     config_sha256: bytes,
     now_us: int,
+    beside: Callable[[sqlite3.Connection], None] = _nothing,
 ) -> None:
-    """Make an empty log, whole or not at all."""
+    """Make an empty log, whole or not at all, with what *beside* makes in it."""
     conn.execute(SQL["page_size"])
     prepare(conn, path)
     conn.execute(SQL["begin"])
@@ -77,6 +83,7 @@ def create(
     conn.execute(
         SQL["insert_run"], (run_id, owner, SCHEMA_VERSION, config_sha256, now_us)
     )
+    beside(conn)
     conn.execute(SQL["commit"])
 
 

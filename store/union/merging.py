@@ -53,12 +53,14 @@ def create(
         owner=owner,
         config_sha256=identity.config_sha256,
         now_us=identity.created_us,
+        beside=_union_tables,
     )
-    conn.execute(SQL["begin"])
+
+
+def _union_tables(conn: sqlite3.Connection) -> None:
     for table in FACTS:
         conn.execute(UNION[f"create_{table}"])
     folding.create(conn)
-    conn.execute(SQL["commit"])
 
 
 class Merger:

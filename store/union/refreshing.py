@@ -46,7 +46,8 @@ def refresh(
         others: those that lie elsewhere.
 
     Returns:
-        None: there are no logs to be merged, or another process is merging them.
+        None: there are no logs to be merged, another process is merging them, or this
+            one may not.
 
     Raises:
         StoreError: a log is of another run, or there is a log of an unsplit run.
@@ -66,6 +67,13 @@ def refresh(
             lock.acquire()
         except LogBusy:
             return None
+        except OSError as error:
+            if log.exists():
+                return None  # of a folder that may only be read: as it was left there
+            raise StoreError(
+                f"the logs in {log.parent} cannot be merged there ({error.strerror}): "
+                "copy the folder to a place of your own"
+            ) from error
         opened.callback(lock.release)
         conn = opened.enter_context(closing(connect(log)))
         return _merged(conn, log, sources)

@@ -25,6 +25,7 @@ from store.union.source import LogIdentity, LogSource, Stretch
 from store.union.standing import standing
 from store.verify import verify
 from store.views import families, spending
+from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import edit, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
@@ -345,3 +346,29 @@ def test_a_merge_that_is_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
         conn.execute("PRAGMA user_version = 7")  # as a crash leaves a WAL behind
     whole = outcome(union_of(tmp_path / "whole.db", [log]))
     assert outcome(union_of(union, [log])) == whole
+
+
+def test_a_folder_that_may_only_be_read_is_seen_as_it_was_left(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = RunFolder(tmp_path_factory.mktemp("shown") / "r1")
+    folder.path.mkdir()
+    shard_log(folder.path, "0-2", [shard_started(0, 2), placed(0)])
+    unseen = RunFolder(folder.path.parent / "r2")
+    unseen.path.mkdir()
+    shard_log(unseen.path, "0-2", [shard_started(0, 2), placed(0)])
+    folder.refresh()
+    shard_log(folder.path, "1-2", [shard_started(1, 2), placed(1)])
+    for each in (folder, unseen):
+        open_to_others(each.path)
+
+    def look() -> None:
+        if folder.refresh() is not None:
+            raise AssertionError
+        with folder.open_reader() as reader:
+            if status(reader).tasks.planned != 1:
+                raise AssertionError
+        with pytest.raises(StoreError, match="cannot be merged there"):
+            unseen.refresh()
+
+    assert as_nobody(look) == 0

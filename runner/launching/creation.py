@@ -14,9 +14,10 @@ from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
-from store.errors import RunExists
+from store.errors import RunExists, StoreError
 from store.events import RunStarted
 from store.expected import Expected
+from store.mounts import network_problem
 from store.runs import RunFolder
 from store.shard import Shard
 from store.sqlite import SqliteLog
@@ -38,6 +39,8 @@ async def create(
 
     A shard's log may be there without any event: its writer died before the first.
     """
+    if (refused := network_problem(folder.path)) is not None:
+        raise StoreError(refused)
     if shard is None:
         check_new(folder)
     folder.path.mkdir(parents=True, exist_ok=True)

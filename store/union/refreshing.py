@@ -18,6 +18,7 @@ from store import projections
 from store.connect import Reader, connect, open_reader
 from store.errors import LogBusy, NoSuchRun, NotALog, StoreError
 from store.lock import WriterLock
+from store.mounts import network_problem
 from store.reading import last_seq
 from store.statements import SQL
 from store.status import Heartbeat
@@ -62,6 +63,8 @@ def refresh(
             return None
         if logs := _followed(log, sources):
             return Refreshed(logs=logs, events=0)
+        if (refused := network_problem(log.parent)) is not None:
+            raise StoreError(refused)
         lock = WriterLock(log.with_suffix(".lock"))
         try:
             lock.acquire()

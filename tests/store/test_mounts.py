@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.mounts import is_network, kind_at, network_problem
-from tests.processes import environment
+from tests.processes import environment, siftlog
 
 
 def _line(point: str, kind: str, options: str = "shared:1 master:2") -> str:
@@ -140,7 +140,17 @@ def test_a_run_on_a_network_file_system_is_refused_before_a_log_is_made(
     assert "(nfs4)" in done.stderr
     assert "--local-dir $SLURM_TMPDIR" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not list(share.glob("runs/r1/log*"))
+    assert not list(share.iterdir())
+
+
+def test_logs_are_not_merged_there_either(tmp_path: Path) -> None:
+    share = tmp_path / "share"
+    share.mkdir()
+    siftlog("run", "screening", "--run-id", "r1", "--shard", "0/1", cwd=share)
+    done = _on_nfs("merge", "r1", cwd=share)
+    assert done.returncode == 1
+    assert "(nfs4)" in done.stderr
+    assert not (share / "runs" / "r1" / "log.db").exists()
 
 
 def test_doctor_says_so_too(tmp_path: Path) -> None:

@@ -191,6 +191,8 @@ class Limiter:
             own.concurrency, own.concurrency if limits.batched else START
         )
         self._is_lent = gates is not None
+        #: by whom a limit is shared that is shown: what is lent is of all together
+        self._sharing = limits.processes if self._is_lent else 1
         self._requests, self._tokens = gates or (
             MinuteGate(own.rpm, REQUEST_BURST_S),
             MinuteGate(own.tpm, TOKEN_BURST_S),
@@ -301,7 +303,8 @@ class Limiter:
         """The limiter's state as a value."""
         until = self._endpoint.paused_until
         pace = self._ceiling.pace.rate
-        rpms = [bucket.per_minute for bucket in self._request_buckets]
+        rpms = [each.per_minute / self._sharing for each in self._request_buckets]
+        tpms = [each.per_minute / self._sharing for each in self._token_buckets]
         if pace is not None:
             # in three digits: what is learned moves all the time, mostly by nothing
             rpms.append(float(f"{pace * MINUTE_S:.3g}"))
@@ -315,6 +318,6 @@ class Limiter:
             ),
             in_flight=self._in_flight,
             rpm=min(rpms, default=None),
-            tpm=min((each.per_minute for each in self._token_buckets), default=None),
+            tpm=min(tpms, default=None),
             paused_until=until if until > float("-inf") else None,
         )

@@ -67,12 +67,12 @@ def batches(conn: sqlite3.Connection) -> tuple[Batch, ...]:
                     prepared_us=row.ts_us,
                     seq=row.seq,
                 )
-            case BatchCreated(batch=key, id=provider_id):
+            case BatchCreated(batch=key, id=provider_id) if key in found:
                 found[key] = replace(found[key], id=provider_id)
-            case BatchEnded(batch=key):
+            case BatchEnded(batch=key) if key in found:
                 found[key] = replace(found[key], is_open=False)
             case _:
-                pass  # of a version that a later siftlog wrote
+                pass  # of a version, or of a batch, that a later siftlog wrote
     return tuple(found.values())
 
 

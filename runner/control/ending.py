@@ -92,14 +92,21 @@ class Ending:
         await self.log.append(RunDrained(by=BY, why=why, open=still_open))
         return Ended(outcome="decided", why=why)
 
+    async def _left(self) -> str:
+        """What becomes of the calls that are out, as the beginning of a sentence."""
+        unknown, said = len(await self.log.in_flight()), ""
+        if self.endpoints:
+            with open_reader(self.folder.log) as reader:
+                unknown -= sum(start.batched for start in sent_starts(reader))
+                there = open_batches(reader)
+            if there.count:
+                said = (
+                    f"{there.requests:,} requests stay in {there.count} open batches; "
+                )
+        return (f"{unknown} calls in flight were given up; " if unknown else "") + said
+
     async def _interrupt(self, outcome: Outcome, still_open: int) -> Ended:
-        with open_reader(self.folder.log) as reader:
-            starts = sent_starts(reader)
-            there = open_batches(reader)
-        unknown = sum(not start.batched for start in starts)
-        lost = f"{unknown} calls in flight were given up; " if unknown else ""
-        if there.count:
-            lost += f"{there.requests:,} requests stay in {there.count} open batches; "
+        lost = await self._left()
         resume = f"siftlog resume {self.folder.run_id}"
         command = "the same command" if self.folder.part else resume
         go_on = f"{lost}go on with: {command}"

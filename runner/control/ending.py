@@ -72,13 +72,14 @@ class Ending:
         return Ended(outcome="finished")
 
     async def _cancel(self) -> Ended:
-        await cancel_batches(
-            self.folder,
-            self.log,
-            self.endpoints,
-            self.listener.cancels[-1].author,
-            self.listener.tell,
-        )
+        if self.endpoints:
+            await cancel_batches(
+                self.folder,
+                self.log,
+                self.endpoints,
+                self.listener.cancels[-1].author,
+                self.listener.tell,
+            )
         skipped = await cancel_rest(
             self.folder, self.log, self.growth, self.clock, self.listener.cancels
         )

@@ -104,6 +104,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Stakes:
     return Stakes(
         tasks=sum(counts.values()),
         in_flight=0,
+        batched=0,
         usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
         **_money(reader),
     )

@@ -356,6 +356,8 @@ def test_a_key_that_is_refused_ends_the_run_and_leaves_its_batches_open(
     assert _outcome(run)[0] == "finished"
     assert set(provider.billed.values()) == {1}
     assert run.status().attempts.started == TASKS
+    ended = Counter(event.batch for event in _events(run, "batch_ended", BatchEnded))
+    assert set(ended.values()) == {1}
 
 
 def test_a_batch_that_is_refused_fails_its_calls_as_single_ones_would(

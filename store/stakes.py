@@ -10,7 +10,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from store.batch_view import batches
 from store.commands import Payload
 from store.errors import NoSuchName
 from store.limit_words import UNITS, of_model
@@ -20,6 +22,9 @@ from store.spending import dollars
 from store.task import TaskState, usd
 from store.views import Lane, count_by_lane, mean_costs, spending, status
 
+WAITED_FOR: Final = "be waited for"
+"""What calls in batches are where the process stays."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stakes:
@@ -27,6 +32,7 @@ class Stakes:
 
     tasks: int
     in_flight: int  #: calls of theirs under way
+    batched: int = 0  #: of these, to models that are asked by batches
     usd: float | None = None  #: what asking the tasks again would cost; None: unknown
     spent_usd: float | None = None  #: so far; None: unknown
     cap_usd: float | None = None  #: of the whole run; None: no budget
@@ -67,9 +73,12 @@ def of_open(
     check_name("stage", stage, sorted({lane.stage for lane in run.lanes}))
     check_name("model", model, sorted({lane.model for lane in run.lanes}))
     lanes = [lane for lane in run.lanes if is_within(lane.key, (stage, model))]
+    running = [(lane, lane.states.get(TaskState.RUNNING, 0)) for lane in lanes]
+    by_batches = {batch.model for batch in batches(reader)}
     return Stakes(
         tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
-        in_flight=sum(lane.states.get(TaskState.RUNNING, 0) for lane in lanes),
+        in_flight=sum(n for _, n in running),
+        batched=sum(n for lane, n in running if lane.model in by_batches),
         **_money(reader),
     )
 
@@ -95,6 +104,7 @@ def of_retry(reader: sqlite3.Connection, expression: str) -> Stakes:
     return Stakes(
         tasks=sum(counts.values()),
         in_flight=0,
+        batched=0,
         usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
         **_money(reader),
     )
@@ -128,16 +138,24 @@ def _tasks(n: int, kind: str = "") -> str:
     return f"{n:,} {kind}task{'' if n == 1 else 's'}"
 
 
-def _calls(stakes: Stakes) -> str:
-    n = stakes.in_flight
-    return f"{n:,} call{'' if n == 1 else 's'} in flight"
+def _calls(stakes: Stakes, of: str = "", *, end: str = "finish", left: str) -> str:
+    """That calls in flight would *end*, and those in batches be *left* to something."""
+    alone, batched = stakes.in_flight - stakes.batched, stakes.batched
+    said = [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
+    if batched:
+        said.append(f"{_call(batched)} in batches{of} would {left}")
+    return " and ".join(said)
+
+
+def _call(n: int) -> str:
+    return f"{n:,} call{'' if n == 1 else 's'}"
 
 
 def _pause(payload: Payload, stakes: Stakes, run_id: str) -> str:
     del payload
     return (
         f"{_tasks(stakes.tasks, 'open ')} of {run_id} would be held back; "
-        f"{_calls(stakes)} would finish."
+        f"{_calls(stakes, left=WAITED_FOR)}."
     )
 
 
@@ -148,17 +166,15 @@ def _resume(payload: Payload, stakes: Stakes, run_id: str) -> str:
 
 def _drain(payload: Payload, stakes: Stakes, run_id: str) -> str:
     del payload
-    return (
-        f"{_calls(stakes)} of {run_id} would finish; "
-        f"{_tasks(stakes.untouched)} would stay open for siftlog resume."
-    )
+    calls = _calls(stakes, f" of {run_id}", left="stay at the provider")
+    return f"{calls}; {_tasks(stakes.untouched)} would stay open for siftlog resume."
 
 
 def _cancel(payload: Payload, stakes: Stakes, run_id: str) -> str:
     end = "be cut" if payload.get("now") else "finish"
     return (
         f"{_tasks(stakes.untouched, 'open ')} of {run_id} would be skipped; "
-        f"{_calls(stakes)} would {end}."
+        f"{_calls(stakes, end=end, left='be cancelled at the provider')}."
     )
 
 
@@ -183,7 +199,7 @@ def _limits(payload: Payload, stakes: Stakes, run_id: str) -> str:
     limits = of_model(None if model is None else str(model), values)
     return (
         f"{limits} would be the most for {_tasks(stakes.tasks, 'open ')}; "
-        f"{_calls(stakes)} would finish."
+        f"{_calls(stakes, left=WAITED_FOR)}."
     )
 
 

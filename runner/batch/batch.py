@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,18 +10,12 @@ from typing import TypeAlias
 from runner.batch.course import Stage
 from runner.batch.endpoint import ItemOutcome, Standing
 from runner.batch.ids import Asked, batch_key, item_id
+from runner.clients.client import Left, Unsent
 from runner.errors import AttemptError
 from store.batches import BatchItem
 
-
-class Word(enum.Enum):
-    """What a call is told that has no outcome."""
-
-    LEFT = "the batch goes on without this process"
-    UNSENT = "the provider never had the batch: join another"
-
-
-Told: TypeAlias = ItemOutcome | Word
+Told: TypeAlias = ItemOutcome | Left | Unsent
+"""What a call is told; the last two where it has no outcome."""
 
 
 @dataclass(slots=True)

@@ -76,7 +76,7 @@ class Carrier:
         """Carry a batch that the log has to its end.
 
         Raises:
-            Left: The process is about to end, and the batch is not.
+            Left: The process ends, or the endpoint is out, and the batch goes on.
         """
         while not batch.stage.is_final:
             happening = await self._steps[batch.stage](batch)
@@ -271,7 +271,13 @@ class Carrier:
     async def _trouble(
         self, batch: Batch, error: AttemptError, pauses: int = 1
     ) -> None:
-        """Say once what holds a batch up, and wait."""
+        """Say once what holds a batch up, and wait.
+
+        Raises:
+            Left: no wait helps, as where the key is refused.
+        """
+        if RULES[type(error)].stops_endpoint:
+            raise Left(error) from error
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")

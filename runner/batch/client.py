@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from runner.batch.batch import Batch, Told, Word
+from runner.batch.batch import Batch, Told
 from runner.batch.carrier import Carrier, Setting
 from runner.batch.course import Happening, Stage, after
 from runner.batch.endpoint import BatchEndpoint
@@ -102,7 +102,7 @@ class BatchClient:
 
         Raises:
             AttemptError: It brought no usable reply.
-            Left: The process is about to end, and the batch is not.
+            Left: The process ends, or the endpoint is out, and the batch goes on.
             Unsent: The provider never had the batch.
         """
         structure = self._structure(call)
@@ -117,9 +117,9 @@ class BatchClient:
                     return received
                 case AttemptError() as error:
                     raise self._structures.met(error, structure)
-                case Word.LEFT:
-                    raise Left
-                case Word.UNSENT:
+                case Left(why=why):
+                    raise Left(why)
+                case Unsent():
                     raise Unsent
 
     def _structure(self, call: Call) -> Structure:
@@ -153,6 +153,7 @@ class BatchClient:
     async def _lead(self, batch: Batch) -> None:
         """Carry a batch to its end, or to where this process leaves it."""
         batch.is_led = True
+        left = Left()
         try:
             if batch.stage is Stage.GATHERING:
                 await self._gather(batch)
@@ -161,10 +162,10 @@ class BatchClient:
                 self._tell_missing(batch)
             else:
                 self._misses = 0
-        except Left:
-            pass  # every call of it is told so, the leading one too
+        except Left as error:
+            left = error
         finally:
-            batch.tell_rest(Word.LEFT)
+            batch.tell_rest(left)  # the leading call too
             self._under_way.remove(batch)
             self._close(batch)
 
@@ -173,7 +174,7 @@ class BatchClient:
         self._misses += 1
         if batch.error is not None and self._misses > MOST_MISSES:
             batch.tell_rest(batch.error)
-        batch.tell_rest(Word.UNSENT)
+        batch.tell_rest(Unsent())
 
     async def _gather(self, batch: Batch) -> None:
         """Wait for calls; then record what is to be sent."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from runner.errors import AttemptError
 from runner.reply import AnyReply
 from runner.request import Request
 from runner.task import Task
@@ -54,6 +55,11 @@ class ClientStatistics:
 
 class Left(Exception):
     """The provider keeps the call, and a later process gets its outcome."""
+
+    def __init__(self, why: AttemptError | None = None) -> None:
+        """With *why* the endpoint is out; without, the process is about to end."""
+        super().__init__(*filter(None, [why]))
+        self.why = why
 
 
 class Unsent(Exception):

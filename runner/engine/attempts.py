@@ -245,8 +245,14 @@ class Attempts:
             except Unsent:
                 coming = self._call_again(item)
                 continue
-            except Left:
-                return  # nothing is known of it yet: another process will be told
+            except Left as left:
+                # nothing is known of it yet: another process will be told
+                now = self._clock.monotonic()
+                said = self._scheduler.left(item.work, left.why, now)
+                self._wake()
+                if said is not None:
+                    self._parts.tell(said)
+                return
             except e.AttemptError as error:
                 await self._failed(item, error, self._clock.monotonic() - began)
             else:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from runner import errors as e
 from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
 from runner.money.budget import Budget
+from store.scope import Scope, is_within
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
@@ -251,7 +252,18 @@ class Lane:
             f"more than {deadline_s:,.0f} s (--deadline-s)"
         )
 
-    def restart_clocks(self, stages: Collection[str]) -> None:
+    def mark_paused(self, pauses: Collection[Scope]) -> None:
+        """Hold back what *pauses* name by stage and model, and nothing else."""
+        freed = set()
+        for queue in self.queues.values():
+            here = queue.stage, self.model
+            was_paused = queue.is_paused
+            queue.is_paused = any(is_within(here, pause) for pause in pauses)
+            if was_paused and not queue.is_paused:
+                freed.add(queue.stage)
+        self._restart_clocks(freed)
+
+    def _restart_clocks(self, stages: Collection[str]) -> None:
         """Do not count the time for which loaded tasks of *stages* were held back."""
         waiting = (work for _, _, work in self.waiting)
         ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))

@@ -220,6 +220,16 @@ class Scheduler:
             decision = Decision(retry_in_s=0.0)
         return decision, said
 
+    def left(self, work: Work, why: e.AttemptError | None, now: float) -> str | None:
+        """An attempt goes on at the provider; a sentence if *why* stops the endpoint.
+
+        Its task is this process's no more, and what is reserved for it stays reserved.
+        """
+        lane = self._lanes[work.model]
+        lane.in_flight -= 1
+        lane.known.discard(work.number)
+        return None if why is None else lane.endpoint.breaker.failed(why, now)
+
     def _pay(self, work: Work, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
         self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
@@ -264,14 +274,7 @@ class Scheduler:
 
     def _mark_paused(self) -> None:
         for lane in self._lanes.values():
-            freed = set()
-            for queue in lane.queues.values():
-                here = queue.stage, lane.model
-                was_paused = queue.is_paused
-                queue.is_paused = any(is_within(here, pause) for pause in self._pauses)
-                if was_paused and not queue.is_paused:
-                    freed.add(queue.stage)
-            lane.restart_clocks(freed)
+            lane.mark_paused(self._pauses)
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on; calls in flight finish."""
@@ -364,12 +367,9 @@ class Scheduler:
     @property
     def stopped(self) -> str | None:
         """Why an endpoint is out, if one is and nothing else is left to do."""
-        reasons = [
-            lane.endpoint.breaker.stopped
-            for lane in self._lanes.values()
-            if lane.endpoint.breaker.stopped is not None
-        ]
-        return reasons[0] if reasons and self.is_idle else None
+        reasons = (lane.endpoint.breaker.stopped for lane in self._lanes.values())
+        why = next((reason for reason in reasons if reason is not None), None)
+        return why if self.is_idle else None
 
     @property
     def unaffordable(self) -> Work | None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from store.batches import BatchItem, BatchPrepared, batch_bytes
 from store.errors import NoSuchName, QueryError
-from store.events import TaskFailed
-from store.stakes import of_open, of_retry
+from store.events import Entry, TaskFailed
+from store.stakes import of_open, of_retry, sentence
 from store.views import open_reader
 from tests.store.logs import written
 from tests.store.samples import (
@@ -45,6 +46,30 @@ def test_open_tasks_and_calls_in_flight_are_counted_by_stage_and_model(
             of_open(reader, model="m")
     assert (whole.tasks, whole.in_flight, whole.spent_usd) == (2, 1, 1.0)
     assert (large.tasks, large.in_flight) == (1, 0)
+
+
+def test_calls_in_batches_are_not_said_to_finish(tmp_path: Path) -> None:
+    prepared = BatchPrepared(batch="k", model="m-large", form="openai", requests=1)
+    sent = [
+        Entry(event=prepared, payload=batch_bytes([BatchItem(5, 1, "k-5")])),
+        replace(started(5), batched=True),
+    ]
+    with open_reader(written(tmp_path / "log.db", *COURSE, sent)) as reader:
+        whole, small = of_open(reader), of_open(reader, model="m-small")
+    assert (whole.in_flight, whole.batched) == (2, 1)
+    assert (small.in_flight, small.batched) == (1, 0)
+    assert sentence("drain", {}, whole, "r") == (
+        "1 call in flight of r would finish and 1 call in batches of r would stay at "
+        "the provider; 0 tasks would stay open for siftlog resume."
+    )
+    assert sentence("cancel", {}, replace(whole, in_flight=1), "r") == (
+        "1 open task of r would be skipped; 1 call in batches would be cancelled at "
+        "the provider."
+    )
+    assert sentence("pause", {}, whole, "r").endswith(
+        "1 call in batches would be waited for."
+    )
+    assert "batches" not in sentence("drain", {}, small, "r")
 
 
 def test_a_retry_is_priced_at_what_such_tasks_have_cost(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from runner import errors as e
+from runner.batch.carrier import MOST_READINGS
 from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
 from runner.batch.openai import received
 from runner.reply import Usage
@@ -42,6 +43,7 @@ class There:
     texts: dict[str, str]
     looks: int  #: until it has ended
     is_cancelled: bool = False
+    shorts: int = 0  #: times that its results ended early
 
 
 @dataclass(slots=True)
@@ -160,7 +162,10 @@ class FakeBatches:
             self._step()
             if provider.happens(provider.chances.broken / len(items)):
                 raise e.ConnectionLost("broke off")
-            if provider.happens(provider.chances.short / len(items)):
+            # once more, and what is missing would be asked again, as it is to be
+            is_patient = batch.shorts < MOST_READINGS - 1
+            if is_patient and provider.happens(provider.chances.short / len(items)):
+                batch.shorts += 1
                 return
             yield item, self._outcome(fate, batch.texts[item])
 

@@ -13,7 +13,7 @@ from store.events import AttemptAnswered
 from tests.runner.batch.batch_provider import Chances, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun, Fuse
 
-ROUNDS = 200 if "SIFTLOG_PROVE" in os.environ else 6
+ROUNDS = 200 if "SIFTLOG_PROVE" in os.environ else 4
 
 
 def _check(run: BatchRun) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,14 @@ def _events(run: BatchRun, kind: str, of: type) -> list[Any]:
     found = run.events(kind)
     assert all(isinstance(event, of) for event in found)
     return found
+
+
+async def _refuse(*_: object) -> Any:
+    raise e.AuthFailed("no", status=401)
+
+
+async def _refuse_lines(*_: object) -> AsyncGenerator[Any]:
+    yield await _refuse()
 
 
 def _never(provider: Provider) -> None:
@@ -322,13 +331,39 @@ def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
     assert run.status().attempts.failed == 0
 
 
+@pytest.mark.parametrize(
+    ("step", "refuse"),
+    [("look", _refuse), ("results", _refuse_lines), ("find", _refuse)],
+)
+def test_a_key_that_is_refused_ends_the_run_and_leaves_its_batches_open(
+    run: BatchRun,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    refuse: object,
+) -> None:
+    provider.chances = Chances(lost=float(step == "find"))
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeBatches, step, refuse)
+        outcome, why = _outcome(run)
+    assert outcome == "endpoint"
+    assert "refused the key: no; mend it, then " in why
+    seen = run.status()
+    # one whose results are still to be read has ended
+    assert (seen.batches.count > 0) is ("open batches" in why) is (step != "results")
+    assert (seen.attempts.failed, seen.attempts.unknown) == (0, 0)
+    provider.chances = Chances()
+    assert _outcome(run)[0] == "finished"
+    assert set(provider.billed.values()) == {1}
+    assert run.status().attempts.started == TASKS
+    ended = Counter(event.batch for event in _events(run, "batch_ended", BatchEnded))
+    assert set(ended.values()) == {1}
+
+
 def test_a_batch_that_is_refused_fails_its_calls_as_single_ones_would(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_: object) -> str:
-        raise e.AuthFailed("no", status=401)
-
-    monkeypatch.setattr(FakeBatches, "create", refuse)
+    monkeypatch.setattr(FakeBatches, "create", _refuse)
     outcome, why = _outcome(run)
     assert outcome == "endpoint"
     assert "refused the key" in why

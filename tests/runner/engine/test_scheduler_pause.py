@@ -38,6 +38,19 @@ def _started(scheduler: Scheduler, now: float = 0.0) -> list[tuple[str, str]]:
     return sorted((w.stage, w.model) for w in scheduler.step(now).start)
 
 
+def test_a_call_that_goes_on_without_the_process_is_not_waited_for() -> None:
+    scheduler = _scheduler()
+    first, *others = scheduler.step(0.0).start
+    assert scheduler.left(first, None, 1.0) is None
+    said = [scheduler.left(work, e.AuthFailed("no"), 1.0) for work in others]
+    assert sum(each is not None for each in said) == len(MODELS)
+    assert scheduler.is_idle
+    assert scheduler.is_out
+    assert all(lane.limiter.in_flight for lane in scheduler.statistics())
+    scheduler.leave()
+    assert not any(lane.limiter.in_flight for lane in scheduler.statistics())
+
+
 scopes = st.tuples(st.sampled_from([None, *STAGES]), st.sampled_from([None, *MODELS]))
 
 

@@ -1,0 +1,81 @@
+"""Results that come short, come twice, or are somebody else's."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.batch.carrier import MOST_READINGS
+from runner.batch.endpoint import ItemOutcome, Standing
+from runner.clients.client import Received
+from store.events import AttemptFailed
+from tests.runner.batch.batch_provider import FakeBatches, Provider
+from tests.runner.batch.batch_run import TASKS, BatchRun
+
+
+@pytest.mark.parametrize("shorts", [MOST_READINGS - 1, MOST_READINGS])
+def test_results_that_come_short_are_read_again_and_what_stays_missing_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shorts: int
+) -> None:
+    provider, read = Provider(random.Random(3)), FakeBatches.results
+    readings: Counter[str] = Counter()
+
+    async def short(
+        endpoint: FakeBatches, batch_id: str, standing: Standing
+    ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        readings[batch_id] += 1
+        if batch_id == "batch-0" and readings[batch_id] <= shorts:
+            return
+        async for line in read(endpoint, batch_id, standing):
+            yield line
+
+    monkeypatch.setattr(FakeBatches, "results", short)
+    run = BatchRun(tmp_path, provider, monkeypatch)
+    ended = run.process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    assert readings["batch-0"] == MOST_READINGS
+    lost = len(provider.there["batch-0"].fates) if shorts == MOST_READINGS else 0
+    assert provider.bodies == TASKS + lost
+    failed = [f for f in run.events("attempt_failed") if isinstance(f, AttemptFailed)]
+    assert [(f.error, f.possible_usd) for f in failed] == [("Expired", 0.0)] * lost
+    assert run.status().tasks.completed == TASKS
+    assert any("what is missing is asked again" in t for t in run.told) is bool(lost)
+
+
+def test_lines_of_what_expired_and_of_others_do_not_make_results_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, read = Provider(random.Random(3)), FakeBatches.results
+    create, readings = Provider.create, Counter[str]()
+
+    def expiring(self: Provider, key: str, items: Sequence[tuple[str, bytes]]) -> str:
+        batch_id = create(self, key, items)
+        if batch_id == "batch-0":
+            batch = self.there[batch_id]
+            expired = min(batch.fates)
+            batch.fates[expired] = "expired"
+            self.billed[batch.texts[expired]] -= 1
+        return batch_id
+
+    async def without_answers(
+        endpoint: FakeBatches, batch_id: str, standing: Standing
+    ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        readings[batch_id] += 1
+        async for item, outcome in read(endpoint, batch_id, standing):
+            if readings[batch_id] > 1 or not isinstance(outcome, Received):
+                yield item, outcome
+
+    monkeypatch.setattr(Provider, "create", expiring)
+    monkeypatch.setattr(FakeBatches, "results", without_answers)
+    run = BatchRun(tmp_path, provider, monkeypatch, batch_requests=3)
+    ended = run.process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    assert len(provider.there["batch-0"].fates) > 1
+    assert set(provider.billed.values()) == {1}
+    assert set(readings.values()) == {2}

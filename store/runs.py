@@ -18,6 +18,8 @@ from store.reading import created_us
 from store.union.elsewhere import sources_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from store.union.refreshing import Refreshed
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
@@ -108,14 +110,17 @@ class RunFolder:
         """Where else logs of the run are, as a JSON list of folders and URLs."""
         return self.path / "places.json"
 
-    def refresh(self) -> Refreshed | None:
+    def refresh(self, tell: Callable[[str], None] | None = None) -> Refreshed | None:
         """Bring the union of a split run up to date; nothing to do for another.
+
+        Args:
+            tell: hears of whatever in another place cannot be read.
 
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
         shards = [shard.log for shard in self.shards()]
-        others = sources_in(self.places)
+        others = sources_in(self.places, tell)
         if not shards and not others:
             return None
         # most runs are not split, and status is quick

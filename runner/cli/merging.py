@@ -46,6 +46,7 @@ def merge(
         address = place if "://" in place else str(Path(place).absolute())
         add_place(RunFolder(runs_dir / run_name).places, address)
     folder = resolve(runs_dir, run_name)
+    folder.refresh(lambda said: tell(f"{said}."))
     with open_reader(folder.log) as reader:
         stand = standing(reader)
     if stand is None:

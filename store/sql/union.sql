@@ -26,8 +26,11 @@ CREATE TABLE origin(                -- where a stretch of a log begins, here and
 -- name: create_numbered
 CREATE TABLE numbered(              -- the number here of a task of a log
   part INTEGER NOT NULL, own INTEGER NOT NULL, task INTEGER NOT NULL,
+  skip TEXT,                        -- why the log's own plan skips it
   PRIMARY KEY(part, own)
 ) WITHOUT ROWID, STRICT;
+-- name: create_numbered_skip
+CREATE INDEX numbered_skip ON numbered(part, task) WHERE skip IS NOT NULL;
 -- name: create_identity
 CREATE TABLE identity(              -- what makes a task itself, hashed
   id BLOB PRIMARY KEY, task INTEGER NOT NULL
@@ -103,7 +106,10 @@ INSERT INTO origin(seq, own_seq) VALUES (?, ?);
 SELECT own, task FROM numbered
 WHERE part = ? AND own IN (SELECT value FROM json_each(?));
 -- name: add_number
-INSERT INTO numbered(part, own, task) VALUES (?, ?, ?);
+INSERT INTO numbered(part, own, task, skip) VALUES (?, ?, ?, ?);
+-- name: skips
+SELECT task, skip FROM numbered
+WHERE part = ? AND skip IS NOT NULL AND task IN (SELECT value FROM json_each(?));
 -- name: identified
 SELECT task FROM identity WHERE id = ?;
 -- name: add_identity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -39,8 +40,12 @@ def add_place(file: Path, address: str) -> None:
         made.replace(file)
 
 
-def sources_in(file: Path) -> list[Source]:
+def sources_in(file: Path, tell: Callable[[str], None] | None = None) -> list[Source]:
     """The logs in all of the places.
+
+    Args:
+        file: the list of them.
+        tell: hears of whatever cannot be read, and is passed over.
 
     Raises:
         PlaceAway: one of them cannot be read.
@@ -51,5 +56,10 @@ def sources_in(file: Path) -> list[Source]:
         return []
     from store.segments.place import Place  # noqa: PLC0415 - most runs have none,
     from store.segments.source import sources  # noqa: PLC0415 - and status is quick
+    from store.verify import silent  # noqa: PLC0415
 
-    return [source for address in addresses for source in sources(Place.of(address))]
+    return [
+        source
+        for address in addresses
+        for source in sources(Place.of(address), tell or silent)
+    ]

@@ -164,6 +164,7 @@ class _Batch:
         """This log's drafts of the tasks; a task of two logs gets claims."""
         own: dict[int, TaskDraft] = {}
         alone = [row for row in self._rows.values() if row.task not in self._claims]
+        reopened = self._reopened([row.task for row in alone])
         movers = dict(
             self._facts.execute(
                 UNION["movers"], (json.dumps([row.updated_seq for row in alone]),)
@@ -171,13 +172,23 @@ class _Batch:
         )
         for row in alone:
             mover = movers.get(row.updated_seq)
-            if _is_untouched(row) or mover == self._part:
+            if row.event_seq is None and row.task not in reopened:
+                continue  # nothing has happened to it since it was planned
+            if mover == self._part:
                 own[row.task] = row
             else:
                 self._claims[row.task] = {mover or 0: row}
         for task, claims in self._claims.items():
-            draft = claims.get(self._part)
-            own[task] = replace(draft) if draft else _as_planned(self._rows[task])
+            if self._part in claims:
+                own[task] = replace(claims[self._part])
+        missing = sorted(self._rows.keys() - own.keys())
+        skips = dict(
+            self._facts.execute(
+                UNION["skips"], (self._part, json.dumps(missing))
+            ).fetchall()
+        )
+        for task in missing:
+            own[task] = _as_planned(self._rows[task], skips.get(task))
         return own
 
     # -- the events ------------------------------------------------------------------
@@ -266,11 +277,11 @@ class _Batch:
             ).fetchall()
         }
 
-    def _reopened(self, contested: Sequence[int]) -> dict[int, dict[int, int]]:
+    def _reopened(self, tasks: Sequence[int]) -> dict[int, dict[int, int]]:
         """By task and part, how often it was put back in the queue."""
         found: dict[int, dict[int, int]] = {}
         for task, part, n in self._target.execute(
-            UNION["reopenings"], (json.dumps(contested),)
+            UNION["reopenings"], (json.dumps(tasks),)
         ).fetchall():
             found.setdefault(task, {})[part] = n
         return found
@@ -341,21 +352,18 @@ def _is_adopted(event: Event) -> bool:
             return False
 
 
-def _is_untouched(row: TaskDraft) -> bool:
-    """Whether nothing has happened to a task since it was planned."""
-    return row.event_seq is None and row.abandoned == 0
+def _as_planned(row: TaskDraft, skip: str | None) -> TaskDraft:
+    """The task as its plan left it, for a log that has not moved it yet.
 
-
-def _as_planned(row: TaskDraft) -> TaskDraft:
-    """The task as its plan left it, for a log that has not moved it yet."""
-    is_skipped = row.state is TaskState.SKIPPED and row.event_seq is None
+    The row cannot say whether that skipped it, once another log had it asked again.
+    """
     plan = PlannedTask(
         stage=row.stage,
         key=row.key,
         model=row.model,
         replicate=row.replicate,
         root=row.root,
-        skip=row.reason if is_skipped else None,
+        skip=skip,
         context=row.context,
         group=row.group,
     )

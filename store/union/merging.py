@@ -60,6 +60,7 @@ def create(
 def _union_tables(conn: sqlite3.Connection) -> None:
     for table in FACTS:
         conn.execute(UNION[f"create_{table}"])
+    conn.execute(UNION["create_numbered_skip"])
     folding.create(conn)
 
 

@@ -70,7 +70,7 @@ class Numbers:
             ).fetchall()
         )
         self.known = tuple(self._here.values())
-        self._planned: list[tuple[int, int]] = []
+        self._planned: list[tuple[int, int, str | None]] = []
         self._fresh: dict[bytes, int] = {}
 
     def translated(self, row: EventRow) -> Here:
@@ -123,7 +123,7 @@ class Numbers:
                 fresh.append(plan if root == plan.root else replace(plan, root=root))
                 places += event.places[i : i + 1] if event.places else ()
             self._here[own] = task
-            self._planned.append((own, task))
+            self._planned.append((own, task, plan.skip))
         made = replace(event, first=first, count=len(fresh), places=places or None)
         return made, fresh
 
@@ -136,7 +136,7 @@ class Numbers:
     def write(self) -> None:
         """Keep the new numbers in the open transaction."""
         self._conn.executemany(
-            UNION["add_number"], [(self._part, *pair) for pair in self._planned]
+            UNION["add_number"], [(self._part, *named) for named in self._planned]
         )
         # ascending: names are chance, and pages are so visited once
         self._conn.executemany(UNION["add_identity"], sorted(self._fresh.items()))

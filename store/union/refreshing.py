@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from store import projections
-from store.connect import Reader, connect, open_reader
+from store.connect import connect, open_reader
 from store.errors import LogBusy, NoSuchRun, NotALog, StoreError
 from store.lock import WriterLock
 from store.mounts import network_problem
@@ -24,7 +24,7 @@ from store.statements import SQL
 from store.status import Heartbeat
 from store.union import merging
 from store.union.merging import Merger
-from store.union.source import LogSource, Source
+from store.union.source import LogFile, Source
 from store.union.statements import UNION, is_union
 
 
@@ -55,10 +55,7 @@ def refresh(
         CorruptLog: a log is damaged, or was changed since it was merged.
     """
     with ExitStack() as opened:
-        sources: list[Source] = [
-            LogSource(opened.enter_context(reader)) for reader in _readers(shards)
-        ]
-        sources += others
+        sources = [*_written(shards), *others]
         if not sources:
             return None
         if logs := _followed(log, sources):
@@ -82,17 +79,16 @@ def refresh(
         return _merged(conn, log, sources)
 
 
-def _readers(shards: Sequence[Path]) -> Iterable[Reader]:
+def _written(shards: Sequence[Path]) -> Iterable[Source]:
     """The logs of the run's shards that hold an event; a new one may not yet."""
     for path in shards:
         try:
-            reader = open_reader(path)
+            with open_reader(path) as reader:
+                is_written = last_seq(reader) > 0
         except NotALog:
             continue  # its shard is about to make it
-        if reader.execute(SQL["last_seq"]).fetchone()[0]:
-            yield reader
-        else:
-            reader.close()
+        if is_written:
+            yield LogFile(path)
 
 
 def _followed(log: Path, sources: Sequence[Source]) -> int:

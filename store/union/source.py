@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from store.chain import EventRow, genesis
-from store.connect import Reader
+from store.connect import Reader, open_reader
 from store.errors import CorruptLog
 from store.statements import SQL
 from store.status import Heartbeat
@@ -151,3 +152,24 @@ class LogSource:
         ).fetchone()
         small = [seq for seq, _ in links if seq <= (upto or 0)]
         return small[-1] if small else links[0][0]
+
+
+class LogFile:
+    """A log that lies here, and is open while it is read: a run may have a thousand."""
+
+    def __init__(self, path: Path) -> None:
+        """A source of a log that holds an event.
+
+        Raises:
+            NotALog: it is still being made.
+            CorruptLog: nobody has opened it for writing yet.
+        """
+        self._path = path
+        with open_reader(path) as reader:
+            log = LogSource(reader)
+            self.identity, self.heartbeat = log.identity, log.heartbeat
+
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        with open_reader(self._path) as reader:
+            yield from LogSource(reader).stretches(after, blobs_after)

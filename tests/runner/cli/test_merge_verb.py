@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -71,6 +72,14 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     # and remembered
     assert ran(tmp_path, "verify", "r1").returncode == DONE
     assert "2 logs, 2 of them ended" in ran(tmp_path, "status", "r1").stdout
+    # what cannot be read is told, and hides nothing else
+    shutil.rmtree(tmp_path / "runs")
+    damaged = min((tmp_path / "place" / "seg").glob("*/*"))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    rest = ran(tmp_path, "merge", "r1", "--ship", "place", "--check")
+    assert rest.returncode == CHECK_FAILED
+    assert f"holds no sound segment of log {damaged.parent.name}" in rest.stderr
+    assert rest.stdout.count("finished") == 1
     beginning = ran(
         tmp_path,
         "merge",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from itertools import permutations
 from pathlib import Path
 
@@ -12,9 +13,18 @@ from hypothesis import strategies as st
 
 from store.connect import open_reader
 from store.events import Entry, Event
+from store.union.source import LogSource
 from store.verify import verify
 from tests.store.samples import courses
-from tests.store.union.union_logs import outcome, shard_log, shard_started, union_of
+from tests.store.union.union_logs import (
+    Beginning,
+    last_seq,
+    merge,
+    outcome,
+    shard_log,
+    shard_started,
+    union_of,
+)
 
 
 def _parts(count: int) -> st.SearchStrategy[list[list[Entry | Event]]]:
@@ -48,3 +58,26 @@ def test_a_union_does_not_depend_on_the_order_of_merging(
         with open_reader(folder / "union0.db") as reader:
             report = verify(reader)
         assert report.faults == ()
+
+
+@settings(
+    max_examples=200 if "SIFTLOG_PROVE" in os.environ else 5,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(_parts(2), st.integers(1, 9))
+def test_a_union_does_not_depend_on_the_pieces_that_logs_arrive_in(
+    parts: list[list[Entry | Event]], step: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
+        folder = Path(name)
+        logs = [
+            shard_log(folder, f"{i}-2", [shard_started(i, 2)], *[[e] for e in part[1:]])
+            for i, part in enumerate(parts)
+        ]
+        sources = [LogSource(opened.enter_context(open_reader(log))) for log in logs]
+        pieces = folder / "pieces.db"
+        for upto in range(1, max(map(last_seq, logs)) + step, step):
+            for source in sources:
+                merge(pieces, Beginning(source, upto))
+        assert outcome(pieces) == outcome(union_of(folder / "whole.db", logs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from store.runs import RunFolder
 from store.status import status
 from store.task import TaskState
 from store.union.finding import find
-from store.union.source import LogIdentity, LogSource, Stretch
+from store.union.source import LogSource
 from store.union.standing import standing
 from store.verify import verify
 from store.views import families, spending
@@ -30,6 +29,7 @@ from tests.store.logs import edit, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 from tests.store.union.union_logs import (
+    Beginning,
     merge,
     outcome,
     shard_log,
@@ -62,27 +62,6 @@ def first_task(reader: Reader) -> tuple[TaskState, bytes | None, float | None]:
     (row,) = tasks_numbered(reader, [1])
     stored = reply(reader, 1)
     return row.state, stored and stored.body, row.cost_usd
-
-
-class Beginning:
-    """A log of which only the first events have arrived."""
-
-    def __init__(self, source: LogSource, upto: int) -> None:
-        self.identity: LogIdentity = source.identity
-        self.heartbeat = None
-        self._source = source
-        self._upto = upto
-
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
-        """Its commits one by one, up to the last that has arrived."""
-        for whole in self._source.stretches(after, blobs_after):
-            at = after
-            for last, link in whole.links:
-                if last > self._upto:
-                    return
-                rows = [row for row in whole.rows if at < row.seq <= last]
-                at = last
-                yield replace(whole, rows=rows, links=[(last, link)])
 
 
 def test_an_answer_counts_once_and_is_paid_as_often_as_it_was(tmp_path: Path) -> None:

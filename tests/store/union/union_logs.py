@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from store.slices import Slices
 from store.statements import SQL
 from store.union import merging
 from store.union.merging import Merger
-from store.union.source import LogSource, Source
+from store.union.source import LogIdentity, LogSource, Source, Stretch
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -45,6 +45,27 @@ def merge(path: Path, source: Source) -> int:
         if is_new:
             merging.create(conn, path, source.identity, owner="tester")
         return Merger(conn, path).merge(source)
+
+
+class Beginning:
+    """A log of which only the first events have arrived."""
+
+    def __init__(self, source: LogSource, upto: int) -> None:
+        self.identity: LogIdentity = source.identity
+        self.heartbeat = None
+        self._source = source
+        self._upto = upto
+
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+        """Its commits one by one, up to the last that has arrived."""
+        for whole in self._source.stretches(after, blobs_after):
+            at = after
+            for last, link in whole.links:
+                if last > self._upto:
+                    return
+                rows = [row for row in whole.rows if at < row.seq <= last]
+                at = last
+                yield replace(whole, rows=rows, links=[(last, link)])
 
 
 #: Sums that must not depend on the order of merging; `last_seq` and the like may.

@@ -38,9 +38,11 @@ bench: $(READY)
 
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/limits tests/runner/leasing tests/runner/whatif/test_rehearsed_runs.py \
+		tests/runner/limits tests/runner/leasing tests/runner/placing \
+		tests/runner/whatif/test_rehearsed_runs.py \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
+		tests/store/segments \
 		tests/jobs/metrics/test_sequential.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py

@@ -32,7 +32,7 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of one run, or of a shard of it; nothing is opened or made."""
+    """One run, or a shard of it, by its paths; made by whoever writes them."""
 
     path: Path
     part: str = ""  #: of a shard: what its own files have in their names

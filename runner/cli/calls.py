@@ -150,7 +150,6 @@ def resume(
     from runner.records.scoring import effective_settings
     from runner.registry import load_job
     from runner.work import load_work
-    from store.limit_words import UNITS
     from store.runs import resolve
     from store.views import open_reader, run_started, status
 
@@ -212,7 +211,7 @@ def resume(
             options,
             shell,
             accept_changes=accept_changes,
-            own=[name for name in UNITS if given[name] is not None],
+            own=session.own_limits(given),
         )
     )
     return session.end(folder, work, ended, given, scores=not no_score)

@@ -32,6 +32,7 @@ def merge(
     for a last look, and for the digest of what the run consists of.
     """
     from store.runs import RunFolder, resolve
+    from store.segments.place import address_of
     from store.union.elsewhere import add_place
     from store.union.standing import standing
     from store.views import open_reader
@@ -42,9 +43,7 @@ def merge(
                 f"{run_name} is no run id: a place holds the logs of one run, which "
                 "is named by its whole id"
             )
-        # it is remembered, and looked for from other folders
-        address = place if "://" in place else str(Path(place).absolute())
-        add_place(RunFolder(runs_dir / run_name).places, address)
+        add_place(RunFolder(runs_dir / run_name).places, address_of(place))
     folder = resolve(runs_dir, run_name)
     folder.refresh(lambda said: tell(f"{said}."))
     with open_reader(folder.log) as reader:

@@ -21,8 +21,8 @@ from runner.placing.driving import drive
 from runner.placing.placement import Placement, Show, Stand
 from runner.work import Work
 from store.clock import Clock
-from store.limit_words import UNITS
 from store.runs import RunFolder
+from store.segments.place import address_of
 from store.spending import dollars
 
 
@@ -64,8 +64,8 @@ def run_placed(
         shards=given["shards"] or os.cpu_count() or 1,
         address=given["address"],
         ttl_s=given["lease_ttl_s"],
-        local_dir=_place(given["local_dir"]),
-        ship=_place(given["ship"]),
+        local_dir=_disk(given["local_dir"]),
+        ship=None if given["ship"] is None else address_of(given["ship"]),
         ship_every_s=given["ship_every"],
     )
     tell(
@@ -85,7 +85,7 @@ def run_placed(
             shell,
             placement=placement,
             show=_shown(shell.clock),
-            own=[name for name in UNITS if given[name] is not None],
+            own=session.own_limits(given),
         )
     )
     return session.end(folder, work, ended, given, scores=scores)
@@ -95,13 +95,12 @@ def _absolute(path: Path | None) -> Path | None:
     return None if path is None else path.absolute()
 
 
-def _place(address: Path | str | None) -> str | None:
-    """A folder as it can be found from anywhere, a variable's folder, or an URL."""
-    if address is None:
+def _disk(folder: Path | None) -> str | None:
+    """The folder of the shards' logs; by a variable, it is that of their machines."""
+    if folder is None:
         return None
-    named = str(address)
-    is_known = "://" not in named and not named.startswith("$")
-    return str(Path(named).absolute()) if is_known else named
+    is_theirs = str(folder).startswith("$")
+    return str(folder if is_theirs else folder.absolute())
 
 
 def _shown(clock: Clock) -> Show:

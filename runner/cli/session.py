@@ -41,6 +41,7 @@ from runner.shards.part import name_of
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
+from store.limit_words import UNITS
 from store.runs import RunFolder
 from store.shard import Shard
 from store.views import open_reader, present
@@ -107,6 +108,11 @@ def engine_options(
     typed = {k: v for k, v in given.items() if k in fields and v not in {None, ()}}
     plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
     return options_from({**plain, **typed, **fixed})
+
+
+def own_limits(given: Mapping[str, Any]) -> list[str]:
+    """Names of the limits that were typed for this process alone."""
+    return [name for name in UNITS if given[name] is not None]
 
 
 def new_run_options(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from runner.cli import session
@@ -17,9 +16,8 @@ from runner.options import RunOptions
 from runner.shards.part import Shipping, name_of, shard_of
 from runner.shards.working import work_on
 from runner.work import Work
-from store.limit_words import UNITS
 from store.runs import RunFolder
-from store.segments.place import Place
+from store.segments.place import Place, address_of
 from store.shard import Shard
 
 ALONE = "0/1"
@@ -158,7 +156,7 @@ def _worked(
             work,
             options,
             shell,
-            own=[name for name in UNITS if given[name] is not None],
+            own=session.own_limits(given),
             shipping=_shipping(given),
             accept_changes=accept_changes,
         )
@@ -167,10 +165,7 @@ def _worked(
 
 def _shipping(given: Mapping[str, Any]) -> Shipping | None:
     """Where a log is carried, if anywhere."""
-    address = given.get("ship")
-    if address is None:
+    named = given.get("ship")
+    if named is None:
         return None
-    if "://" not in address:
-        # it is remembered, and looked for from other folders
-        address = str(Path(address).absolute())
-    return Shipping(place=Place.of(address), every_s=given["ship_every"])
+    return Shipping(place=Place.of(address_of(named)), every_s=given["ship_every"])

@@ -225,7 +225,7 @@ class Undertaking:
             tell=self.shell.tell,
             found=self.taken_up.found,
             own=self.taken_up.own,
-            answered=() if part is None else part.others.answered,
+            answered=() if part is None else part.others.settled,
         )
 
     def _decider(self, driver: Driver) -> Decider:

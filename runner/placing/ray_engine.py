@@ -30,6 +30,9 @@ CALLS: Final = 4
 """Methods of an actor that run at once: the shard itself, and what is asked of it."""
 
 CONNECT_S: Final = 5.0
+PLACED_S: Final = 5.0
+"""For an actor to say where it is, where it has to be stopped: one that does not say so
+waits for a node."""
 STORE_BYTES: Final = 100 * 2**20
 """Of a Ray that is started here: near the least that it takes, as nothing is stored."""
 
@@ -252,6 +255,9 @@ class RayEngine:
         placed = self._placed.get(handle)
         if placed is None:
             return
+        if not at_once:
+            # a shard may have begun before its actor was heard
+            self._ray.wait([placed.node], timeout=PLACED_S)
         # one that waits for a node has nothing to finish, and nobody to tell it
         if at_once or self._node_of(placed) is None:
             self._doubt(placed)

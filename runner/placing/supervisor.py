@@ -171,11 +171,6 @@ class Supervisor:
         """How often shards were placed again."""
         return sum(max(0, shard.placements - 1) for shard in self.shards)
 
-    def wakes_at(self) -> float | None:
-        """When the next `Tick` changes something, if nothing else happens before."""
-        waiting = {Phase.WAITING, Phase.FENCED}
-        return min((s.due for s in self.shards if s.phase in waiting), default=None)
-
     def handle(self, event: Event, now: float) -> list[Action]:
         """What is to be done, in this order, now that *event* happened."""
         if isinstance(event, Closing | Draining | Stopping):

@@ -43,9 +43,10 @@ class Others:
     first: RunStarted | None = None  #: how the run began there; None: it has not
     state: str | None = None  #: the run's, as far as they know
     cap_usd: float | None = None  #: what the run may cost, as they know it
-    answered: frozenset[str] = frozenset()
-    """Requests that they had answered before the shard's log began: it began with what
-    came of them. Only limits are heard anew, for they stand nowhere else."""
+    settled: frozenset[str] = frozenset()
+    """Requests of people, by id, that they had answered before the shard's log began:
+    it began with what came of them. Only limits are heard anew, for they stand nowhere
+    else."""
     known: Adopted | None = None  #: their answers
     spent: Spent = field(default_factory=Spent)  #: for the shard's slices
 
@@ -147,7 +148,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
     with open_reader(union) as reader:
         first, cap_usd = run_started(reader), spending(reader).cap_usd
         signs = status(reader).signs
-        answered = _answered(reader, _began_us(own))
+        settled = _settled(reader, _began_us(own))
         for other in spent_by_log(reader) if slices else ():
             if other.log == log:
                 continue
@@ -158,15 +159,15 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
         first=first,
         state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
-        answered=answered,
+        settled=settled,
         known=Adopted(union) if slices else None,
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )
 
 
-def _answered(union: Reader, before_us: float) -> frozenset[str]:
+def _settled(union: Reader, before_us: float) -> frozenset[str]:
     """Requests that were answered before that, but for limits."""
-    limits, answered = set(), set()
+    limits, settled = set(), set()
     for row in answers(union):
         event = row.event
         if not isinstance(event, CommandAccepted | CommandRejected | CommandApplied):
@@ -174,8 +175,8 @@ def _answered(union: Reader, before_us: float) -> frozenset[str]:
         if not isinstance(event, CommandApplied) and event.kind == "limits":
             limits.add(event.command)
         if not isinstance(event, CommandAccepted) and row.ts_us < before_us:
-            answered.add(event.command)
-    return frozenset(answered - limits)
+            settled.add(event.command)
+    return frozenset(settled - limits)
 
 
 def _began_us(own: RunFolder) -> float:

@@ -71,7 +71,7 @@ async def work_on(
         options = options.model_copy(update={"budget": cap_usd})
     if first is None:
         later = _retries(folder.whole)
-        found = replace(found, answered=found.answered | later)
+        found = replace(found, settled=found.settled | later)
         part = Part(shard=shard, shipping=shipping, others=found)
         ended = await launch.start(folder, work, options, shell, part=part)
         if later and ended.outcome == "finished":

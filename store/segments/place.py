@@ -31,6 +31,11 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
+def address_of(named: str) -> str:
+    """A folder or a URL as a person names it, to be remembered: found from anywhere."""
+    return named if "://" in named else str(Path(named).absolute())
+
+
 class Place(ABC):
     """Files that are made once: what is asked of it, wherever it is.
 

@@ -186,12 +186,6 @@ class Shipper:
                 self._tell(f"{self._place.address} is back, and has all there was")
             return True
 
-    async def shipped(self, seq: int) -> None:
-        """Return once event *seq*, which is committed, is in the place."""
-        while self._sending.mark.seq < seq:
-            if not await self.flush():
-                await self._clock.sleep_until(self._clock.monotonic() + LOOK_S)
-
     async def finish(self) -> bool:
         """Carry the last there is, and that it is the last; False: the place is away.
 

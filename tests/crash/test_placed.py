@@ -27,7 +27,7 @@ CLOCK = SystemClock()
 SHARDS = 2
 CALLS = 8  #: at a time, of all shards together
 TTL_S = 2.0
-ITEMS = 500 if PROVE else 40
+ITEMS = 500 if PROVE else 30
 KILLS = 12
 WORDS = (
     *("--engine=processes", f"--concurrency={CALLS}", "--grace-s=3"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.main import exit_code
 from runner.simulate.ledger import read_ledger
 from store.errors import StoreError
 from store.runs import RunFolder
@@ -19,7 +20,7 @@ from tests.corpus import TASKS_A_PAPER, write_corpus
 from tests.processes import siftlog, simulated, start
 
 JOB = "paper-investigation"
-PAPERS = 16
+PAPERS = 12
 IN_FLIGHT = 4
 
 
@@ -79,12 +80,13 @@ def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
 
 
 def test_what_a_shard_cannot_be_started_with_is_said_in_a_sentence(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+
     def said(*words: str) -> str:
-        done = siftlog("run", JOB, *words, cwd=tmp_path, check=False)
-        assert done.returncode == 2
-        return done.stderr.splitlines()[-1]
+        assert exit_code(["run", JOB, *words]) == 2
+        return capsys.readouterr().err.splitlines()[-1]
 
     assert "needs --run-id" in said("--shard=0/2")
     assert "write it as i/n" in said("--shard=2", "--run-id=r")

@@ -1,4 +1,7 @@
-"""What every engine promises, by a verb that stands in for a shard."""
+"""What every engine promises, by a verb that stands in for a shard.
+
+Ray is slow to start a shard: one test of it is always run, the others in `make prove`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,12 @@ def _ray(environment: dict[str, str]) -> Engine:
     return RayEngine(environment, shards=SHARDS, address=None)
 
 
-@pytest.fixture(scope="module", params=[_processes, _ray])
+PROVEN = pytest.mark.skipif(
+    "SIFTLOG_PROVE" not in os.environ, reason="long: it runs in make prove"
+)
+
+
+@pytest.fixture(scope="module", params=[_processes, pytest.param(_ray, marks=PROVEN)])
 def engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
@@ -148,6 +156,7 @@ def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
     assert _end(engine, again).code == 0
 
 
+@pytest.mark.parametrize("engine", [_processes, _ray], indirect=True)
 def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_killed(
     engine: Engine, tmp_path: Path
 ) -> None:

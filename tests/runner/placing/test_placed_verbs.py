@@ -14,7 +14,7 @@ from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, start, status, until
 
 JOB = "paper-investigation"
-PLACED = ("--engine=processes", "--shards=2")
+PLACED = ("--engine=processes", "--shards=1")
 SCORECARD = Path("scores/1/scorecard.json")
 
 
@@ -23,7 +23,7 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
 ) -> None:
     corpus = write_corpus(tmp_path / "corpus", 6)
     ledger = tmp_path / "ledger"
-    server = ("--job", JOB, "--latency-ms", 300, "--ledger", ledger)
+    server = ("--job", JOB, "--latency-ms", 200, "--ledger", ledger)
     with simulated(*server, cwd=tmp_path) as url:
         engine = ("--model=x", f"--base-url={url}", "--concurrency=4")
         words = ("run", JOB, *corpus, *engine)
@@ -32,9 +32,9 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 5
         said = (tmp_path / "err.txt").read_text("utf-8")
-        assert "go on with: siftlog resume placed --engine processes --shards 2" in said
+        assert "go on with: siftlog resume placed --engine processes --shards 1" in said
         resumed = siftlog(
-            *("resume", "placed", "--engine=processes", "--shards=3", "--json"),
+            *("resume", "placed", "--engine=processes", "--shards=2", "--json"),
             "--concurrency=64",
             cwd=tmp_path,
         )
@@ -47,10 +47,10 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
     runs = tmp_path / "runs"
     placed, whole = (runs / run / SCORECARD for run in ("placed", "whole"))
     assert placed.read_bytes() == whole.read_bytes()
-    assert (runs / "placed" / "run.0-2.log").exists()
+    assert (runs / "placed" / "run.0-1.log").exists()
 
 
-def test_what_every_shard_stumbles_over_is_said_in_its_own_words(
+def test_what_a_shard_stumbles_over_again_is_said_in_its_own_words(
     tmp_path: Path,
 ) -> None:
     done = siftlog(
@@ -60,7 +60,7 @@ def test_what_every_shard_stumbles_over_is_said_in_its_own_words(
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("siftlog: Shard 0/2 was given up; it had said: ")
+    assert last.startswith("siftlog: Shard 0/1 was given up; it had said: ")
     assert "OPENAI_API_KEY" in last
 
 

@@ -42,7 +42,6 @@ def test_every_shard_is_placed_at_once_and_is_over_when_it_has_finished() -> Non
     supervisor = Supervisor(3, POLICY)
     placed = supervisor.handle(Tick(), 5.0)
     assert placed == [Place(index=index, near=True) for index in range(3)]
-    assert supervisor.wakes_at() is None
     for index, code in enumerate([0, 3, 4]):
         assert not supervisor.is_over
         assert supervisor.handle(Finished(index=index, code=code, said=""), 6.0) == []
@@ -60,7 +59,6 @@ def test_a_shard_that_died_is_placed_near_its_log_at_once_and_then_ever_later() 
     assert supervisor.handle(Died(index=0), 1.0) == [Place(index=0, near=True)]
     for pause in (1.0, 2.0):
         assert supervisor.handle(Died(index=0), 2.0) == []
-        assert supervisor.wakes_at() == 2.0 + pause
         assert supervisor.handle(Tick(), 1.9 + pause) == []
         [again] = supervisor.handle(Tick(), 2.0 + pause)
         assert again == Place(index=0, near=True)
@@ -99,7 +97,6 @@ def test_a_shard_that_lost_its_lease_goes_on_however_often_it_did() -> None:
 def test_one_that_is_lost_is_placed_elsewhere_once_nothing_of_it_is_at_work() -> None:
     supervisor = _one()
     assert supervisor.handle(Lost(index=0), 10.0) == [Kill(index=0)]
-    assert supervisor.wakes_at() == 55.0
     assert supervisor.handle(Lost(index=0), 20.0) == []
     assert supervisor.handle(Tick(), 54.9) == []
     assert supervisor.handle(Tick(), 55.0) == [Place(index=0, near=False)]
@@ -205,5 +202,4 @@ def test_however_it_went_a_run_that_is_to_end_does_as_soon_as_its_shards_have(
         assert supervisor.shards[action.index].phase is Phase.PLACED
         assert handle(Died(index=action.index)) == []
     assert supervisor.is_over
-    assert supervisor.wakes_at() is None
     assert all(shard.verdict is not None for shard in supervisor.shards)

@@ -96,9 +96,9 @@ class Split:
 
 
 def sample(job: Job) -> Work:
-    """A job with the sample that it ships."""
+    """A job with the sample that it ships, scored with few resamples."""
     fill = getattr(job, "with_sample", lambda settings: settings)
-    return load_work(job, fill(job.Settings()))
+    return load_work(job, fill(job.Settings.model_validate({"boot_b": 20})))
 
 
 def rows(folder: RunFolder) -> list[TaskRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
@@ -45,12 +45,13 @@ def test_a_shard_knows_its_slices() -> None:
 def test_an_item_is_what_is_gathered_together_unless_the_job_says_it() -> None:
     alone = TaskSpec(stage="read", key="10.1/a#2")
     gathered = TaskSpec(stage="read", key="10.1/a#2", group="10.1/a")
-    settings = ToySettings(items=7)
-    assert item_of(ToyJob(), settings, alone) == "10.1/a#2"
-    assert item_of(ToyJob(), settings, gathered) == "10.1/a"
-    assert item_of(Telling(), settings, gathered) == "7:10.1/a#2"
+    dataset = ToySettings(items=7)
+    assert item_of(ToyJob(), dataset, alone) == "10.1/a#2"
+    assert item_of(ToyJob(), dataset, gathered) == "10.1/a"
+    assert item_of(Telling(), dataset, gathered) == "7:10.1/a#2"
 
 
+@settings(max_examples=25)
 @given(
     items=st.integers(0, 200),
     count=st.integers(1, 5),
@@ -60,16 +61,16 @@ def test_an_item_is_what_is_gathered_together_unless_the_job_says_it() -> None:
 def test_the_shards_of_a_plan_are_the_plan_and_share_no_group(
     items: int, count: int, models: int, replicates: int
 ) -> None:
-    job, settings = Gathering(), ToySettings(items=items)
+    job, dataset = Gathering(), ToySettings(items=items)
     names = tuple(f"m{i}" for i in range(models))
     roles = Roles(models={"subject": names}, replicates=replicates)
-    whole = [t for b in first_stage(job, settings, roles, consumed=0) for t in b.tasks]
+    whole = [t for b in first_stage(job, dataset, roles, consumed=0) for t in b.tasks]
     found = {}
     groups: set[str | None] = set()
     for index in range(count):
-        takes = taking(shard_of(f"{index}/{count}"), job, settings)
+        takes = taking(shard_of(f"{index}/{count}"), job, dataset)
         own: set[str | None] = set()
-        blocks = list(first_stage(job, settings, roles, consumed=0, takes=takes))
+        blocks = list(first_stage(job, dataset, roles, consumed=0, takes=takes))
         assert blocks[-1].exhausted
         assert blocks[-1].consumed == 3 * items
         for block in blocks:
@@ -82,16 +83,17 @@ def test_the_shards_of_a_plan_are_the_plan_and_share_no_group(
     assert len(found) == len(whole)
 
 
+@settings(max_examples=25)
 @given(items=st.integers(0, 300), cut=st.integers(0, 900), index=st.integers(0, 2))
 def test_a_shard_taken_up_anywhere_is_the_rest_of_it_in_the_same_places(
     items: int, cut: int, index: int
 ) -> None:
-    job, settings = Gathering(), ToySettings(items=items)
+    job, dataset = Gathering(), ToySettings(items=items)
     roles = Roles(models={"subject": ("a", "b")}, replicates=1)
-    takes = taking(shard_of(f"{index}/3"), job, settings)
+    takes = taking(shard_of(f"{index}/3"), job, dataset)
 
     def planned(consumed: int) -> list[tuple[int, str]]:
-        blocks = first_stage(job, settings, roles, consumed=consumed, takes=takes)
+        blocks = first_stage(job, dataset, roles, consumed=consumed, takes=takes)
         return [
             (place, task.key)
             for block in blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
@@ -23,6 +24,8 @@ from store.segments.segment import (
 from store.segments.span import Mark
 from store.shard import Shard
 from store.union.source import BlobRow, LogIdentity, Stretch
+
+EXAMPLES = 300 if "SIFTLOG_PROVE" in os.environ else 15
 
 IDENTITY = LogIdentity(
     log=bytes(range(16)), run_id="r1", config_sha256=b"c" * 32, created_us=17
@@ -96,13 +99,14 @@ def segments(draw: st.DrawFn) -> Segment:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=EXAMPLES)
 @given(segments())
 def test_a_segment_is_read_as_it_was_written(segment: Segment) -> None:
     span = segment.span()
     assert decode(encode(segment), span, "place") == segment
 
 
+@settings(max_examples=EXAMPLES)
 @given(segments(), st.data())
 def test_flipped_and_missing_bytes_are_noticed(
     segment: Segment, data: st.DataObject
@@ -169,6 +173,7 @@ def test_the_links_around_its_commits_are_known() -> None:
     assert segment.link_at(44) == segment.link
 
 
+@settings(max_examples=EXAMPLES)
 @given(stretches(41, b"b" * 32, 7), st.integers(0, 4))
 def test_what_follows_an_event_is_told_apart(stretch: Stretch, commits: int) -> None:
     seqs = [41, *(seq for seq, _ in stretch.links)]
@@ -180,7 +185,7 @@ def test_what_follows_an_event_is_told_apart(stretch: Stretch, commits: int) -> 
     assert rest.blobs == stretch.blobs
 
 
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 @given(
     st.lists(stretches(0, b"b" * 32, 0), max_size=6),
     st.integers(0, 200),

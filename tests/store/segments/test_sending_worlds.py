@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -50,7 +51,7 @@ def _pieces(most: int) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=30)
+@settings(max_examples=300 if "SIFTLOG_PROVE" in os.environ else 8)
 @given(st.lists(LIVES, min_size=1, max_size=6), st.sampled_from([0, 500, 1 << 20]))
 def test_a_place_holds_a_beginning_of_the_log_and_in_the_end_all_of_it(
     lives: list[Life], most: int

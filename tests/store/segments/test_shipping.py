@@ -202,24 +202,6 @@ def test_a_finished_log_says_so_in_the_place(path: Path) -> None:
     asyncio.run(main())
 
 
-def test_one_can_wait_until_an_event_is_there(path: Path) -> None:
-    async def main() -> None:
-        async with standing(path) as stand:
-            first = await stand.append(0, 1)
-            await stand.shipper.shipped(first)
-            assert stand.shipped_seq == first
-            stand.place.takes = 0
-            async with asyncio.TaskGroup() as group:
-                last = await stand.append(2)
-                group.create_task(stand.shipper.shipped(last))
-                await stand.clock.pass_by(looks=2)
-                stand.place.takes = 9
-                stand.clock.advance(module.LOOK_S)
-            assert stand.shipped_seq == last
-
-    asyncio.run(main())
-
-
 def test_a_log_that_goes_on_is_carried_from_where_it_was(path: Path) -> None:
     async def main() -> None:
         async with standing(path) as stand:

@@ -35,7 +35,7 @@ def _parts(count: int) -> st.SearchStrategy[list[list[Entry | Event]]]:
 
 
 @settings(
-    max_examples=400 if "SIFTLOG_PROVE" in os.environ else 10,
+    max_examples=400 if "SIFTLOG_PROVE" in os.environ else 5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

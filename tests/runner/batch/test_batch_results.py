@@ -1,4 +1,4 @@
-"""Results that come short, come twice, or are somebody else's."""
+"""What comes of a batch short, or of others; and what goes into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.batch.carrier import MOST_READINGS
-from runner.batch.endpoint import ItemOutcome, Standing
+from runner.batch.endpoint import Bounds, ItemOutcome, Standing
 from runner.clients.client import Received
 from store.events import AttemptFailed
 from tests.runner.batch.batch_provider import FakeBatches, Provider
@@ -81,3 +81,14 @@ def test_lines_of_what_expired_and_of_others_do_not_make_results_whole(
     assert halves
     assert set(provider.billed.values()) == {1}
     assert set(readings.values()) == {2}
+
+
+def test_a_batch_holds_no_more_bytes_than_the_provider_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = Provider(random.Random(3))
+    monkeypatch.setattr(FakeBatches, "bounds", Bounds(requests=1000, bytes=300))
+    ended = BatchRun(tmp_path, provider, monkeypatch).process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    assert [len(batch.fates) for batch in provider.there.values()] == [1] * TASKS

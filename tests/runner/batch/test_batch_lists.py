@@ -23,8 +23,10 @@ def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
 ) -> None:
     provider, find = Provider(random.Random(3), Chances(lost=1.0)), FakeBatches.find
     silent: dict[str, list[Search]] = {}
+    others: set[str] = set()
 
     async def late(endpoint: FakeBatches, sought: Sought) -> Search:
+        others.update(sought.others)
         left = silent.setdefault(sought.key, list(silences))
         return left.pop() if left else await find(endpoint, sought)
 
@@ -37,5 +39,6 @@ def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
     assert set(provider.billed.values()) == {1}
     created = [c for c in run.events("batch_created") if isinstance(c, BatchCreated)]
     assert {event.found for event in created} == {True}
+    assert others, "what is known to be another's is not looked at"
     ends = [e for e in run.events("batch_ended") if isinstance(e, BatchEnded)]
     assert {event.outcome for event in ends} == {"completed"}

@@ -1,4 +1,4 @@
-"""Results that come short, come twice, or are somebody else's."""
+"""What comes of a batch short, or of others; and what goes into one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.batch.carrier import MOST_READINGS
-from runner.batch.endpoint import ItemOutcome, Standing
+from runner.batch.endpoint import Bounds, ItemOutcome, Standing
 from runner.clients.client import Received
+from runner.errors import BadRequest
 from store.events import AttemptFailed
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
@@ -81,3 +82,48 @@ def test_lines_of_what_expired_and_of_others_do_not_make_results_whole(
     assert halves
     assert set(provider.billed.values()) == {1}
     assert set(readings.values()) == {2}
+
+
+def test_a_batch_holds_no_more_bytes_than_the_provider_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = Provider(random.Random(3))
+    monkeypatch.setattr(FakeBatches, "bounds", Bounds(requests=1000, bytes=300))
+    ended = BatchRun(tmp_path, provider, monkeypatch).process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    assert [len(batch.fates) for batch in provider.there.values()] == [1] * TASKS
+
+
+def test_the_item_that_a_batch_failed_by_fails_and_the_others_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = FakeBatches.look
+
+    async def failing(endpoint: FakeBatches, batch_id: str) -> Standing:
+        if batch_id != "batch-0":
+            return await look(endpoint, batch_id)
+        faults = {0: BadRequest("line 1")}
+        return Standing(status="failed", outcome="failed", faults=faults)
+
+    async def none(*_: object) -> AsyncGenerator[tuple[str, ItemOutcome]]:
+        for line in ():
+            yield line
+
+    read = FakeBatches.results
+    monkeypatch.setattr(FakeBatches, "look", failing)
+    monkeypatch.setattr(
+        FakeBatches,
+        "results",
+        lambda self, batch_id, standing: (
+            none() if standing.outcome == "failed" else read(self, batch_id, standing)
+        ),
+    )
+    provider = Provider(random.Random(3))
+    run = BatchRun(tmp_path, provider, monkeypatch)
+    run.process()
+    failed = [f for f in run.events("attempt_failed") if isinstance(f, AttemptFailed)]
+    others = len(provider.there["batch-0"].fates) - 1
+    errors = sorted(event.error for event in failed)
+    assert errors == ["BadRequest", *["Expired"] * others]
+    assert run.status().tasks.failed == 1

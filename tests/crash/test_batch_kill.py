@@ -56,13 +56,13 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
     with simulated(*server, cwd=tmp_path, env=environment) as url:
         endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
         new = ("run", "survey", f"--model={form}/m", "--reask=0", "--run-id=r")
-        sizes = ("--items=200", "--words=3") if PROVE else ("--items=8", "--words=0")
+        sizes = ("--items=900", "--words=3") if PROVE else ("--items=8", "--words=0")
         command = (*new, *sizes)
         for _ in range(KILLS):
             process = start(*command, *ASKED, *endpoint, cwd=tmp_path, env=environment)
             while not ledger.stat().st_size:
                 time.sleep(0.01)  # a run that never began could not be resumed
-            time.sleep(chance.uniform(0, 2.0 if PROVE else 0.4))
+            time.sleep(chance.uniform(0, 1.5 if PROVE else 0.4))
             assert process.poll() is None, "the run was over before its kills were"
             process.kill()
             process.wait()

@@ -58,6 +58,7 @@ class CommandChild:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._process: Process | None = None
+        self._closings = 0
 
     async def records(self, *arguments: str) -> list[Record]:
         """What `siftlog ARGUMENTS` prints, a record for each line.
@@ -68,6 +69,7 @@ class CommandChild:
         async with self._turn:
             # -P: a folder called runner where the monitor was started is not ours
             words = (sys.executable, "-P", "-c", f"{_STEP_BACK}\n{_CODE}", *arguments)
+            closings = self._closings
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
@@ -77,6 +79,8 @@ class CommandChild:
                     f"siftlog {arguments[0]} could not be started ({error.strerror}): "
                     "run it yourself"
                 ) from error
+            if closings != self._closings:
+                self._process.kill()  # it ran before there was anything to be closed
             try:
                 printed, said = await _heard(self._process)
             except _TooMuch as error:
@@ -90,6 +94,7 @@ class CommandChild:
 
     def close(self) -> None:
         """End what is running; whoever waits for it hears that it failed."""
+        self._closings += 1
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 

@@ -152,6 +152,22 @@ def test_closing_ends_the_process_and_its_question(
     asyncio.run(close())
 
 
+def test_closing_ends_a_process_that_is_just_being_started(
+    printing: Printing,
+) -> None:
+    printing("import time; time.sleep(600)")
+
+    async def close() -> str:
+        child = CommandChild()
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(_refused(child))
+            await asyncio.sleep(0)  # it has begun to start it, and waits
+            child.close()
+        return waiting.result()
+
+    assert "signal 9" in asyncio.run(close())
+
+
 async def _refused(child: CommandChild) -> str:
     with pytest.raises(ChildFailed) as failed:
         await child.records("compare")

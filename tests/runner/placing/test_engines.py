@@ -156,7 +156,6 @@ def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
     assert _end(engine, again).code == 0
 
 
-@pytest.mark.parametrize("engine", [_processes, _ray], indirect=True)
 def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_killed(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ default. click resolves the first two, `session.engine_options` the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,17 @@ def option(*names: str, **attributes: Any) -> Callable[[C], C]:
     """A click option that also reads `SIFTLOG_<NAME>`."""
     name = names[0].partition("/")[0].lstrip("-").replace("-", "_").upper()
     return click.option(*names, envvar=f"SIFTLOG_{name}", **attributes)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
+    """Several options as one decorator; `--help` shows them in this order."""
+
+    def decorate(command: C) -> C:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return decorate
 
 
 runs_dir = option(
@@ -79,14 +90,7 @@ output_dir = click.option(
 )
 
 
-def asking(command: C) -> C:
-    """How something is asked of a run: on every verb of control."""
-    for decorate in reversed(_ASKING):
-        command = decorate(command)
-    return command
-
-
-_ASKING: Sequence[Callable[[Any], Any]] = (
+asking = together(
     click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
     click.option(
         "--if-state",
@@ -99,47 +103,29 @@ _ASKING: Sequence[Callable[[Any], Any]] = (
     runs_dir,
     as_json,
 )
+"""How something is asked of a run: on every verb of control."""
 
 
-def new_run(command: C) -> C:
-    """The options of every verb that makes a new run."""
-    for decorate in reversed(_NEW_RUN):
-        command = decorate(command)
-    return command
-
-
-_NEW_RUN: Sequence[Callable[[Any], Any]] = (
+new_run = together(
     config,
     sets,
     option("--run-id", help="Name of the run.  [default: the time and the job]"),
     runs_dir,
 )
+"""The options of every verb that makes a new run."""
 
 
-def engine_options(command: C) -> C:
-    """How calls are sent: on every verb that sends some."""
-    for decorate in reversed(_ENGINE):
-        command = decorate(command)
-    return command
-
-
-def who_answers(command: C) -> C:
-    """Which models are asked, and how often: fixed for a run once it has begun."""
-    for decorate in reversed(_WHO):
-        command = decorate(command)
-    return command
-
-
-_WHO: Sequence[Callable[[Any], Any]] = (
+who_answers = together(
     option("--model", multiple=True, help="Model to ask; repeatable."),
     option("--judge-model", help="Model that judges answers, where the job asks one."),
     option("--embed-model", help="Model that makes vectors, where the job asks one."),
     option("--rerank-model", help="Model that ranks, where the job asks one."),
     option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
 )
+"""Which models are asked, and how often: fixed for a run once it has begun."""
 
 
-_ENGINE: Sequence[Callable[[Any], Any]] = (
+engine_options = together(
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
     option(
@@ -205,16 +191,10 @@ _ENGINE: Sequence[Callable[[Any], Any]] = (
         help="Run though a price is unknown; costs are then shown as ?.",
     ),
 )
+"""How calls are sent: on every verb that sends some."""
 
 
-def stops(command: C) -> C:
-    """When a run ends before all is answered: fixed for it once it has begun."""
-    for decorate in reversed(_STOPS):
-        command = decorate(command)
-    return command
-
-
-_STOPS: Sequence[Callable[[Any], Any]] = (
+stops = together(
     option(
         "--stop-when-decided",
         metavar="METRIC[>=MARGIN]",
@@ -227,16 +207,10 @@ _STOPS: Sequence[Callable[[Any], Any]] = (
         help="Chance that this decision is wrong, at most.  [default: 0.05]",
     ),
 )
+"""When a run ends before all is answered: fixed for it once it has begun."""
 
 
-def parts(command: C) -> C:
-    """Which part of a run a process takes, and where it keeps it."""
-    for decorate in reversed(_PARTS):
-        command = decorate(command)
-    return command
-
-
-_CARRYING: Sequence[Callable[[Any], Any]] = (
+carrying = together(
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -259,32 +233,20 @@ _CARRYING: Sequence[Callable[[Any], Any]] = (
     # who places shards gives it to them: nobody types it
     option("--broker", metavar="HOST:PORT", hidden=True),
 )
+"""Where logs of shards lie: on every verb that may have several at work."""
 
-_PARTS: Sequence[Callable[[Any], Any]] = (
+parts = together(
     option(
         "--shard",
         metavar="I/N",
         help="Take this part of the run, from 0/N on, and no other.",
     ),
-    *_CARRYING,
+    carrying,
 )
+"""Which part of a run a process takes, and where it keeps it."""
 
 
-def carrying(command: C) -> C:
-    """Where logs of shards lie: on every verb that may have several at work."""
-    for decorate in reversed(_CARRYING):
-        command = decorate(command)
-    return command
-
-
-def placing(command: C) -> C:
-    """Who places the shards of a run: on every verb that works on whole runs."""
-    for decorate in reversed(_PLACING):
-        command = decorate(command)
-    return command
-
-
-_PLACING: Sequence[Callable[[Any], Any]] = (
+placing = together(
     option(
         "--engine",
         type=click.Choice(["processes", "ray"]),
@@ -305,6 +267,7 @@ _PLACING: Sequence[Callable[[Any], Any]] = (
         help="For how long a shard may be silent.",
     ),
 )
+"""Who places the shards of a run: on every verb that works on whole runs."""
 
 
 def variables() -> frozenset[str]:

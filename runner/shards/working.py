@@ -76,7 +76,7 @@ async def work_on(
         ended = await launch.start(folder, work, options, shell, part=part)
         if later and ended.outcome == "finished":
             # what is to be asked again had to be taken over first
-            return await work_on(
+            ended = await work_on(
                 folder,
                 shard,
                 work,

@@ -103,6 +103,8 @@ class Toll:
         if blow.pauses:
             self._books.pause()
         time.sleep(self._chance.uniform(0, 0.15))
+        if blow.leaves_unknown:
+            self._wait_for_one_in_flight(process)
         for number in blow.signals:
             process.send_signal(number)
             time.sleep(self._chance.uniform(0, 0.03))
@@ -126,6 +128,11 @@ class Toll:
             assert CLOCK.monotonic() < deadline, "the run hangs"
             time.sleep(0.002)
         return False
+
+    def _wait_for_one_in_flight(self, process: subprocess.Popen[str]) -> None:
+        """Until there is something to be lost; a short run is often between calls."""
+        while process.poll() is None and not self._books.calls():
+            time.sleep(0.002)
 
     def _size(self) -> int:
         return self._ledger.stat().st_size if self._ledger.exists() else 0

@@ -172,6 +172,11 @@ class Books:
         """Answers that were served until then and never came to stand in the log."""
         return (self.served(until_ms=until_ms).answered - self.answered).total()
 
+    def calls(self) -> int:
+        """How many tasks have a call in flight, as the log says now."""
+        with open_reader(self._folder.log) as reader:
+            return status(reader).tasks.running
+
     def pause(self) -> None:
         """Ask the live run to start nothing more, and wait for its calls in flight."""
         command = Command(

@@ -82,7 +82,8 @@ def test_killed_and_typed_again_it_goes_on_within_the_limits_and_pays_nothing_tw
     assert {seen["group"] for seen in found} == {"g"}
     answered = sum(seen["attempts"]["answered"] for seen in found)
     unknown = sum(seen["attempts"]["unknown"] for seen in found)
-    assert unknown <= 3
+    # a log knows its own order alone: a slot may be another run's before it has the reply
+    assert all(seen["attempts"]["unknown"] <= 3 for seen in found)
     assert answered <= asked <= answered + unknown
     # a call that the kill cut off may be under way there for a moment longer
     assert _at_a_time(served) <= 3 + unknown

@@ -106,6 +106,15 @@ def until(
     pytest.fail(f"the run does not get there: {stands}")
 
 
+def until_said(
+    process: subprocess.Popen[str], cwd: Path, text: str, times: int = 1
+) -> None:
+    """Wait until *process*, or one before it in *cwd*, has said so on stderr."""
+    while (cwd / "err.txt").read_text().count(text) < times:
+        assert process.poll() is None, f"it has ended, and never said: {text}"
+        time.sleep(0.02)
+
+
 _ELSEWHERE = {"OPENAI_API_KEY", "CI", "NO_COLOR", "SSH_CONNECTION", "TEXTUAL_THEME"}
 """Says where the tests run, and is no business of the commands they start."""
 

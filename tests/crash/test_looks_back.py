@@ -16,6 +16,7 @@ from store.moment import moment_of
 from store.prefix import Prefix
 from store.runs import RunFolder
 from store.views import Reader, last_seq, open_reader, present
+from tests.gates import Gate, gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start
 from tests.store.looks import Seen, seen
@@ -29,17 +30,25 @@ def test_each_look_at_a_killed_and_resumed_run_is_its_prefix(tmp_path: Path) -> 
     environment = plugged(tmp_path / "plug", survey="tests.crash.survey.job:job")
     folder = RunFolder(tmp_path / "runs" / "r")
     looks: dict[int, Seen] = {}
-    with simulated("--seed=5", *CALLS, cwd=tmp_path) as url:
-        to_endpoint = (*ENGINE, f"--base-url={url}")
+    with (
+        simulated("--seed=5", *CALLS, cwd=tmp_path) as url,
+        gated(url, passes=ITEMS) as gate,
+    ):
+        to_endpoint = (*ENGINE, f"--base-url={gate.url}")
         first = ("run", "survey", f"--items={ITEMS}", "--model=m", "--run-id=r")
         killed = start(*first, *to_endpoint, cwd=tmp_path, env=environment)
-        _watch(folder, killed, looks, until=ITEMS * 3)
+        _watch(folder, killed, looks, gate)
+        gate.let(ITEMS)
+        _watch(folder, killed, looks, gate)
         killed.kill()
         killed.wait()
         _look(folder, looks)
         at_death = max(looks)
+        gate.let(ITEMS)
         resumed = start("resume", "r", *to_endpoint, cwd=tmp_path, env=environment)
-        _watch(folder, resumed, looks, until=None)
+        _watch(folder, resumed, looks, gate)
+        gate.open()
+        _watch(folder, resumed, looks, gate)
         assert resumed.wait(timeout=60) in {0, 3}
         _look(folder, looks)
     assert any(seq < at_death for seq in looks)
@@ -60,12 +69,14 @@ def _watch(
     folder: RunFolder,
     process: subprocess.Popen[str],
     looks: dict[int, Seen],
-    until: int | None,
+    gate: Gate,
 ) -> None:
-    """Look until the log has so many events, or else until the process has ended."""
+    """Look until the gate keeps the run in its middle, or the process has ended."""
     for _ in range(2_000):
+        # asked before looking: a look at what stands there then is among them
+        stands = gate.is_keeping or process.poll() is not None
         _look(folder, looks)
-        if process.poll() is not None or (until and max(looks, default=0) > until):
+        if stands:
             return
         time.sleep(0.04)
     raise AssertionError("the run does not get there")

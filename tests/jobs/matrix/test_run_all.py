@@ -12,6 +12,7 @@ import pytest
 
 from runner.cli.main import exit_code
 from runner.simulate.ledger import LedgerLine, read_ledger
+from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status, until
 
@@ -30,6 +31,8 @@ concurrency = 3
 job = "toy"
 vary = {{ items = [5, 8] }}
 """
+KILLED_BY = 60
+"""Requests after which the runs, of a hundred and more, go no further before the kill."""
 RUNS = ("g-toy-m-items-5", "g-toy-n-items-5", "g-toy-m-items-8", "g-toy-n-items-8")
 
 
@@ -63,13 +66,17 @@ def test_killed_and_typed_again_it_goes_on_within_the_limits_and_pays_nothing_tw
     tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = tmp_path / "ledger"
-    with simulated("--latency-ms", 40, "--ledger", ledger, cwd=tmp_path) as url:
-        file = _write(tmp_path, url)
+    with (
+        simulated("--latency-ms", 40, "--ledger", ledger, cwd=tmp_path) as url,
+        gated(url, passes=KILLED_BY) as gate,
+    ):
+        file = _write(tmp_path, gate.url)
         process = start("run-all", file, cwd=tmp_path, env=env)
         for run in RUNS:
             until(tmp_path, run, lambda seen: seen["attempts"]["answered"] >= 2)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        gate.open()
         assert any(seen["tasks"]["open"] for seen in _all(tmp_path))
         done = siftlog("run-all", file, "--json", cwd=tmp_path, env=env)
         asked = len(read_ledger(ledger))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
+from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
@@ -29,13 +29,6 @@ def panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def wait_for(ledger: Path, lines: int) -> None:
-    deadline = time.monotonic() + 30  # noqa: TID251 - a real process, a real clock
-    while not ledger.exists() or len(read_ledger(ledger)) < lines:
-        assert time.monotonic() < deadline  # noqa: TID251 - likewise
-        time.sleep(0.02)
-
-
 @pytest.mark.timeout(180)
 def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None:
     config = panel / "run.toml"
@@ -45,7 +38,10 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
     )
     ledger = panel / "ledger.jsonl"
     faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 150)
-    with simulated(*faults, "--ledger", ledger, cwd=panel) as url:
+    with (
+        simulated(*faults, "--ledger", ledger, cwd=panel) as url,
+        gated(url, passes=TASKS // 3) as gate,
+    ):
         words = (
             "run",
             "panel",
@@ -54,16 +50,17 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
             "--config",
             config,
             "--base-url",
-            url,
+            gate.url,
         )
         process = start(
             *(*words, "--judge-model", "j", "--items", ITEMS, "--concurrency", 8),
             cwd=panel,
             env={"SIFTLOG_RERANK_MODEL": "r"},
         )
-        wait_for(ledger, TASKS // 3)
+        gate.wait(process)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=20)
+        process.wait()
+        gate.open()
         before = status(panel, "r1")
         assert before["models"] == ROLES
         assert 0 < before["tasks"]["completed"] < TASKS

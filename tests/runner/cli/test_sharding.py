@@ -5,41 +5,29 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from runner.cli.main import exit_code
 from runner.simulate.ledger import read_ledger
-from store.errors import StoreError
 from store.runs import RunFolder
 from store.views import open_reader, status
 from tests.corpus import TASKS_A_PAPER, write_corpus
-from tests.processes import siftlog, simulated, start
+from tests.gates import gated
+from tests.processes import siftlog, simulated, start, until_said
 
 JOB = "paper-investigation"
 PAPERS = 12
 IN_FLIGHT = 4
+MIDDLE = 12
+"""Requests of a shard that pass before it is ended; it has some sixty."""
 
 
 def _answered(cwd: Path, index: int, count: int) -> int:
     log = RunFolder(cwd / "runs/r").shard(index, count).log
-    if not log.exists():
-        return 0
     with open_reader(log) as reader:
         return status(reader).attempts.answered
-
-
-def _until_answered(cwd: Path, index: int, count: int, answers: int) -> None:
-    for _ in range(400):
-        # a log that is being made cannot be read yet
-        with suppress(StoreError):
-            if _answered(cwd, index, count) >= answers:
-                return
-        time.sleep(0.05)
-    pytest.fail(f"shard {index}/{count} does not get there")
 
 
 def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
@@ -48,14 +36,18 @@ def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
     corpus = write_corpus(tmp_path / "corpus", PAPERS)
     ledger = tmp_path / "ledger.jsonl"
     server = ("--job", JOB, "--seed", 5, "--latency-ms", 60, "--ledger", ledger)
-    with simulated(*server, cwd=tmp_path) as url:
+    with (
+        simulated(*server, cwd=tmp_path) as url,
+        gated(url, passes=MIDDLE) as gate,
+    ):
         words = [JOB, *corpus, "--model=x", "--run-id=r", "--ship=place"]
-        words += [f"--base-url={url}", "--concurrency=8", "--ship-every=0.5"]
+        words += [f"--base-url={gate.url}", "--concurrency=8", "--ship-every=0.5"]
 
         killed = start("run", *words, "--shard=0/2", cwd=tmp_path)
-        _until_answered(tmp_path, 0, 2, 10)
+        gate.wait(killed)
         killed.kill()
-        killed.wait(20)
+        killed.wait()
+        gate.open()
         again = siftlog("run", *words, "--shard=0/2", "--json", cwd=tmp_path)
         launch, *_, done = map(json.loads, again.stdout.splitlines())
         assert launch == {"event": "launch", "run": "r", "shard": "0/2"}
@@ -63,10 +55,13 @@ def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
         assert 0 < attempts["unknown"] <= IN_FLIGHT
         assert attempts["started"] == attempts["answered"] + attempts["unknown"]
 
+        gate.let(MIDDLE)
         drained = start("run", *words, "--shard=1/2", cwd=tmp_path)
-        _until_answered(tmp_path, 1, 2, 10)
+        gate.wait(drained)
         drained.send_signal(signal.SIGTERM)
-        assert drained.wait(30) == 5
+        until_said(drained, tmp_path, "once more to stop at once")
+        gate.open()
+        assert drained.wait() == 5
         kept = _answered(tmp_path, 0, 2) + _answered(tmp_path, 1, 2)
         before = len(read_ledger(ledger))
         assert before <= kept + IN_FLIGHT

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from runner.work import load_work
 from store.clock import SystemClock
 from store.runs import RunFolder
 from store.views import Status, open_reader, run_started, status
+from tests.gates import gated
 from tests.processes import simulated
 from tests.runner.launching.test_launch import _shell
 
@@ -164,18 +164,22 @@ def test_a_killed_run_is_taken_up_and_no_stored_answer_is_asked_for_again(
 ) -> None:
     ledger = tmp_path / "ledger.jsonl"
     words = ("--seed", 3, "--latency-ms", 100, "--ledger", ledger)
-    with simulated(*words, cwd=tmp_path) as base_url:
+    with (
+        simulated(*words, cwd=tmp_path) as base_url,
+        gated(base_url, passes=2 * ITEMS) as gate,
+    ):
         child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, tmp_path, base_url], env=dict(os.environ)
+            [sys.executable, "-c", CHILD, tmp_path, gate.url],
+            env=dict(os.environ),
+            text=True,
         )
         try:
-            while not ledger.exists() or len(read_ledger(ledger)) < 2 * ITEMS:
-                assert child.poll() is None
-                time.sleep(0.01)
+            gate.wait(child)
         finally:
             child.send_signal(signal.SIGKILL)
-            child.wait(timeout=20)
-        run = Run(tmp_path, base_url)
+            child.wait()
+        gate.open()
+        run = Run(tmp_path, gate.url)
         before = run.status().attempts
         assert 0 < before.answered < sum(WHOLE.values())
         assert run.resume().outcome == "finished"

@@ -96,7 +96,7 @@ async def _carry(answers: StreamReader, writer: StreamWriter) -> None:
 
 @contextmanager
 def gated(endpoint: str, *, passes: float) -> Iterator[Gate]:
-    """A gate before the base URL *endpoint* that lets so many requests pass at first."""
+    """A gate before the base URL *endpoint*, which lets so many requests pass."""
     with asyncio.Runner() as runner:
 
         async def begin() -> tuple[Gate, asyncio.Server]:

@@ -19,6 +19,7 @@ from runner.cli.speech import BUDGET
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
 from tests.corpus import write_corpus
+from tests.gates import Gate, gated
 from tests.processes import siftlog, simulated, start, status
 
 JOB = "paper-investigation"
@@ -47,16 +48,11 @@ def _bill_usd(ledger: Path) -> float:
     return sum(tokens) * USD_PER_MTOK / 1e6
 
 
-def _lines(ledger: Path) -> int:
-    return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
-
-
-def _kill(words: Sequence[object], cwd: Path, ledger: Path, requests: int) -> None:
-    """Start a command and kill it once the endpoint has seen so many requests more."""
-    until = _lines(ledger) + requests
+def _kill(words: Sequence[object], cwd: Path, gate: Gate, requests: int) -> None:
+    """Start a command and kill it once it has sent so many requests, and one more."""
+    gate.let(requests)
     process = start(*words, cwd=cwd)
-    while process.poll() is None and _lines(ledger) < until:
-        time.sleep(0.002)
+    gate.wait(process)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, (cwd / "err.txt").read_text()
     time.sleep(SETTLED_S)
@@ -69,17 +65,21 @@ def test_what_the_endpoint_bills_stays_within_the_cap_over_kills(
     chance = random.Random(7)
     corpus = write_corpus(tmp_path / "corpus", PAPERS)
     ledger = tmp_path / "ledger.jsonl"
-    with simulated(*SERVER, "--ledger", ledger, cwd=tmp_path) as url:
+    with (
+        simulated(*SERVER, "--ledger", ledger, cwd=tmp_path) as url,
+        gated(url, passes=0) as gate,
+    ):
         money = (f"--price={USD_PER_MTOK},{USD_PER_MTOK}", f"--budget={CAP_USD}")
-        engine = ("--model=mine", "--base-url", url, "--concurrency=8", *money)
+        engine = ("--model=mine", "--base-url", gate.url, "--concurrency=8", *money)
         words: tuple[object, ...] = ("run", JOB, *corpus, *SHORT, *engine)
         words = (*words, "--run-id=r")
         for _ in range(KILLS):
-            _kill(words, tmp_path, ledger, chance.randint(5, 30))
+            _kill(words, tmp_path, gate, chance.randint(5, 30))
             said = status(tmp_path, "r")
             worst = said["possible_usd"] + said["in_flight_usd"]
             assert _bill_usd(ledger) <= said["cost_usd"] + worst <= CAP_USD
             words = ("resume", "r")
+        gate.open()
         ended = siftlog(*words, "--no-score", cwd=tmp_path, check=False)
         assert ended.returncode == BUDGET, ended.stderr
         # A kill may find every call answered, when little of the budget was left.

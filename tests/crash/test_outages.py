@@ -6,28 +6,40 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
 from tests.corpus import write_corpus
-from tests.processes import SIFTLOG, siftlog, simulated, start, status
+from tests.processes import (
+    SIFTLOG,
+    siftlog,
+    simulated,
+    start,
+    status,
+    until_said,
+)
 
 JOB = "paper-investigation"
 ANSWERED = Outcome.ANSWERED
 
 
-def _free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        return int(listening.getsockname()[1])
+@contextmanager
+def _kept_port() -> Iterator[int]:
+    """A port that nobody is given meanwhile, but who asks for this one to listen."""
+    with closing(socket.socket()) as keeping:
+        keeping.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeping.bind(("127.0.0.1", 0))
+        yield int(keeping.getsockname()[1])
 
 
-def _serve(port: int, ledger: Path) -> subprocess.Popen[str]:
+def _serve(port: int, ledger: Path, latency_ms: int) -> subprocess.Popen[str]:
     """An endpoint at *port*, once it listens."""
-    words = ("--port", port, "--job", JOB, "--latency-ms", 100, "--ledger", ledger)
+    words = ("--port", port, "--job", JOB, "--ledger", ledger)
     server = subprocess.Popen(
-        [SIFTLOG, "simulate", *map(str, words)],
+        [SIFTLOG, "simulate", *map(str, words), f"--latency-ms={latency_ms}"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -41,29 +53,27 @@ def test_an_endpoint_that_dies_and_comes_back_costs_time_and_no_task(
     tmp_path: Path,
 ) -> None:
     corpus = write_corpus(tmp_path / "corpus", 30)
-    port = _free_port()
     before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
-    server = _serve(port, before)
-    try:
-        process = start(
-            *("run", JOB, *corpus, "--model=x", "--run-id=r", "--concurrency=12"),
-            f"--base-url=http://127.0.0.1:{port}/v1",
-            cwd=tmp_path,
-        )
-        while before.read_bytes().count(b"\n") < 40:
-            assert process.poll() is None
-            time.sleep(0.01)
-        server.send_signal(signal.SIGKILL)
-        server.wait(10)
-        said = tmp_path / "err.txt"
-        while "sending one probe at a time" not in said.read_text():
-            assert process.poll() is None
-            time.sleep(0.05)
-        server = _serve(port, after)
-        assert process.wait(60) == 0, said.read_text()
-    finally:
-        server.terminate()
-        server.wait(10)
+    with _kept_port() as port:
+        # so slow that it dies in the middle of the run
+        server = _serve(port, before, latency_ms=1000)
+        try:
+            process = start(
+                *("run", JOB, *corpus, "--model=x", "--run-id=r", "--concurrency=12"),
+                f"--base-url=http://127.0.0.1:{port}/v1",
+                cwd=tmp_path,
+            )
+            while before.read_bytes().count(b"\n") < 12:
+                assert process.poll() is None
+                time.sleep(0.01)
+            server.send_signal(signal.SIGKILL)
+            server.wait()
+            until_said(process, tmp_path, "sending one probe at a time")
+            server = _serve(port, after, latency_ms=50)
+            assert process.wait(60) == 0, (tmp_path / "err.txt").read_text()
+        finally:
+            server.terminate()
+            server.wait()
     end = status(tmp_path, "r")
     assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
     assert end["errors"].keys() == {"ConnectionLost"}

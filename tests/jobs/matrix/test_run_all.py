@@ -32,7 +32,7 @@ job = "toy"
 vary = {{ items = [5, 8] }}
 """
 KILLED_BY = 60
-"""Requests after which the runs, of a hundred and more, go no further before the kill."""
+"""Requests that pass before the kill, of a hundred and more."""
 RUNS = ("g-toy-m-items-5", "g-toy-n-items-5", "g-toy-m-items-8", "g-toy-n-items-8")
 
 
@@ -89,7 +89,7 @@ def test_killed_and_typed_again_it_goes_on_within_the_limits_and_pays_nothing_tw
     assert {seen["group"] for seen in found} == {"g"}
     answered = sum(seen["attempts"]["answered"] for seen in found)
     unknown = sum(seen["attempts"]["unknown"] for seen in found)
-    # a log knows its own order alone: a slot may be another run's before it has the reply
+    # a log knows its own order alone: another run's call may have a slot already
     assert all(seen["attempts"]["unknown"] <= 3 for seen in found)
     assert answered <= asked <= answered + unknown
     # a call that the kill cut off may be under way there for a moment longer

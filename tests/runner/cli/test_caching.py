@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.corpus import write_corpus
+from tests.gates import Gate, gated
 from tests.processes import siftlog, simulated, start, status
 
 JOB = "paper-investigation"
@@ -21,14 +22,14 @@ CACHE = ("--cache", "--cache-dir", "caches")
 class Office:
     """A corpus, an endpoint with its ledger, and runs that share a cache folder."""
 
-    def __init__(self, cwd: Path, url: str) -> None:
+    def __init__(self, cwd: Path, gate: Gate) -> None:
         self.cwd = cwd
-        self.url = url
+        self.gate = gate  #: is open, but to a test that shuts it
         self.corpus = write_corpus(cwd / "corpus", PAPERS)
         self._read = 0
 
     def words(self, run: str, *more: object, url: str | None = None) -> list[object]:
-        address = ["--model=tested", "--base-url", url or self.url]
+        address = ["--model=tested", "--base-url", url or self.gate.url]
         return [JOB, *self.corpus, *address, f"--run-id={run}", *CACHE, *more]
 
     def run(self, run: str) -> str:
@@ -56,8 +57,11 @@ class Office:
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Office]:
     options = ("--job", JOB, "--seed", 5, "--latency-ms", 20)
-    with simulated(*options, "--ledger", "ledger.jsonl", cwd=tmp_path) as url:
-        yield Office(tmp_path, url)
+    with (
+        simulated(*options, "--ledger", "ledger.jsonl", cwd=tmp_path) as url,
+        gated(url, passes=math.inf) as gate,
+    ):
+        yield Office(tmp_path, gate)
 
 
 def test_a_second_run_sends_nothing_and_has_the_same_scorecard(office: Office) -> None:
@@ -97,13 +101,12 @@ def test_a_killed_run_goes_on_with_the_cache_and_pays_nothing_twice(
     siftlog(
         "cache", "prune", "--max-size", f"{size}b", "--cache-dir=caches", cwd=office.cwd
     )
+    office.gate.let(4)
     process = start("run", *office.words("second", "--concurrency", 2), cwd=office.cwd)
-    ledger = office.cwd / "ledger.jsonl"
-    lines = ledger.read_bytes().count(b"\n")
-    while ledger.read_bytes().count(b"\n") < lines + 4 and process.poll() is None:
-        time.sleep(0.002)
+    office.gate.wait(process)
     process.send_signal(signal.SIGKILL)
-    assert process.wait(timeout=20) == -signal.SIGKILL
+    process.wait()
+    office.gate.open()
     before = status(office.cwd, "second")["attempts"]
     # the folder of the cache, and that it is wanted, are the run's own by now
     siftlog("resume", "second", cwd=office.cwd)
@@ -167,7 +170,7 @@ def test_the_verbs_list_and_prune(office: Office) -> None:
     sent = office.requests()
     (group,) = _lines(office.cwd, "list")
     assert (group["model"], group["entries"], group["hits"]) == ("tested", sent, 0)
-    assert group["endpoint"] == office.url.rstrip("/").removesuffix("/v1") + "/v1"
+    assert group["endpoint"] == office.gate.url.rstrip("/").removesuffix("/v1") + "/v1"
     assert _lines(office.cwd, "list", "--model", "another") == []
     shown = siftlog("cache", "list", "--cache-dir=caches", cwd=office.cwd).stdout
     assert all(len(line) <= 80 for line in shown.splitlines())

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.clock import SystemClock
-from tests.crash.books import Books
+from tests.crash.books import HANGS_S, Books
+from tests.gates import Gate
 
 CLOCK = SystemClock()
 SETTLED_S = 0.25
@@ -77,10 +78,21 @@ HEAD = (
 class Toll:
     """Hits one process after another, and compares the books after each."""
 
-    def __init__(self, books: Books, ledger: Path, *, slots: int, seed: int) -> None:
+    def __init__(
+        self,
+        books: Books,
+        ledger: Path,
+        gate: Gate,
+        *,
+        slots: int,
+        share: int,
+        seed: int,
+    ) -> None:
         self._books = books
         self._ledger = ledger
+        self._gate = gate
         self._slots = slots
+        self._share = share  #: requests that pass before a blow, at most
         self._chance = random.Random(seed)
         self._lost = 0
         self.tallies: dict[str, Tally] = {}
@@ -98,21 +110,26 @@ class Toll:
     def hit(self, process: subprocess.Popen[str], name: str) -> bool:
         """Hit *process* at a random moment; False where it had ended before."""
         blow = BLOWS[name]
+        self._gate.let(self._share)
         if not self._wait_for_calls(process):
             return False
         if blow.pauses:
             self._books.pause()
+            self._gate.open()
+            self._books.settle()
         time.sleep(self._chance.uniform(0, 0.15))
         if blow.leaves_unknown:
-            self._wait_for_one_in_flight(process)
+            self._keep_one_in_flight(process)
         for number in blow.signals:
             process.send_signal(number)
             time.sleep(self._chance.uniform(0, 0.03))
+        self._gate.open()
         code = process.wait(timeout=120)
         ended_ms = CLOCK.now_us() // 1000
         assert code in {0, *blow.codes}, f"{name}: exit code {code}"
         if code == 0:
             return False
+        self._gate.let(0)
         time.sleep(SETTLED_S)
         self._take(name, blow, ended_ms)
         return True
@@ -120,8 +137,9 @@ class Toll:
     def _wait_for_calls(self, process: subprocess.Popen[str]) -> bool:
         """Until some calls were served to *process*, or it has ended."""
         size = self._size()
-        enough = size + LINE_BYTES * self._chance.randint(1, 30)
-        deadline = CLOCK.monotonic() + 60
+        most = min(30, self._share // 2)
+        enough = size + LINE_BYTES * self._chance.randint(1, most)
+        deadline = CLOCK.monotonic() + HANGS_S
         while process.poll() is None:
             if self._size() >= enough:
                 return True
@@ -129,9 +147,10 @@ class Toll:
             time.sleep(0.002)
         return False
 
-    def _wait_for_one_in_flight(self, process: subprocess.Popen[str]) -> None:
-        """Until there is something to be lost; a short run is often between calls."""
-        while process.poll() is None and not self._books.calls():
+    def _keep_one_in_flight(self, process: subprocess.Popen[str]) -> None:
+        """See to it that there is something to be lost, and stays."""
+        self._gate.let(0)
+        while process.poll() is None and not self._gate.is_keeping:
             time.sleep(0.002)
 
     def _size(self) -> int:

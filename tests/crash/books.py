@@ -11,10 +11,12 @@ import hashlib
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.engine.reask import reask_messages
+from runner.errors import Timeout
 from runner.job import Dataset, Job
 from runner.plan import task_of
 from runner.reply import ParseFailure
@@ -39,10 +41,12 @@ from store.events import (
 )
 from store.runs import RunFolder
 from store.task import TaskRow
-from store.views import Reader, events, open_reader, payload, status, tasks
+from store.views import Reader, Status, events, open_reader, payload, status, tasks
 
 CLOCK = SystemClock()
 PAGE = 10_000
+HANGS_S = 60.0
+"""After which a process is called stuck."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class Served:
     requests: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     broken: Counter[str] = field(default_factory=Counter)  #: perhaps sent in full
+    hung: Counter[str] = field(default_factory=Counter)  #: until the client gave up
 
 
 class Books:
@@ -78,6 +83,7 @@ class Books:
         self.started: Counter[str] = Counter()  #: attempts by body
         self.answered: Counter[str] = Counter()
         self.cached = 0  #: attempts that the response cache answered
+        self.timed_out: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()  #: given up by an earlier process
         self.in_flight: dict[tuple[int, int], str] = {}  #: attempt to body
 
@@ -117,8 +123,9 @@ class Books:
                 task.dialogue += reask_messages(
                     reply, ParseFailure(reason=answered.reask)
                 )
-            case AttemptFailed(task=number, attempt=attempt):
-                del self.in_flight[number, attempt]
+            case AttemptFailed(task=number, attempt=attempt, error=error):
+                body = self.in_flight.pop((number, attempt))
+                self.timed_out[body] += error == Timeout.__name__
             case AttemptsAbandoned(attempts=abandoned):
                 for key in abandoned:
                     self.unknown[self.in_flight.pop(key)] += 1
@@ -150,35 +157,37 @@ class Books:
             found.requests[line.request] += 1
             found.answered[line.request] += line.outcome is Outcome.ANSWERED
             found.broken[line.request] += line.outcome is Outcome.GONE
+            found.hung[line.request] += line.outcome is Outcome.HANG
         return found
 
     def check(self) -> None:
         """What must hold whenever nobody writes.
 
         An answer that the log does not have was given to an attempt that it calls
-        unknown; so no answer that it has was paid for a second time. Nothing was sent
+        unknown, or came too late, as on a machine that stood still; so no answer that
+        it has was paid for a second time. Nothing was sent
         that it does not know of, and it has no answer that was not given.
         """
         served = self.served()
         unknown = self.unknown + Counter(self.in_flight.values())
-        repeats = served.answered - self.answered - unknown
+        late = self.late(served)
+        repeats = served.answered - self.answered - unknown - late
         assert not repeats, f"{repeats.total()} answers in the log were paid for again"
         unrecorded = served.requests - self.started
         assert not unrecorded, f"{unrecorded.total()} requests stand in no log"
         invented = self.answered - served.answered - served.broken
         assert not invented, f"{invented.total()} answers were never given"
 
+    def late(self, served: Served) -> Counter[str]:
+        """Attempts that were given up though the endpoint did not let them hang."""
+        return self.timed_out - served.hung
+
     def lost(self, *, until_ms: int) -> int:
         """Answers that were served until then and never came to stand in the log."""
         return (self.served(until_ms=until_ms).answered - self.answered).total()
 
-    def calls(self) -> int:
-        """How many tasks have a call in flight, as the log says now."""
-        with open_reader(self._folder.log) as reader:
-            return status(reader).tasks.running
-
     def pause(self) -> None:
-        """Ask the live run to start nothing more, and wait for its calls in flight."""
+        """Ask the live run to start nothing more, and wait until it has heard."""
         command = Command(
             id=uuid.uuid4().hex,
             author="tester",
@@ -187,11 +196,17 @@ class Books:
             kind="pause",
         )
         write(self._folder, command)
-        deadline = CLOCK.monotonic() + 30
+        self._until(lambda seen: bool(seen.pauses), "the run does not pause")
+
+    def settle(self) -> None:
+        """Wait for the calls in flight of a run that is paused."""
+        self._until(lambda seen: not seen.tasks.running, "its calls do not end")
+
+    def _until(self, holds: Callable[[Status], bool], complaint: str) -> None:
+        deadline = CLOCK.monotonic() + HANGS_S
         while CLOCK.monotonic() < deadline:
             with open_reader(self._folder.log) as reader:
-                seen = status(reader)
-            if seen.pauses and not seen.tasks.running:
-                return
+                if holds(status(reader)):
+                    return
             time.sleep(0.02)
-        raise AssertionError("the run does not pause")
+        raise AssertionError(complaint)

@@ -100,5 +100,9 @@ def test_a_storm_of_refusals_and_silence_fails_no_task(tmp_path: Path) -> None:
     end = status(tmp_path, "r")
     assert end["tasks"]["failed"] == end["tasks"]["open"] == 0
     assert end["errors"].keys() >= {"RateLimited", "Timeout"}
-    answered = [x.request for x in read_ledger(ledger) if x.outcome is ANSWERED]
-    assert len(answered) == len(set(answered)) == end["attempts"]["answered"]
+    served = read_ledger(ledger)
+    answered = [x.request for x in served if x.outcome is ANSWERED]
+    # what is not hung but comes late, as on a machine that stood still, is asked again
+    late = end["errors"]["Timeout"] - sum(x.outcome is Outcome.HANG for x in served)
+    assert len(set(answered)) == end["attempts"]["answered"]
+    assert 0 <= len(answered) - len(set(answered)) <= late

@@ -53,15 +53,15 @@ async def test_a_refusal_is_one_of_our_errors_and_asked_once(
     provider: Provider, status: int, message: str, expected: type[e.AttemptError]
 ) -> None:
     body = provider.refuse(message)
-    said = Said(body=body, status=status, headers={"retry-after": "50"})
+    said = Said(body=body, status=status, headers={"retry-after": "3000"})
     async with talking(provider, said) as (wire, client):
-        # nobody waits out the 50 s in here: that is the engine's part
-        async with asyncio.timeout(25):
+        # nobody waits out the 3000 s in here: that is the engine's part
+        async with asyncio.timeout(100):
             with pytest.raises(e.AttemptError) as raised:
                 await client.call(call())
     error = raised.value
     assert type(error) is expected
-    assert (error.status, error.retry_after_s) == (status, 50.0)
+    assert (error.status, error.retry_after_s) == (status, 3000.0)
     assert json.loads(error.body or b"") == body
     assert message in str(error)
     assert wire.url in str(error)
@@ -151,7 +151,8 @@ async def test_silence_and_slowness_are_timeouts_that_say_which(
     ):
         with pytest.raises(e.Timeout, match=words):
             await client.call(call())
-    assert len(wire.heard) == 1
+    # on a machine that stands still it is over before anything was sent
+    assert len(wire.heard) <= 1
 
 
 async def test_a_reply_longer_than_allowed_is_cut_off() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runner import errors as e
-from runner.batch.cancelling import cancel_batches
+from runner.batch.cancelling import Cancelling
 from runner.batch.endpoint import Standing
 from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
@@ -175,15 +175,22 @@ def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
         steps += 1
     (prepared,) = _events(run, "batch_prepared", BatchPrepared)[:1]
     assert not provider.there
-    if is_there:
-        provider.create(prepared.batch, [("a", b'"read i0"')])
 
     async def cancel() -> None:
+        if is_there:
+            provider.create(prepared.batch, [("a", b'"read i0"')])
         async with await SqliteLog.open(
             run.folder.log, clock=SystemClock(), owner="somebody"
         ) as log:
-            endpoints = {MODEL: FakeBatches(provider)}
-            await cancel_batches(run.folder, log, endpoints, "me", run.told.append)
+            cancelling = Cancelling(
+                folder=run.folder,
+                log=log,
+                clock=SystemClock(),
+                endpoints={MODEL: FakeBatches(provider)},
+                settle_s=0.0,
+                tell=run.told.append,
+            )
+            await cancelling.cancel("me")
 
     asyncio.run(cancel())
     ended = _events(run, "batch_ended", BatchEnded)
@@ -249,11 +256,14 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
 
     async def forgetful(endpoint: FakeBatches, batch_id: str) -> Standing:
         if batch_id == "batch-0":
+            asked_at.append(asyncio.get_running_loop().time())
             raise e.BadRequest("no such batch", status=404)
         return await look(endpoint, batch_id)
 
+    asked_at: list[float] = []
     monkeypatch.setattr(FakeBatches, "look", forgetful)
     assert _outcome(run)[0] == "finished"
+    assert asked_at[-1] - asked_at[0] >= run.options.batch_settle_s
     assert any("knows no batch batch-0 any more" in said for said in run.told)
     assert run.status().tasks.completed == TASKS
     assert provider.bodies == TASKS + len(provider.there["batch-0"].fates)

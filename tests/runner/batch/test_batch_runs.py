@@ -15,6 +15,7 @@ import pytest
 from runner import errors as e
 from runner.batch.cancelling import Cancelling
 from runner.batch.endpoint import Standing
+from runner.batch.ids import run_tag
 from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
@@ -81,6 +82,7 @@ def test_a_run_says_what_happened_to_its_batches(run: BatchRun) -> None:
     polled = _events(run, "batch_polled", BatchPolled)
     keys = [event.batch for event in prepared]
     assert len(keys) == len(set(keys))
+    assert all(key.startswith(f"{run_tag('r1')}-") for key in keys)
     assert Counter(keys) == Counter(event.batch for event in created)
     assert Counter(keys) == Counter(event.batch for event in ended)
     assert sum(event.requests for event in prepared) == TASKS

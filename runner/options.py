@@ -162,6 +162,11 @@ class RunOptions(BaseModel):
     batch_poll_s: float = Field(
         60.0, gt=0, description="between two looks at a batch; longer as it goes on"
     )
+    batch_settle_s: float = Field(
+        120.0, ge=0, description="until a batch that no look shows is not there"
+    )
+    """Anthropic's were reported to be unknown by their id up to two minutes after they
+    were made, between looks that showed them (anthropic-sdk-python, issue 1432)."""
     batch_price_factor: float = Field(
         0.5, gt=0, le=1, description="what a batch costs of the price of single calls"
     )

@@ -43,6 +43,7 @@ class Batch:
         self.error: AttemptError | None = None  #: why the provider may not have it
         self.refusals = 0  #: times that the provider would not take it yet
         self.pauses = 0  #: looks in a row that showed nothing new
+        self.absent_since: float | None = None  #: the first look in a row without it
         self.readings = 0  #: of its results, that did not bring all of them
         self.is_troubled = False  #: and people were told
         self.bytes = 0

@@ -53,16 +53,25 @@ class Setting:
     ids: set[str]  #: the provider's, of all batches of the run that are known
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How batches are waited for, in seconds."""
+
+    poll_s: float  #: between two looks, at first
+    settle_s: float  #: what is not shown for so long is not there
+
+
 class Carrier:
     """Carries the batches of one model."""
 
     def __init__(
-        self, model: str, endpoint: BatchEndpoint, poll_s: float, setting: Setting
+        self, model: str, endpoint: BatchEndpoint, setting: Setting, patience: Patience
     ) -> None:
-        """Look at open batches every *poll_s* at first."""
+        """Carry the batches of *model* that *endpoint* has."""
         self._model = model
         self._endpoint = endpoint
-        self._poll_s = poll_s
+        self._poll_s = patience.poll_s
+        self._settle_s = patience.settle_s
         self._run = setting
         self._log = setting.log
         self._steps: Mapping[Stage, Callable[[Batch], Awaitable[Happening]]] = {
@@ -126,32 +135,51 @@ class Carrier:
         return Happening.POSTPONED
 
     async def _seek(self, batch: Batch) -> Happening:
-        """Look for it in the provider's list.
-
-        Twice, for what was taken a moment ago may not stand there at once.
-        """
+        """Look for it in the provider's list."""
         sought = Sought(
             key=batch.key,
             requests=batch.requests,
             prepared_us=batch.prepared_us,
             others=self._run.ids,
         )
-        for is_last in (False, True):
-            try:
-                search = await self._endpoint.find(sought)
-            except AttemptError as error:
-                await self._trouble(batch, error)
-                return Happening.UNDECIDED
-            if search.id is not None:
-                batch.id = search.id
-                await self._created(batch, found=True)
-                return Happening.FOUND
-            if not (is_last and search.is_settled):
-                await self.pause(self._poll_s)
-            if not search.is_settled:
-                return Happening.UNDECIDED
+        try:
+            search = await self._endpoint.find(sought)
+        except AttemptError as error:
+            await self._trouble(batch, error)
+            return Happening.UNDECIDED
+        if search.id is not None:
+            batch.id = search.id
+            await self._created(batch, found=True)
+            return Happening.FOUND
+        if not search.is_settled:
+            await self.pause(self._poll_s)
+            return Happening.UNDECIDED
+        if await self._may_appear(batch, "is not in the provider's list"):
+            return Happening.UNDECIDED
         await self._ended(batch, Standing(status="", outcome="missing"))
         return Happening.ABSENT
+
+    async def _may_appear(self, batch: Batch, why: str) -> bool:
+        """Whether what a look did not show may be there; waits for the next look then.
+
+        Providers answer from copies that lag behind one another, and a batch that is
+        there may be missing at one look and not at the next. So it counts as not there
+        only once no look has shown it for some time.
+        """
+        now = self._run.clock.monotonic()
+        if batch.absent_since is None:
+            batch.absent_since = now
+        left_s = batch.absent_since + self._settle_s - now
+        if left_s <= 0:
+            return False
+        if not batch.is_troubled:
+            batch.is_troubled = True
+            self._run.tell(
+                f"Batch {batch.id or batch.key} {why}, which may lag behind: looking "
+                f"again for {left_s:.0f} seconds before anything of it is asked again."
+            )
+        await self.pause(min(self._poll_s, left_s))
+        return True
 
     async def _created(
         self, batch: Batch, *, file: str | None = None, found: bool = False
@@ -159,6 +187,7 @@ class Carrier:
         """Record the provider's id."""
         batch_id = _id_of(batch)
         self._run.ids.add(batch_id)
+        batch.absent_since = None
         batch.sent()
         await self._log.append(
             BatchCreated(batch=batch.key, id=batch_id, file=file, found=found)
@@ -174,10 +203,10 @@ class Carrier:
             batch.standing = seen = await self._endpoint.look(_id_of(batch))
         except AttemptError as error:
             if error.status == HTTPStatus.NOT_FOUND:
-                return await self._gone(batch)
+                return await self._unknown(batch)
             await self._trouble(batch, error)
             return Happening.SEEN
-        batch.is_troubled = False
+        batch.is_troubled, batch.absent_since = False, None
         if seen.outcome is not None:
             if not batch.has_ended:
                 await self._ended(batch, seen)
@@ -196,7 +225,10 @@ class Carrier:
         )
         return Happening.SEEN
 
-    async def _gone(self, batch: Batch) -> Happening:
+    async def _unknown(self, batch: Batch) -> Happening:
+        """The provider knows no such batch, or not for the moment."""
+        if await self._may_appear(batch, "is unknown to the provider"):
+            return Happening.SEEN
         why = f"the provider knows no batch {batch.id} any more"
         if not batch.has_ended:
             await self._ended(batch, Standing(status="", outcome="failed", why=why))
@@ -220,6 +252,8 @@ class Carrier:
         except AttemptError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 await self._trouble(batch, error)
+                return Happening.BROKEN
+            if await self._may_appear(batch, "has no results at the provider"):
                 return Happening.BROKEN
         for number, item in batch.untold:
             fault = standing.faults.get(number) or standing.rest

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runner.batch.batch import Batch, Told
-from runner.batch.carrier import Carrier, Setting
+from runner.batch.carrier import Carrier, Patience, Setting
 from runner.batch.course import Happening, Stage, after
 from runner.batch.endpoint import BatchEndpoint
 from runner.batch.ids import Asked
@@ -49,10 +49,10 @@ MOST_MISSES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """How batches are made and looked at."""
+    """How batches are made and waited for."""
 
     size: int  #: requests, at most
-    poll_s: float  #: between two looks, at first
+    patience: Patience  #: how they are waited for
     structured: bool = True  #: put the schema of a reply to the provider
 
 
@@ -80,7 +80,7 @@ class BatchClient:
         self._tally = Tally()
         self._gathering: Batch | None = None
         self._under_way: list[Batch] = []
-        self._carrier = Carrier(model, endpoint, habits.poll_s, setting)
+        self._carrier = Carrier(model, endpoint, setting, habits.patience)
         self._misses = 0  #: batches in a row that never came to be
         self._told: dict[tuple[int, int], tuple[Batch, asyncio.Future[Told]]] = {}
         for each in known:
@@ -178,7 +178,7 @@ class BatchClient:
 
     async def _gather(self, batch: Batch) -> None:
         """Wait for calls; then record what is to be sent."""
-        linger_s = min(LINGER_S, self._habits.poll_s)
+        linger_s = min(LINGER_S, self._habits.patience.poll_s)
         while batch is self._gathering and len(batch) < self._size:
             before = len(batch)
             await self._carrier.pause(linger_s)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from runner.batch.carrier import Setting
+from runner.batch.carrier import Patience, Setting
 from runner.batch.client import BatchClient, Habits
 from runner.batch.endpoint import BatchEndpoint
 from runner.batch.known import LeftBatches
@@ -64,7 +64,8 @@ def open_batch_clients(
     left: LeftBatches,
 ) -> dict[str, BatchClient]:
     """The clients of *endpoints*, by model, going on with what is *left*."""
-    habits = Habits(size=options.batch_requests, poll_s=options.batch_poll_s)
+    patience = Patience(poll_s=options.batch_poll_s, settle_s=options.batch_settle_s)
+    habits = Habits(size=options.batch_requests, patience=patience)
     return {
         model: BatchClient(model, endpoint, habits, setting, left.of(model))
         for model, endpoint in endpoints.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runner.batch.cancelling import cancel_batches
+from runner.batch.cancelling import Cancelling
 from runner.batch.endpoint import BatchEndpoint
 from runner.control.cancelling import REASON, cancel_rest
 from runner.control.decider import BY, sentence
@@ -43,6 +43,7 @@ class Ending:
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
     """Where batches are, by model."""
+    settle_s: float = 0.0  #: until a batch that is not shown is not there
     is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> Ended:
@@ -73,13 +74,15 @@ class Ending:
 
     async def _cancel(self) -> Ended:
         if self.endpoints:
-            await cancel_batches(
-                self.folder,
-                self.log,
-                self.endpoints,
-                self.listener.cancels[-1].author,
-                self.listener.tell,
+            cancelling = Cancelling(
+                folder=self.folder,
+                log=self.log,
+                clock=self.clock,
+                endpoints=self.endpoints,
+                settle_s=self.settle_s,
+                tell=self.listener.tell,
             )
+            await cancelling.cancel(self.listener.cancels[-1].author)
         skipped = await cancel_rest(
             self.folder, self.log, self.growth, self.clock, self.listener.cancels
         )

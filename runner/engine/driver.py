@@ -210,7 +210,8 @@ class Driver:
             for row in await self._log.tasks(sorted(page)):
                 started = page[row.task]
                 work = await self._attempts.admit(row)
-                reserved = pico(started.worst_usd or 0.0)
+                worst = started.worst_usd
+                reserved = None if worst is None else pico(worst)
                 self._scheduler.go_on(work, reserved, self._clock.monotonic())
                 send(partial(self._attempts.go_on, started))
 

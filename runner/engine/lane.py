@@ -135,10 +135,18 @@ class Lane:
         self.turn = 0.0  #: virtual time at which it has had its share
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
-    def take(self, work: Work, now: float) -> None:
-        """Give an attempt its slot, its share of the minute and its money."""
+    def take(self, work: Work, now: float, reserved_pico: int | None = None) -> None:
+        """Give an attempt its slot, its share of the minute and its money.
+
+        Args:
+            work: the task that is asked.
+            now: monotonic seconds.
+            reserved_pico: what an earlier process had reserved for this attempt, at
+                the price that it knew; None: nothing, or it knew of no price.
+        """
         self.known.add(work.number)
-        work.reserved_pico = self.budget.reserve(work.worst_pico)
+        worst_pico = work.worst_pico if reserved_pico is None else reserved_pico
+        work.reserved_pico = self.budget.reserve(worst_pico)
         work.among = self.limiter.acquire(now, work.tokens)
         self.in_flight += 1
         if work.since is None:

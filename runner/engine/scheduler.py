@@ -280,10 +280,9 @@ class Scheduler:
         """Go by other limits of a person's from now on; calls in flight finish."""
         self._lanes[model].set_limits(limits, now)
 
-    def go_on(self, work: Work, reserved_pico: int, now: float) -> None:
+    def go_on(self, work: Work, reserved_pico: int | None, now: float) -> None:
         """An attempt of an earlier process is under way, with room or without."""
-        work.worst_pico = reserved_pico
-        self._lanes[work.model].take(work, now)
+        self._lanes[work.model].take(work, now, reserved_pico)
         self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------

@@ -40,6 +40,11 @@ def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
     return found
 
 
+def tag_of(folder: RunFolder) -> str:
+    """The beginning of the keys of all batches of a run, or of a shard of it."""
+    return run_tag(f"{folder.run_id}{folder.part}")
+
+
 def batch_clients(
     folder: RunFolder,
     log: Log,
@@ -66,7 +71,7 @@ def batch_clients(
     with open_reader(folder.log) as reader:
         left = left_batches(reader, starts)
     setting = Setting(
-        tag=run_tag(f"{folder.run_id}{folder.part}"),
+        tag=tag_of(folder),
         log=log,
         clock=shell.clock,
         leaving=leaving,

@@ -111,6 +111,7 @@ class Undertaking:
                 listener=listener,
                 decided=decider.decided,
                 endpoints=self.connections.endpoints,
+                settle_s=self.options.batch_settle_s,
                 is_fenced=lessee is not None and lessee.is_fenced,
             )
             ended = await ending.conclude(outcome)

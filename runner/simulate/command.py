@@ -50,6 +50,12 @@ _SHARE = click.FloatRange(0, 1)
     "--batch-expire-rate", type=_SHARE, default=0.0, help="Share of items never done."
 )
 @click.option(
+    "--batch-lag-seconds",
+    type=float,
+    default=0.0,
+    help="Until a new batch is listed, and known by its id.",
+)
+@click.option(
     "--batch-lost-create-rate",
     type=_SHARE,
     default=0.0,

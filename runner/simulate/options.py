@@ -28,6 +28,7 @@ class SimulateOptions:
     ledger: Path | None = None
     job: str | None = None  #: whose baseline writes the answers
     batch_seconds: float = 0.0  #: at most so long until a batch ends; 0: at once
+    batch_lag_seconds: float = 0.0  #: until a new batch is listed, and known by its id
     batch_queue: int | None = None  #: items that may wait in batches at a time
     batch_error_rate: float = 0.0  #: of the items of batches, as the next
     batch_expire_rate: float = 0.0
@@ -52,8 +53,10 @@ class SimulateOptions:
                 "The rates of batches are shares of their items: each at least 0, "
                 "together at most 1."
             )
-        if self.batch_seconds < 0:
-            raise UsageError("--batch-seconds is a time; give 0 or more.")
+        if min(self.batch_seconds, self.batch_lag_seconds) < 0:
+            raise UsageError(
+                "--batch-seconds and --batch-lag-seconds are times; give 0 or more."
+            )
         if self.batch_queue is not None and self.batch_queue <= 0:
             raise UsageError("--batch-queue is a number of items; give more than 0.")
         if min(self.latency_ms, self.jitter_ms) < 0:

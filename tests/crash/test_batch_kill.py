@@ -22,7 +22,10 @@ from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
 PROVE = "SIFTLOG_PROVE" in os.environ
-LOST = ("--batch-lost-create-rate", 0.2)
+LAG_S = 0.5 if PROVE else 0.2
+"""Until the provider shows a batch that it has."""
+SETTLE_S = 3.0 if PROVE else 1.0
+LOST = ("--batch-lost-create-rate", 0.2, "--batch-lag-seconds", LAG_S)
 MISBEHAVING = (
     *("--rate-429", 0.02, "--rate-5xx", 0.02, "--rate-drop", 0.02),
     *("--rate-malformed", 0.02, "--batch-error-rate", 0.05),
@@ -54,8 +57,10 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
         *("--batch-seconds", *((0.6, *MISBEHAVING) if PROVE else (0.3, *LOST))),
     )
     with simulated(*server, cwd=tmp_path, env=environment) as url:
+        (tmp_path / "run.toml").write_text(f"batch_settle_s = {SETTLE_S}\n")
         endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
-        new = ("run", "survey", f"--model={form}/m", "--reask=0", "--run-id=r")
+        what = ("survey", f"--model={form}/m", "--reask=0", "--config=run.toml")
+        new = ("run", *what, "--run-id=r")
         sizes = ("--items=900", "--words=3") if PROVE else ("--items=8", "--words=0")
         command = (*new, *sizes)
         for _ in range(KILLS):

@@ -122,24 +122,29 @@ class AnthropicForm:
 
     def _list(self, asking: Asking) -> Answer:
         part = page(
-            self._office.newest(),
+            self._office.newest(asking.now_us),
             asking,
             after="after_id",
             before="before_id",
             most=1000,
         )
-        found = [_described(self._office.find(each), asking) for each in part.ids]
+        found = [
+            _described(self._office.find(each, asking.now_us), asking)
+            for each in part.ids
+        ]
         return Answer(body=part.body(found))
 
     def _batch(self, asking: Asking, batch_id: str) -> Answer:
-        return Answer(body=encoded(_described(self._office.find(batch_id), asking)))
+        return Answer(
+            body=encoded(_described(self._office.find(batch_id, asking.now_us), asking))
+        )
 
     def _cancel(self, asking: Asking, batch_id: str) -> Answer:
         kept = self._office.cancel(batch_id, asking.now_us)
         return Answer(body=encoded(_described(kept, asking)))
 
-    def _results(self, _asking: Asking, batch_id: str) -> Answer:
-        kept = self._office.find(batch_id)
+    def _results(self, asking: Asking, batch_id: str) -> Answer:
+        kept = self._office.find(batch_id, asking.now_us)
         if not kept.batch.phase.is_terminal:
             raise Refusal("The batch has not ended yet, so it has no results.")
         return Answer(

@@ -12,7 +12,7 @@ from runner.reply import Content
 from runner.simulate.asked import Asked
 from runner.simulate.batch.drawing import Order, items, schedule
 from runner.simulate.batch.exchange import NOT_FOUND, Refusal
-from runner.simulate.batch.state import Batch, Ending, Item
+from runner.simulate.batch.state import Batch, Ending, Item, Phase
 from runner.simulate.ledger import BatchAct, BatchLine, Ledger
 from runner.simulate.model import SimulatedModel, tokens_of
 from runner.simulate.options import SimulateOptions
@@ -89,22 +89,33 @@ class Office:
         )
         return most is None or sum(waiting) + more <= most
 
-    def find(self, batch_id: str) -> Kept:
-        """The batch of that id; a `Refusal` where there is none."""
-        try:
-            return self._kept[batch_id]
-        except KeyError:
+    def find(self, batch_id: str, now_us: int) -> Kept:
+        """The batch of that id; a `Refusal` where none is shown."""
+        kept = self._kept.get(batch_id)
+        if kept is None or not self._is_shown(kept, now_us):
             raise Refusal(
                 f"There is no batch with the id {batch_id}.", status=NOT_FOUND
-            ) from None
+            )
+        return kept
 
-    def newest(self) -> list[str]:
-        """The ids of all batches, the last one first."""
-        return list(reversed(self._kept))
+    def newest(self, now_us: int) -> list[str]:
+        """The ids of all batches that are shown, the last one first."""
+        return [
+            kept.id
+            for kept in reversed(self._kept.values())
+            if self._is_shown(kept, now_us)
+        ]
+
+    def _is_shown(self, kept: Kept, now_us: int) -> bool:
+        """Whether whoever looks is told of a batch: not at once, if that is set."""
+        shown_us = kept.batch.entered[Phase.VALIDATING] + int(
+            self._options.batch_lag_seconds * 1e6
+        )
+        return now_us >= shown_us
 
     def cancel(self, batch_id: str, now_us: int) -> Kept:
         """Ask a batch to stop; a `Refusal` where it is beyond that."""
-        kept = self.find(batch_id)
+        kept = self.find(batch_id, now_us)
         if not kept.batch.cancel(now_us):
             raise Refusal(
                 f"A batch that is {kept.batch.phase} cannot be cancelled.",

@@ -173,12 +173,16 @@ class OpenAIForm:
         return file
 
     def _list(self, asking: Asking) -> Answer:
-        part = page(self._office.newest(), asking, after="after", most=100)
-        found = [self._described(self._office.find(each)) for each in part.ids]
+        part = page(self._office.newest(asking.now_us), asking, after="after", most=100)
+        found = [
+            self._described(self._office.find(each, asking.now_us)) for each in part.ids
+        ]
         return Answer(body=part.body(found, object="list"))
 
-    def _batch(self, _asking: Asking, batch_id: str) -> Answer:
-        return Answer(body=encoded(self._described(self._office.find(batch_id))))
+    def _batch(self, asking: Asking, batch_id: str) -> Answer:
+        return Answer(
+            body=encoded(self._described(self._office.find(batch_id, asking.now_us)))
+        )
 
     def _cancel(self, asking: Asking, batch_id: str) -> Answer:
         kept = self._office.cancel(batch_id, asking.now_us)

@@ -6,6 +6,7 @@ succeed is billed once the batch is created, whether or not anybody ever learns 
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -42,6 +43,8 @@ class There:
     fates: dict[str, str]  #: of its items, by id
     texts: dict[str, str]
     looks: int  #: until it has ended
+    loop: asyncio.AbstractEventLoop  #: whose time the next is of
+    made_at: float
     is_cancelled: bool = False
     shorts: int = 0  #: times that its results ended early
 
@@ -53,6 +56,7 @@ class Provider:
     chance: random.Random
     chances: Chances = field(default_factory=Chances)
     is_labelled: bool = True  #: its list tells keys, as OpenAI's does
+    lag_s: float = 0.0  #: until it shows what it has, to each process anew
     there: dict[str, There] = field(default_factory=dict)
     billed: Counter[str] = field(default_factory=Counter)  #: by what was asked
     bodies: int = 0  #: items of all batches
@@ -78,8 +82,32 @@ class Provider:
             self.billed[text] += fate == "answered"
         batch_id = f"batch-{len(self.there)}"
         looks = self.chance.randint(0, 3)
-        self.there[batch_id] = There(key=key, fates=fates, texts=texts, looks=looks)
+        loop = asyncio.get_running_loop()
+        self.there[batch_id] = There(
+            key=key,
+            fates=fates,
+            texts=texts,
+            looks=looks,
+            loop=loop,
+            made_at=loop.time(),
+        )
         return batch_id
+
+    def shown(self) -> dict[str, There]:
+        """What it tells of to whoever asks."""
+        loop = asyncio.get_running_loop()
+        return {
+            batch_id: batch
+            for batch_id, batch in self.there.items()
+            # the time of a loop begins anew, and so does the lag: the worst there is
+            if loop.time() - (batch.made_at if batch.loop is loop else 0) >= self.lag_s
+        }
+
+    def find(self, batch_id: str) -> There:
+        shown = self.shown()
+        if batch_id not in shown:
+            raise e.BadRequest("no such batch", status=404)
+        return shown[batch_id]
 
 
 class FakeBatches:
@@ -120,7 +148,7 @@ class FakeBatches:
     async def find(self, sought: Sought) -> Search:
         self._step()
         provider, is_settled = self._provider, True
-        for batch_id, batch in provider.there.items():
+        for batch_id, batch in provider.shown().items():
             if provider.is_labelled:
                 if batch.key == sought.key:
                     return Search(id=batch_id)
@@ -136,7 +164,7 @@ class FakeBatches:
 
     async def look(self, batch_id: str) -> Standing:
         self._step()
-        batch = self._provider.there[batch_id]
+        batch = self._provider.find(batch_id)
         batch.looks -= 1
         fates = Counter(batch.fates.values())
         if batch.looks >= 0 and not batch.is_cancelled:
@@ -153,7 +181,7 @@ class FakeBatches:
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         del standing
         provider = self._provider
-        batch = provider.there[batch_id]
+        batch = provider.find(batch_id)
         items = list(batch.fates.items())
         provider.chance.shuffle(items)
         items.append(items[0])  # some providers say a thing twice

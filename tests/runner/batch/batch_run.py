@@ -91,6 +91,7 @@ class BatchRun:
         self._patch = patch
         self.on_watch: Callable[[Driver], None] = lambda _driver: None
         self.on_step: Callable[[], None] = lambda: None  #: told of each at the provider
+        self.accepts_changes = False  #: goes on though prompts have changed
 
     def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
         """One process; None: it was killed."""
@@ -130,7 +131,7 @@ class BatchRun:
             self.work,
             self.options,
             self._shell(),
-            accept_changes=False,
+            accept_changes=self.accepts_changes,
             company=company,
         )
 

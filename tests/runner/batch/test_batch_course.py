@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from runner.batch.course import MOVES, Happening, Stage, after
 from runner.batch.ids import LONGEST, Asked, batch_key, item_id, run_tag
+from runner.launching.batching import tag_of
+from store.runs import RunFolder
 
 NEXT: dict[Stage, list[Happening]] = defaultdict(list)
 for stage_, happening_ in MOVES:
@@ -97,3 +100,9 @@ def test_another_batch_has_another_key(asked: list[Asked], data: st.DataObject) 
     assert batch_key("t", "m", asked) == batch_key("t", "m", asked)
     assert batch_key("t", "m", asked) != batch_key("t", "m", changed)
     assert batch_key("t", "m", asked) != batch_key("t", "n", asked)
+
+
+def test_shards_and_runs_have_tags_of_their_own() -> None:
+    folders = [RunFolder(Path("r1")), RunFolder(Path("r1"), "-1-of-2")]
+    tags = {tag_of(folder) for folder in (*folders, RunFolder(Path("r2")))}
+    assert len(tags) == 3

@@ -31,6 +31,7 @@ from runner.request import ChatRequest, Message, Part
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Structure
+from store.testing import FakeClock
 
 pytestmark = pytest.mark.asyncio
 
@@ -92,9 +93,10 @@ async def test_what_is_sent_is_answered_under_its_ids(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_batch_is_found_again_by_whoever_knows_its_key(form: str) -> None:
     async with _served(form) as endpoint:
-        other = await _create(endpoint, "1-a", "2-b", key="siftlog-x-other")
         batch_id = await _create(endpoint, "1-a", "2-b")
-        await _ended(endpoint, batch_id)
+        other = await _create(endpoint, "1-a", "2-b", key="siftlog-x-yet-another")
+        for each in (batch_id, other):
+            await _ended(endpoint, each)
         sought = Sought(key="siftlog-x-y", requests=2, prepared_us=0)
         assert (await endpoint.find(sought)).id == batch_id
         unknown = Sought(key="siftlog-x-z", requests=2, prepared_us=0)
@@ -141,13 +143,23 @@ async def test_items_that_fail_or_expire_are_told_apart_from_answers(form: str) 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_cancelled_batch_ends(form: str) -> None:
-    async with _served(form, batch_seconds=3600) as endpoint:
+    clock = FakeClock()
+    async with running(SimulateOptions(batch_seconds=3600), clock) as url:
+        endpoint = open_endpoint(f"{form}/m", ClientOptions(base_url=url, api_key=KEY))
         batch_id = await _create(endpoint, "1-a")
         await endpoint.cancel(batch_id)
         standing = await endpoint.look(batch_id)
-        assert standing.status in {"cancelling", "canceling", "cancelled", "ended"}
+        assert standing.status in {"cancelling", "canceling"}
+        assert standing.outcome is None
+        clock.advance(3600)
+        standing = await endpoint.look(batch_id)
+        assert standing.outcome == "cancelled"
+        assert (standing.done, standing.failed) == (0, 0)
+        (told,) = (await _results(endpoint, batch_id)).values()
+        assert isinstance(told, Expired)
         with pytest.raises(BadRequest) as missing:
             await endpoint.look("no-such-batch")
+        await endpoint.close()
     assert missing.value.status == 404
 
 

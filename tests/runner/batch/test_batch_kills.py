@@ -55,6 +55,7 @@ def test_whatever_step_a_process_is_killed_at_each_item_is_billed_and_recorded_o
     kills = 0
     for number in range(1000):
         provider = Provider(random.Random(number), chances, is_labelled=is_labelled)
+        provider.lag_s = chance.choice([0.0, 100.0])
         run = BatchRun(tmp_path / str(number), provider, monkeypatch)
         ended = None
         for _ in range(60):

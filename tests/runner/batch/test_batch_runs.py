@@ -9,19 +9,16 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from weakref import ref
 
 import pytest
 
 from runner import errors as e
-from runner.batch.cancelling import cancel_batches
+from runner.batch.cancelling import Cancelling
 from runner.batch.endpoint import Standing
+from runner.batch.ids import run_tag
 from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
-from runner.request import ChatRequest
-from runner.task import Task
-from runner.testing import ToyJob, ToySettings
 from store.batches import (
     BatchCancelled,
     BatchCreated,
@@ -37,10 +34,6 @@ from store.sqlite import SqliteLog
 from store.views import open_reader, present, status
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
-
-
-class _Seen(ChatRequest):
-    """A request that can be watched."""
 
 
 @pytest.fixture
@@ -89,6 +82,7 @@ def test_a_run_says_what_happened_to_its_batches(run: BatchRun) -> None:
     polled = _events(run, "batch_polled", BatchPolled)
     keys = [event.batch for event in prepared]
     assert len(keys) == len(set(keys))
+    assert all(key.startswith(f"{run_tag('r1')}-") for key in keys)
     assert Counter(keys) == Counter(event.batch for event in created)
     assert Counter(keys) == Counter(event.batch for event in ended)
     assert sum(event.requests for event in prepared) == TASKS
@@ -183,45 +177,28 @@ def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
         steps += 1
     (prepared,) = _events(run, "batch_prepared", BatchPrepared)[:1]
     assert not provider.there
-    if is_there:
-        provider.create(prepared.batch, [("a", b'"read i0"')])
 
     async def cancel() -> None:
+        if is_there:
+            provider.create(prepared.batch, [("a", b'"read i0"')])
         async with await SqliteLog.open(
             run.folder.log, clock=SystemClock(), owner="somebody"
         ) as log:
-            endpoints = {MODEL: FakeBatches(provider)}
-            await cancel_batches(run.folder, log, endpoints, "me", run.told.append)
+            cancelling = Cancelling(
+                folder=run.folder,
+                log=log,
+                clock=SystemClock(),
+                endpoints={MODEL: FakeBatches(provider)},
+                settle_s=0.0,
+                tell=run.told.append,
+            )
+            await cancelling.cancel("me")
 
     asyncio.run(cancel())
     ended = _events(run, "batch_ended", BatchEnded)
     assert ended[0].outcome == ("cancelled" if is_there else "missing")
     assert all(batch.is_cancelled for batch in provider.there.values())
     assert (run.open().count, run.told) == (0, [])
-
-
-def test_what_was_sent_is_not_held_while_it_is_waited_for(
-    run: BatchRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask, asked = ToyJob.request, []
-
-    def request(job: ToyJob, dataset: ToySettings, task: Task) -> ChatRequest:
-        plain = ask(job, dataset, task)
-        made = _Seen(messages=plain.messages, max_tokens=plain.max_tokens)
-        asked.append(ref(made))
-        return made
-
-    look, held = FakeBatches.look, []
-
-    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
-        held.append(sum(each() is not None for each in asked))
-        return await look(endpoint, batch_id)
-
-    monkeypatch.setattr(ToyJob, "request", request)
-    monkeypatch.setattr(FakeBatches, "look", count)
-    assert _outcome(run)[0] == "finished"
-    assert asked
-    assert min(held) == 0
 
 
 def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
@@ -243,10 +220,10 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
 def test_what_expires_is_asked_again_by_the_next_batch_and_nothing_else(
     run: BatchRun, provider: Provider
 ) -> None:
-    provider.chances = Chances(expires=0.3)
+    provider.chances = Chances(expires=1.0)  # each item, once
     assert _outcome(run)[0] == "finished"
     failed = _events(run, "attempt_failed", AttemptFailed)
-    assert {event.error for event in failed} == {"Expired"}
+    assert [event.error for event in failed] == ["Expired"] * TASKS
     assert sum(event.possible_usd for event in failed) == 0
     assert provider.bodies == TASKS + len(failed)
     assert set(provider.billed.values()) == {1}
@@ -281,11 +258,14 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
 
     async def forgetful(endpoint: FakeBatches, batch_id: str) -> Standing:
         if batch_id == "batch-0":
+            asked_at.append(asyncio.get_running_loop().time())
             raise e.BadRequest("no such batch", status=404)
         return await look(endpoint, batch_id)
 
+    asked_at: list[float] = []
     monkeypatch.setattr(FakeBatches, "look", forgetful)
     assert _outcome(run)[0] == "finished"
+    assert asked_at[-1] - asked_at[0] >= run.options.batch_settle_s
     assert any("knows no batch batch-0 any more" in said for said in run.told)
     assert run.status().tasks.completed == TASKS
     assert provider.bodies == TASKS + len(provider.there["batch-0"].fates)

@@ -1,0 +1,90 @@
+"""What a batch keeps in memory while it is waited for, and what it goes by."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from weakref import ReferenceType, ref
+
+import pytest
+
+from runner.batch.batch import Batch
+from runner.batch.course import Stage
+from runner.batch.endpoint import Standing
+from runner.clients.client import Left
+from runner.errors import Expired
+from runner.request import ChatRequest
+from runner.task import Task
+from runner.testing import ToyJob, ToySettings
+from runner.wire import Structure
+from store.batches import BatchItem
+from tests.runner.batch.batch_provider import FakeBatches, Provider
+from tests.runner.batch.batch_run import BatchRun
+
+
+class _Seen(ChatRequest):
+    """A request that can be watched."""
+
+
+class _Mark:
+    """What can be watched of a body, for bytes cannot."""
+
+
+class _Body(bytes):
+    """A body that something of it tells of."""
+
+    mark: _Mark
+
+
+def test_what_was_sent_is_not_held_while_it_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, encode, look = ToyJob.request, FakeBatches.encode, FakeBatches.look
+    texts: list[ReferenceType[_Seen]] = []
+    bodies: list[ReferenceType[_Mark]] = []
+    held: list[tuple[int, int]] = []
+
+    def request(job: ToyJob, dataset: ToySettings, task: Task) -> ChatRequest:
+        plain = ask(job, dataset, task)
+        made = _Seen(messages=plain.messages, max_tokens=plain.max_tokens)
+        texts.append(ref(made))
+        return made
+
+    def encoded(
+        endpoint: FakeBatches, request: ChatRequest, structure: Structure
+    ) -> bytes:
+        body = _Body(encode(endpoint, request, structure))
+        body.mark = _Mark()
+        bodies.append(ref(body.mark))
+        return body
+
+    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
+        alive = [sum(each() is not None for each in many) for many in (texts, bodies)]
+        held.append((alive[0], alive[1]))
+        return await look(endpoint, batch_id)
+
+    monkeypatch.setattr(ToyJob, "request", request)
+    monkeypatch.setattr(FakeBatches, "encode", encoded)
+    monkeypatch.setattr(FakeBatches, "look", count)
+    ended = BatchRun(tmp_path, Provider(random.Random(3)), monkeypatch).process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    assert texts
+    assert bodies
+    assert min(held) == (0, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_batch_of_an_earlier_process_goes_by_the_ids_that_the_log_has() -> None:
+    items = [BatchItem(3, 1, "an-id"), BatchItem(5, 2, "another"), BatchItem(4, 1, "x")]
+    batch = Batch(Stage.OPEN)
+    told = batch.take_up(items, [(3, 1), (4, 1), (9, 1)])
+    assert (batch.ids, batch.requests) == (["an-id", "another", "x"], 3)
+    assert batch.untold == [(0, "an-id"), (2, "x")]
+    outcome = Expired("no")
+    batch.tell("another", outcome)  # nobody waits for it
+    batch.tell("x", outcome)
+    batch.tell("x", Left())  # some providers say a thing twice
+    batch.tell_rest(Left())
+    assert told[4, 1].result() is outcome
+    assert isinstance(told[3, 1].result(), Left)

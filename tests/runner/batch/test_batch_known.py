@@ -1,0 +1,146 @@
+"""What a log says of the batches that earlier processes have left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from runner.batch.cancelling import Cancelling
+from runner.batch.endpoint import Search, Sought
+from runner.batch.known import LeftBatches, left_batches
+from store.batches import (
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchItem,
+    BatchPrepared,
+    batch_bytes,
+)
+from store.clock import SystemClock
+from store.events import AttemptStarted, Entry, Event
+from store.runs import RunFolder
+from store.sqlite import SqliteLog
+from store.views import events, open_reader
+from tests.runner.batch.batch_provider import FakeBatches
+from tests.store.logs import create
+
+pytestmark = pytest.mark.asyncio
+
+
+def _prepared(key: str, *tasks: int, model: str = "m") -> Entry:
+    event = BatchPrepared(batch=key, model=model, form="openai", requests=len(tasks))
+    items = [BatchItem(task, 1, f"{key}-{task}-x") for task in tasks]
+    return Entry(event=event, payload=batch_bytes(items))
+
+
+def _created(key: str) -> Event:
+    return BatchCreated(batch=key, id=f"id-of-{key}")
+
+
+def _ended(key: str, outcome: str) -> Event:
+    return BatchEnded(batch=key, outcome=outcome, requests=1)
+
+
+async def _log(folder: Path, *entries: Entry | Event) -> RunFolder:
+    run = RunFolder(folder / "r")
+    run.path.mkdir()
+    async with await create(run.log) as log:
+        await log.append(*entries)
+    return run
+
+
+def _left(run: RunFolder, tasks: Collection[int]) -> LeftBatches:
+    starts = [
+        AttemptStarted(task=task, attempt=1, request_sha256="0" * 64, batched=True)
+        for task in tasks
+    ]
+    with open_reader(run.log) as reader:
+        return left_batches(reader, starts)
+
+
+async def test_an_attempt_waits_in_the_last_batch_that_may_have_it(
+    tmp_path: Path,
+) -> None:
+    run = await _log(
+        tmp_path,
+        _prepared("done", 9),
+        _created("done"),
+        _ended("done", "completed"),
+        _prepared("again", 1, 2),
+        _prepared("never", 3, 4, 5),
+        _ended("never", "missing"),
+        _prepared("there", 2, 3),
+        _created("there"),
+        # under the key that it had, for all of it is sent as it was
+        _ended("again", "missing"),
+        _prepared("again", 1, 2),
+        _prepared("other", 8, model="n"),
+    )
+    left = _left(run, [1, 2, 3, 4, 8])
+    assert [(each.key, each.id, sorted(each.open)) for each in left.of("m")] == [
+        ("again", None, [(1, 1), (2, 1)]),
+        ("there", "id-of-there", [(3, 1)]),
+    ]
+    assert [each.key for each in left.of("n")] == ["other"]
+    # in no batch that came to be: of 4, nothing was sent
+    assert left.ids == {"id-of-done", "id-of-there"}
+    (items,) = (each.items for each in left.of("m") if each.key == "there")
+    assert [item.id for item in items] == ["there-2-x", "there-3-x"]
+
+
+class _Silent(FakeBatches):
+    """Does not say yet which batch is whose."""
+
+    def __init__(self) -> None:
+        self.cancelled: list[str] = []
+        self.sought: list[Sought] = []
+
+    async def find(self, sought: Sought) -> Search:
+        self.sought.append(sought)
+        return Search(is_settled=False)
+
+    async def cancel(self, batch_id: str) -> None:
+        self.cancelled.append(batch_id)
+
+
+async def test_only_what_is_open_is_cancelled_and_what_is_not_found_is_told_of(
+    tmp_path: Path,
+) -> None:
+    run = await _log(
+        tmp_path,
+        _prepared("done", 9),
+        _created("done"),
+        _ended("done", "completed"),
+        _prepared("there", 2, 3),
+        _created("there"),
+        _prepared("doubtful", 1),
+    )
+    endpoint, told = _Silent(), list[str]()
+    async with await SqliteLog.open(
+        run.log, clock=SystemClock(), owner="somebody"
+    ) as log:
+        cancelling = Cancelling(
+            folder=run,
+            log=log,
+            clock=SystemClock(),
+            endpoints={"m": endpoint},
+            settle_s=0.0,
+            tell=told.append,
+        )
+        await cancelling.cancel("me")
+    assert endpoint.cancelled == ["id-of-there"]
+    (sought,) = endpoint.sought
+    assert (sought.key, set(sought.others)) == (
+        "doubtful",
+        {"id-of-done", "id-of-there"},
+    )
+    (said,) = told
+    assert "Batch doubtful of m may be open still" in said
+    with open_reader(run.log) as reader:
+        _, *recorded = events(reader, kinds=["batch_cancelled", "batch_ended"])
+    assert [each.event for each in recorded] == [
+        BatchCancelled(batch="there", by="me"),
+        BatchEnded(batch="there", outcome="cancelled", requests=2),
+    ]

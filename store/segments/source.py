@@ -15,7 +15,7 @@ from typing import TypeVar
 from store.errors import CorruptLog
 from store.segments.place import Place
 from store.segments.segment import Origin, Segment, beyond, decode
-from store.segments.span import FOLDER, Mark, Span, leading_on
+from store.segments.span import FOLDER, Mark, Span, end_of, leading_on
 from store.shard import Shard
 from store.status import Heartbeat
 from store.union.source import LogIdentity, Stretch
@@ -49,9 +49,13 @@ class SegmentSource:
         origin, made_us = self._latest()
         self.identity: LogIdentity = origin.log
         self.shard: Shard | None = origin.shard  #: what it plans
-        self.heartbeat: Heartbeat | None = Heartbeat(
-            at_us=made_us, pid=origin.pid, host=origin.host
-        )
+        self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
+
+    @property
+    def mark(self) -> Mark:
+        """How far its segments lead without a gap, but for what cannot be read."""
+        read = (span for span in self._spans if span not in self._unread)
+        return end_of(leading_on(read, Mark()))
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*.

@@ -93,6 +93,50 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     assert "is no run id" in beginning.stderr
 
 
+def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
+    tmp_path: Path, ran: Run
+) -> None:
+    ran(*JOB, "0/2", "--local-dir", "node0", "--ship", "place")
+    (tmp_path / "empty").mkdir()
+    for verb in ("merge", "status"):
+        nothing = ran(verb, "r1", "--ship", "empty")
+        assert nothing.returncode == USAGE
+        assert "empty holds no log that can be read: name what" in nothing.stderr
+        other = ran(verb, "r2", "--ship", "place")
+        assert other.returncode == USAGE
+        assert "holds the logs of run r1, not of r2" in other.stderr
+    assert not (tmp_path / "runs").exists()
+    # what is remembered and has nothing any more is no reason to show nothing
+    ran("merge", "r1", "--ship", "place")
+    (tmp_path / "place").rename(tmp_path / "gone")
+    again = ran("merge", "r1")
+    assert again.returncode == DONE
+    assert "place holds no log of run r1 now" in again.stderr
+    assert again.stdout.count("finished") == 1
+
+
+def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) -> None:
+    ran(*JOB, "1/4", "--local-dir", "node", "--ship", "place")
+    seen = ran("status", "r1", "--ship", "place", "--check")
+    assert seen.returncode == CHECK_FAILED
+    assert "run r1  1 log, 1 ended" in seen.stdout
+    assert "missing: slices 0-255,512-1023, which no shard has begun" in seen.stdout
+    assert "unfinished: slices 0-255,512-1023" in seen.stdout
+    assert not (tmp_path / "runs").exists()
+    ran(*JOB, "0/1", "--local-dir", "node", "--ship", "place")
+    whole = ran("status", "r1", "--ship", "place", "--check", "--json")
+    assert whole.returncode == DONE
+    said = json.loads(whole.stdout)
+    merged = json.loads(ran("merge", "r1", "--ship", "place", "--json").stdout)
+    same = ("run", "ended", "missing", "unfinished")
+    assert [said[name] for name in same] == [merged[name] for name in same]
+    same = ("log", "slices", "events")
+    assert [[log[name] for name in same] for log in said["logs"]] == [
+        [log[name] for name in same] for log in merged["logs"]
+    ]
+    assert ran("status", "r1", "--ship", "place", "--at", "3").returncode == USAGE
+
+
 def test_a_run_that_is_not_split_has_nothing_to_merge(ran: Run) -> None:
     ran("run", "screening", "--run-id", "whole", "--no-score")
     said = ran("merge", "whole")

@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.cli.figures import duration
 from runner.cli.speech import record, tell, text
+from runner.cli.stand import logs_text
 from runner.errors import UsageError
 from store.clock import SystemClock
 from store.runs import RunFolder
@@ -123,8 +124,8 @@ def _as_json(run: str, found: Survey, now_us: int) -> dict[str, Any]:
 
 
 def _as_text(run: str, found: Survey, now_us: int) -> str:
-    n, ended = len(found.logs), sum(each.has_ended for each in found.logs)
-    lines = [f"run {run}  {n} log{'' if n == 1 else 's'}, {ended} ended"]
+    ended = sum(each.has_ended for each in found.logs)
+    lines = [f"run {run}  {logs_text(len(found.logs), ended)}"]
     for each in found.logs:
         age = duration(_age_s(each.carried_us, now_us))
         state = "ended" if each.has_ended else "not ended"

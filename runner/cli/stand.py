@@ -189,13 +189,20 @@ def parts_json(parts: Standing) -> dict[str, Any]:
 
 def parts_text(parts: Standing) -> str:
     """How far the parts of a split run are."""
-    n = len(parts.parts)
-    said = f"{n} log{'' if n == 1 else 's'}, {parts.ended} of them ended"
+    said = logs_text(len(parts.parts), parts.ended)
     if parts.missing:
         said += f"; slices {parts.missing} have not begun"
     if parts.repeated:
         said += f"; {parts.repeated:,} answers paid for more than once"
     return said
+
+
+def logs_text(count: int, ended: int) -> str:
+    """How many logs there are, and how many of them have come to their end."""
+    if count == 1:
+        return "1 log, ended" if ended else "1 log, not ended"
+    how_many = {0: "none", count: "all"}.get(ended, f"{ended:,}")
+    return f"{count:,} logs, {how_many} ended"
 
 
 def _batches(shown: Mapping[str, Any]) -> list[str]:

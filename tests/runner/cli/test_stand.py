@@ -1,11 +1,11 @@
-"""What `status` says of an endpoint that asked to be left alone."""
+"""What `status` says of endpoints that ask to be left alone, and of logs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from runner.cli.stand import status_json, status_text
+from runner.cli.stand import logs_text, status_json, status_text
 from store.events import LimitObserved
 from store.runs import RunFolder
 from store.testing import FakeClock
@@ -31,3 +31,9 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
     later = replace(seen, now_us=until_us)
     assert line in status_text(later).splitlines()
+
+
+def test_logs_that_have_ended_are_counted_in_words() -> None:
+    said = [logs_text(1, 0), logs_text(1, 1), *(logs_text(3, n) for n in range(4))]
+    assert said[:2] == ["1 log, not ended", "1 log, ended"]
+    assert said[2:] == [f"3 logs, {n} ended" for n in ("none", 1, 2, "all")]

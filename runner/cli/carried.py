@@ -125,7 +125,8 @@ def _as_json(run: str, found: Survey, now_us: int) -> dict[str, Any]:
 
 def _as_text(run: str, found: Survey, now_us: int) -> str:
     ended = sum(each.has_ended for each in found.logs)
-    lines = [f"run {run}  {logs_text(len(found.logs), ended)}"]
+    logs = logs_text(len(found.logs), ended, has_all=not found.unfinished)
+    lines = [f"run {run}  {logs}"]
     for each in found.logs:
         age = duration(_age_s(each.carried_us, now_us))
         state = "ended" if each.has_ended else "not ended"

@@ -189,7 +189,7 @@ def parts_json(parts: Standing) -> dict[str, Any]:
 
 def parts_text(parts: Standing) -> str:
     """How far the parts of a split run are."""
-    said = logs_text(len(parts.parts), parts.ended)
+    said = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
         said += f"; slices {parts.missing} have not begun"
     if parts.repeated:
@@ -197,12 +197,17 @@ def parts_text(parts: Standing) -> str:
     return said
 
 
-def logs_text(count: int, ended: int) -> str:
-    """How many logs there are, and how many of them have come to their end."""
-    if count == 1:
-        return "1 log, ended" if ended else "1 log, not ended"
-    how_many = {0: "none", count: "all"}.get(ended, f"{ended:,}")
-    return f"{count:,} logs, {how_many} ended"
+def logs_text(count: int, ended: int, *, has_all: bool) -> str:
+    """How many logs there are, and whether they have come to their end.
+
+    Args:
+        count: of the logs.
+        ended: how many of them have.
+        has_all: whether all slices have ended in some log; what others began may then
+            have been left to it.
+    """
+    said = f"{count:,} log{'' if count == 1 else 's'}"
+    return f"{said}, all slices ended" if has_all else f"{said}, {ended:,} ended"
 
 
 def _batches(shown: Mapping[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ def test_a_run_that_was_split_is_one_run_again(tmp_path: Path, ran: Run) -> None
     assert "missing: slices 512-1023, which no shard has begun" in half.stdout
     assert "slices 512-1023 have not come to their end in any log" in half.stderr
     stand = ran("status", "r1").stdout
-    assert "shards    1 log, ended; slices 512-1023 have not begun" in stand
+    assert "shards    1 log, 1 ended; slices 512-1023 have not begun" in stand
     # another number of shards takes over what there is
     rest = ran(*JOB, "0/1")
     assert rest.returncode == DONE
@@ -79,7 +79,7 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     assert merged.returncode == DONE
     # and remembered
     assert ran("verify", "r1").returncode == DONE
-    assert "shards    2 logs, all ended\n" in ran("status", "r1").stdout
+    assert "shards    2 logs, all slices ended\n" in ran("status", "r1").stdout
     # what cannot be read is told, and hides nothing else
     shutil.rmtree(tmp_path / "runs")
     damaged = min((tmp_path / "place" / "seg").glob("*/*"))
@@ -119,7 +119,7 @@ def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) ->
     ran(*JOB, "1/4", "--local-dir", "node", "--ship", "place")
     seen = ran("status", "r1", "--ship", "place", "--check")
     assert seen.returncode == CHECK_FAILED
-    assert "run r1  1 log, ended" in seen.stdout
+    assert "run r1  1 log, 1 ended" in seen.stdout
     assert "missing: slices 0-255,512-1023, which no shard has begun" in seen.stdout
     assert "unfinished: slices 0-255,512-1023" in seen.stdout
     assert not (tmp_path / "runs").exists()

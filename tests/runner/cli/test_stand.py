@@ -33,7 +33,7 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     assert line in status_text(later).splitlines()
 
 
-def test_logs_that_have_ended_are_counted_in_words() -> None:
-    said = [logs_text(1, 0), logs_text(1, 1), *(logs_text(3, n) for n in range(4))]
-    assert said[:2] == ["1 log, not ended", "1 log, ended"]
-    assert said[2:] == [f"3 logs, {n} ended" for n in ("none", 1, 2, "all")]
+def test_of_logs_that_others_have_gone_on_for_nobody_is_told() -> None:
+    assert logs_text(5, 3, has_all=True) == "5 logs, all slices ended"
+    assert logs_text(2, 1, has_all=False) == "2 logs, 1 ended"
+    assert logs_text(1, 0, has_all=False) == "1 log, 0 ended"

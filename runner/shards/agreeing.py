@@ -15,7 +15,6 @@ from runner.launching.changes import check_inputs
 from runner.options import RunOptions
 from runner.roles import assigned
 from runner.shards.others import beginning
-from runner.shards.part import name_of
 from runner.work import Work
 from store.events import RunStarted
 from store.runs import RunFolder
@@ -58,8 +57,8 @@ def check_others(
         shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
         if shared:
             raise RunnerError(
-                f"{name_of(first.shard)} of run {own.run_id} is at work on "
-                f"{len(shared)} slices of {name_of(shard)}: wait until it ends, or end "
+                f"Shard {first.shard} of run {own.run_id} is at work on "
+                f"{len(shared)} slices of Shard {shard}: wait until it ends, or end "
                 f"it with siftlog drain {own.run_id}."
             )
 

@@ -18,7 +18,6 @@ from runner.shards.part import Part, Shipping
 from runner.work import Work
 from store.runs import RunFolder
 from store.shard import Shard
-from store.slices import Slices
 
 
 async def work_on(
@@ -61,9 +60,7 @@ async def work_on(
     place = None if shipping is None else shipping.place
     if place is not None:
         await asyncio.to_thread(check_place, place, folder.run_id)
-    found = await others(
-        folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
-    )
+    found = await others(folder, shard, place, shell.clock, shell.tell)
     if found.first is not None and not accept_changes:
         check_same(folder.whole.log, found.first, work, options)
     first = beginning(folder)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from store.errors import CorruptLog
 from store.segments.place import Place
@@ -46,7 +46,7 @@ class SegmentSource:
         self._spans = spans
         self._unread: set[Span] = set()
         self._tell = tell
-        origin, made_us = self._latest()
+        origin, made_us, self.last_kind = self._latest()
         self.identity: LogIdentity = origin.log
         self.shard: Shard | None = origin.shard  #: what it plans
         self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
@@ -88,8 +88,8 @@ class SegmentSource:
                 f"it is read up to event {mark.seq}; ship that log once more"
             )
 
-    def _latest(self) -> tuple[Origin, int]:
-        """Who made the last segment that can be read, and when."""
+    def _latest(self) -> _Made:
+        """The last segment that can be read."""
         led = leading_on(self._spans, Mark())
         for span in (*reversed(led), *self._spans):
             made = self._tried(_made, span)
@@ -126,14 +126,23 @@ def _segment(place: Place, span: Span) -> Segment:
     return decode(data, span, place.address)
 
 
+class _Made(NamedTuple):
+    """Who made a segment, and when."""
+
+    origin: Origin
+    at_us: int
+    last_kind: str | None  #: of the event that it ends with; None: it has parts alone
+
+
 @lru_cache(maxsize=1024)
-def _made(place: Place, span: Span) -> tuple[Origin, int]:
-    """Who made a segment, and when; remembered, since it never changes.
+def _made(place: Place, span: Span) -> _Made:
+    """Of a segment; remembered, since it never changes.
 
     A monitor looks every few seconds, and mostly at what it has seen before.
     """
     segment = _segment(place, span)
-    return segment.origin, segment.made_us
+    rows = segment.stretch.rows
+    return _Made(segment.origin, segment.made_us, rows[-1].kind if rows else None)
 
 
 def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentSource]:

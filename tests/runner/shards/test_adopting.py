@@ -14,6 +14,7 @@ from runner.options import options_from
 from runner.plan import identity
 from runner.request import ChatRequest, Message, Part
 from runner.shards.others import others
+from runner.shards.part import shard_of
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
@@ -32,7 +33,6 @@ from store.lock import WriterLock
 from store.manifest import PlannedTask, manifest_bytes
 from store.runs import RunFolder
 from store.segments.place import Place
-from store.slices import Slices
 from store.views import events, open_reader, spending
 from tests.runner.shards.sharded import Split, rows
 from tests.store.segments.carried import Fickle
@@ -337,7 +337,7 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
         found = asyncio.run(
             others(
                 folder.shard(index, count),
-                Slices.of(index, count),
+                shard_of(f"{index}/{count}"),
                 None,
                 SystemClock(),
                 lambda _: None,

@@ -11,8 +11,11 @@ from runner.cli.speech import record, tell, text
 from runner.cli.stand import logs_text
 from runner.errors import UsageError
 from store.clock import SystemClock
+from store.errors import CorruptLog
 from store.runs import RunFolder
+from store.segments.compacting import compact
 from store.segments.place import Place, address_of
+from store.segments.source import sources
 from store.segments.span import FOLDER
 from store.segments.survey import Survey, survey
 from store.union.elsewhere import add_place, places_in
@@ -84,6 +87,23 @@ def say_emptied(folder: RunFolder, tell: Callable[[str], None]) -> None:
                 f"{place.address} holds no log of run {folder.run_id} now: what was "
                 "merged from there is kept; see that it is the right place"
             )
+
+
+def put_together(folder: RunFolder, tell: Callable[[str], None]) -> None:
+    """Hold few files in the places of a run's logs where there are many small ones.
+
+    Raises:
+        StoreError: a place cannot be looked at or written to.
+    """
+    for address in places_in(folder.places):
+        place = Place.of(address)
+        removed = 0
+        for source in sources(place):
+            try:
+                removed += compact(place, source)
+            except CorruptLog as error:
+                tell(f"{error}.")
+        tell(f"{removed:,} small segments in {place.address} were put together.")
 
 
 def say_carried(run: str, address: str, *, as_json: bool) -> bool:

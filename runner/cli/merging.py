@@ -23,11 +23,21 @@ if TYPE_CHECKING:
     metavar="DIR|URL",
     help="Where shards shipped their logs to; remembered.",
 )
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Put the many small segments that dead shards have left there into few.",
+)
 @click.option("--check", is_flag=True, help="Exit code 6 unless all has ended.")
 @choices.runs_dir
 @choices.as_json
 def merge(
-    run_name: str, places: tuple[str, ...], check: bool, runs_dir: Path, as_json: bool
+    run_name: str,
+    places: tuple[str, ...],
+    compact: bool,
+    check: bool,
+    runs_dir: Path,
+    as_json: bool,
 ) -> int:
     """Take what is new in the logs of RUN's shards into one log, RUN/log.db.
 
@@ -35,7 +45,7 @@ def merge(
     that look at RUN merge first, so this is for logs that come from elsewhere (--ship),
     for a last look, and for the digest of what the run consists of.
     """
-    from runner.cli.carried import remember, say_emptied
+    from runner.cli.carried import put_together, remember, say_emptied
     from store.runs import resolve
     from store.union.standing import standing
     from store.views import open_reader
@@ -46,6 +56,8 @@ def merge(
     folder = resolve(runs_dir, run_name)
     say_emptied(folder, say)
     folder.refresh(say)
+    if compact:
+        put_together(folder, tell)
     with open_reader(folder.log) as reader:
         stand = standing(reader)
     if stand is None:

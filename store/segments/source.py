@@ -46,10 +46,16 @@ class SegmentSource:
         self._spans = spans
         self._unread: set[Span] = set()
         self._tell = tell
-        origin, made_us, self.last_kind = self._latest()
+        self.origin, made_us, self.last_kind = self._latest()
+        origin = self.origin
         self.identity: LogIdentity = origin.log
         self.shard: Shard | None = origin.shard  #: what it plans
         self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What there was when it was listed last."""
+        return tuple(self._spans)
 
     @property
     def mark(self) -> Mark:

@@ -12,6 +12,8 @@ import pytest
 
 from runner.cli.main import exit_code
 from runner.cli.speech import CHECK_FAILED, DONE, USAGE
+from store.segments.place import Place
+from tests.store.segments.carried import carried
 
 
 class Ran(NamedTuple):
@@ -113,6 +115,19 @@ def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
     assert again.returncode == DONE
     assert "place holds no log of run r1 now" in again.stderr
     assert again.stdout.count("finished") == 1
+
+
+def test_small_segments_are_put_together_where_they_lie(
+    tmp_path: Path, ran: Run
+) -> None:
+    carried(tmp_path / "log.db", Place.of(str(tmp_path / "place")), (2, 4, 6))
+    before = ran("merge", "r1", "--ship", "place", "--json").stdout
+    said = ran("merge", "r1", "--compact", "--json")
+    assert "4 small segments in" in said.stderr
+    assert len(list((tmp_path / "place" / "seg").glob("*/*"))) == 1
+    shutil.rmtree(tmp_path / "runs")
+    again = ran("merge", "r1", "--ship", "place", "--json").stdout
+    assert said.stdout == before == again
 
 
 def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) -> None:

@@ -15,3 +15,6 @@ class Shard:
     index: int  #: from 0
     count: int  #: of how many
     slices: str  #: what it plans, as `store.slices.Slices` writes it
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"

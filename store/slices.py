@@ -101,3 +101,9 @@ class Slices:
 
 ALL = Slices(((0, SLICES - 1),))
 """Of a run that is not split."""
+
+
+def left_by(parts: Iterable[Slices]) -> Slices:
+    """What none of *parts* holds."""
+    held = {number for part in parts for number in part}
+    return Slices.holding(number for number in ALL if number not in held)

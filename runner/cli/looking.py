@@ -13,7 +13,7 @@ import click
 
 from runner.cli import choices
 from runner.cli.folding import in_columns
-from runner.cli.speech import DONE, raw, record, row, tell, text
+from runner.cli.speech import CHECK_FAILED, DONE, raw, record, row, tell, text
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -74,17 +74,36 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
 @choices.run_argument
 @click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
 @choices.at
+@click.option(
+    "--ship",
+    "place",
+    metavar="DIR|URL",
+    help="Say what is there of the logs that shards of RUN carry there; opens no log.",
+)
 @choices.runs_dir
 @choices.as_json
 def status(
-    run_name: str, check: bool, moment_name: str | None, runs_dir: Path, as_json: bool
+    run_name: str,
+    check: bool,
+    moment_name: str | None,
+    place: str | None,
+    runs_dir: Path,
+    as_json: bool,
 ) -> int:
     """Say how RUN stands: once, where siftlog watch goes on.
 
     With --at it says how RUN stood, from the events up to there alone; a million of
     them take some seconds. With --check the exit code tells a state: 6 stalled or
-    lost, 4 budget reached, 5 drained, 3 finished with failed tasks, else 0.
+    lost, 4 budget reached, 5 drained, 3 finished with failed tasks, else 0; with
+    --ship it is 6 unless all has ended.
     """
+    if place is not None:
+        from runner.cli.carried import say_carried
+
+        if moment_name is not None:
+            raise click.UsageError("--at looks into logs, and --ship opens none.")
+        has_ended = say_carried(run_name, place, as_json=as_json)
+        return CHECK_FAILED if check and not has_ended else DONE
     from runner.cli.stand import status_json, status_text
     from store.runs import resolve
     from store.views import open_reader, present

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import choices
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @click.command()
@@ -19,11 +23,21 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
     metavar="DIR|URL",
     help="Where shards shipped their logs to; remembered.",
 )
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Put the many small segments that dead shards have left there into few.",
+)
 @click.option("--check", is_flag=True, help="Exit code 6 unless all has ended.")
 @choices.runs_dir
 @choices.as_json
 def merge(
-    run_name: str, places: tuple[str, ...], check: bool, runs_dir: Path, as_json: bool
+    run_name: str,
+    places: tuple[str, ...],
+    compact: bool,
+    check: bool,
+    runs_dir: Path,
+    as_json: bool,
 ) -> int:
     """Take what is new in the logs of RUN's shards into one log, RUN/log.db.
 
@@ -31,21 +45,19 @@ def merge(
     that look at RUN merge first, so this is for logs that come from elsewhere (--ship),
     for a last look, and for the digest of what the run consists of.
     """
-    from store.runs import RunFolder, resolve
-    from store.segments.place import address_of
-    from store.union.elsewhere import add_place
+    from runner.cli.carried import put_together, remember, say_emptied
+    from store.runs import resolve
     from store.union.standing import standing
     from store.views import open_reader
 
-    for place in places:
-        if not RunFolder.is_valid_id(run_name):
-            raise click.UsageError(
-                f"{run_name} is no run id: a place holds the logs of one run, which "
-                "is named by its whole id"
-            )
-        add_place(RunFolder(runs_dir / run_name).places, address_of(place))
+    say = _once()
+    if places:
+        remember(runs_dir, run_name, places, say)
     folder = resolve(runs_dir, run_name)
-    folder.refresh(lambda said: tell(f"{said}."))
+    say_emptied(folder, say)
+    folder.refresh(say)
+    if compact:
+        put_together(folder, tell)
     with open_reader(folder.log) as reader:
         stand = standing(reader)
     if stand is None:
@@ -91,3 +103,15 @@ def merge(
         "go on with, the shards that hold them"
     )
     return CHECK_FAILED
+
+
+def _once() -> Callable[[str], None]:
+    """Says what cannot be read once, though places are looked at several times."""
+    heard: set[str] = set()
+
+    def say(said: str) -> None:
+        if said not in heard:
+            heard.add(said)
+            tell(f"{said}.")
+
+    return say

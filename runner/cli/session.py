@@ -37,7 +37,6 @@ from runner.options import RunOptions, options_from, read_toml
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.settings import resolve
-from runner.shards.part import name_of
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
@@ -152,10 +151,10 @@ def shell(
         if leave is not None:
             leave(own)
         if given["as_json"]:
-            part = {} if shard is None else {"shard": f"{shard.index}/{shard.count}"}
+            part = {} if shard is None else {"shard": str(shard)}
             record({"event": "launch", "run": folder.run_id, **part})
         else:
-            what = "Run" if shard is None else f"{name_of(shard)} of run"
+            what = "Run" if shard is None else f"Shard {shard} of run"
             tell(f"{what} {folder.run_id} of {work.job.name} in {folder.path}")
 
     return Shell(

@@ -13,7 +13,7 @@ from runner.control.ending import Ended
 from runner.errors import UsageError
 from runner.launching.shell import Shell
 from runner.options import RunOptions
-from runner.shards.part import Shipping, name_of, shard_of
+from runner.shards.part import Shipping, shard_of
 from runner.shards.working import work_on
 from runner.work import Work
 from store.runs import RunFolder
@@ -76,7 +76,7 @@ def run_part(
     code = session.end(own, work, ended, given, scores=False)
     end = "has ended" if ended.outcome == "finished" else "has stopped"
     tell(
-        f"{name_of(shard)} of run {folder.run_id} {end}; see all of them with: "
+        f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
         f"{_seen_whole(folder.run_id, given)}"
     )
     return code

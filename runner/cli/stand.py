@@ -189,13 +189,25 @@ def parts_json(parts: Standing) -> dict[str, Any]:
 
 def parts_text(parts: Standing) -> str:
     """How far the parts of a split run are."""
-    n = len(parts.parts)
-    said = f"{n} log{'' if n == 1 else 's'}, {parts.ended} of them ended"
+    said = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
         said += f"; slices {parts.missing} have not begun"
     if parts.repeated:
         said += f"; {parts.repeated:,} answers paid for more than once"
     return said
+
+
+def logs_text(count: int, ended: int, *, has_all: bool) -> str:
+    """How many logs there are, and whether they have come to their end.
+
+    Args:
+        count: of the logs.
+        ended: how many of them have.
+        has_all: whether all slices have ended in some log; what others began may then
+            have been left to it.
+    """
+    said = f"{count:,} log{'' if count == 1 else 's'}"
+    return f"{said}, all slices ended" if has_all else f"{said}, {ended:,} ended"
 
 
 def _batches(shown: Mapping[str, Any]) -> list[str]:

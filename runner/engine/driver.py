@@ -86,6 +86,11 @@ class Driver:
         self._stopping = True
         self._wake.set()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody wants the process to end at once."""
+        return self._stopping
+
     def pause(self, pause: Pause) -> None:
         """Start nothing of what it names; calls in flight finish."""
         self._pauses[pause.scope] = pause

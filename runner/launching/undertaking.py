@@ -116,7 +116,7 @@ class Undertaking:
             )
             ended = await ending.conclude(outcome)
             if carrier is not None:
-                await carrier.conclude(ended)
+                ended = await carrier.conclude(ended)
             return ended
 
     def _clients(self, leaving: asyncio.Event) -> dict[str, ModelClient]:

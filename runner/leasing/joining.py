@@ -49,7 +49,7 @@ def lessee_of(folder: RunFolder, part: Part | None, shell: Shell) -> Lessee | No
         Identity(
             run_id=folder.run_id,
             process=secrets.token_hex(8),
-            shard=f"{shard.index}/{shard.count}",
+            shard=str(shard),
             slices=shard.slices,
             log=log.hex(),
             recorded_pico=money.spent_pico + money.possible_pico,

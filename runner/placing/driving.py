@@ -37,8 +37,10 @@ from runner.placing.relaying import Relay
 from runner.placing.spec import ShardSpec
 from runner.placing.supervisor import Policy, Supervisor, Verdict
 from runner.roles import assigned
+from runner.shards.agreeing import check_place
 from runner.work import Work
 from store.runs import RunFolder
+from store.segments.place import Place
 from store.task import pico, usd
 from store.union.elsewhere import add_place
 
@@ -72,8 +74,12 @@ async def drive(
         UsageError: a price is missing, the run is not split, or its logs would not
             come together.
         RunnerError: another process drives it, or no shard could begin.
+        PlaceAway: nothing can be kept where the logs are to come together.
     """
     prices_of(assigned(work.job, options).all_models, options)
+    if placement.ship is not None:
+        place = Place.of(placement.ship)
+        await asyncio.to_thread(check_place, place, folder.run_id)
     folder.path.mkdir(parents=True, exist_ok=True)
     if placement.ship is not None:
         add_place(folder.places, placement.ship)

@@ -1,7 +1,7 @@
 """Whether a shard may begin: it is of the same run as the others, and in nobody's way.
 
-Only the logs of this folder are looked at: what runs on other machines is kept apart
-by whoever started it there.
+Only the logs of this folder tell who is at work: what runs on other machines is kept
+apart by whoever started it there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from runner.launching.changes import check_inputs
 from runner.options import RunOptions
 from runner.roles import assigned
 from runner.shards.others import beginning
-from runner.shards.part import name_of
 from runner.work import Work
 from store.events import RunStarted
 from store.runs import RunFolder
+from store.segments.place import Place
+from store.segments.source import sources
 from store.shard import Shard
 from store.slices import Slices
 
@@ -56,8 +57,8 @@ def check_others(
         shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
         if shared:
             raise RunnerError(
-                f"{name_of(first.shard)} of run {own.run_id} is at work on "
-                f"{len(shared)} slices of {name_of(shard)}: wait until it ends, or end "
+                f"Shard {first.shard} of run {own.run_id} is at work on "
+                f"{len(shared)} slices of Shard {shard}: wait until it ends, or end "
                 f"it with siftlog drain {own.run_id}."
             )
 
@@ -85,6 +86,22 @@ def check_same(log: Path, first: RunStarted, work: Work, options: RunOptions) ->
             "the same of different items; type what it was, or choose another --run-id."
         )
     check_inputs(first, work)
+
+
+def check_place(place: Place, run_id: str) -> None:
+    """See that a place takes the logs of a run, before anything is paid for.
+
+    Raises:
+        PlaceAway: it takes none.
+        UsageError: it holds those of another run, and both would be spoiled.
+    """
+    place.prove()
+    held = {source.identity.run_id for source in sources(place)}
+    if held - {run_id}:
+        raise UsageError(
+            f"{place.address} holds the logs of run {min(held - {run_id})}: name "
+            f"another --ship for run {run_id}, each run has a place of its own."
+        )
 
 
 def _without_inputs(

@@ -17,6 +17,13 @@ from store.runs import RunFolder
 from store.segments.shipping import Shipper
 from store.union.elsewhere import add_place
 
+PATIENCE_S = 60.0
+"""For a place that is away when all else is done: a file server changes over to its
+second head meanwhile, and a cluster that ends the job does not wait any longer."""
+
+LOOK_S = 1.0
+"""Between two attempts; and so long it takes until a second Ctrl-C is heard."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carrier:
@@ -36,18 +43,38 @@ class Carrier:
             self.shell.tell(f"{error}.")
             self.driver.drain()
 
-    async def conclude(self, ended: Ended) -> None:
-        """Carry the rest, once the log's last event is in it; says what is left."""
-        await self.shipper.flush()
-        if ended.outcome == "finished":
-            await self.shipper.finish()
+    async def conclude(self, ended: Ended) -> Ended:
+        """Carry the rest, once the log's last event is in it.
+
+        A place that is away is waited for: the disk may be gone with this process.
+
+        Returns:
+            How the work came out: not finished while some of it lies here alone.
+        """
+        clock = self.shell.clock
+        until = clock.monotonic() + PATIENCE_S
+        while not (is_carried := await self._carry_rest(ended)):
+            if self.driver.is_stopping or clock.monotonic() >= until:
+                break
+            await clock.sleep_until(clock.monotonic() + LOOK_S)
+        if is_carried:
+            return ended
         left = self.shipper.statistics().unshipped_bytes
-        if left:
-            self.shell.tell(
-                f"{left:,} bytes of {self.folder.log} were not carried to "
-                f"{self.address}: keep the file, and start the shard again once the "
-                "place takes them."
-            )
+        why = (
+            f"The last {left:,} bytes of {self.folder.log} were not carried to "
+            f"{self.address}: keep the file, and start the shard again once the place "
+            "takes them."
+        )
+        if ended.why is not None:
+            self.shell.tell(ended.why)
+        outcome = "drained" if ended.outcome == "finished" else ended.outcome
+        return Ended(outcome=outcome, why=why)
+
+    async def _carry_rest(self, ended: Ended) -> bool:
+        """Carry all there is, and that it is all; False: the place is away."""
+        if ended.outcome == "finished":
+            return await self.shipper.finish()
+        return await self.shipper.flush()
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
+from runner.shards.rivals import rivals
 from store.asked import answers
 from store.clock import Clock
 from store.connect import Reader
@@ -23,6 +24,7 @@ from store.events import CommandAccepted, CommandApplied, CommandRejected, RunSt
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
+from store.shard import Shard
 from store.slices import Slices
 from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
@@ -62,7 +64,7 @@ def beginning(folder: RunFolder) -> RunStarted | None:
 
 async def others(
     own: RunFolder,
-    slices: Slices,
+    shard: Shard,
     place: Place | None,
     clock: Clock,
     tell: Callable[[str], None],
@@ -74,17 +76,20 @@ async def others(
 
     Args:
         own: the shard's.
-        slices: what it holds.
+        shard: what it holds.
         place: where this shard's log is carried, beside the places that are known.
         clock: says when to look again.
-        tell: hears what of the place cannot be read.
+        tell: hears what of the place cannot be read, and who may be at work there.
 
     Raises:
         StoreError: a log is of another run, or the place is away.
         RunnerError: another process does not come to an end with merging.
     """
+    slices = Slices.parse(shard.slices)
     here = [each for each in own.shards() if each != own and _holds(each, slices)]
     away = await asyncio.to_thread(_away, own, slices, place, tell)
+    for said in rivals(away, shard, clock.now_us()):
+        tell(said)
     has_answers = bool(here or away)
     if has_answers:
         await _merge(own, here, away, clock)

@@ -61,11 +61,6 @@ def shard_of(text: str) -> Shard:
     return Shard(index=index, count=count, slices=str(slices))
 
 
-def name_of(shard: Shard) -> str:
-    """What people call it."""
-    return f"Shard {shard.index}/{shard.count}"
-
-
 def taking(shard: Shard, job: Job, dataset: Dataset) -> Callable[[TaskSpec], bool]:
     """Whether a shard takes a first-stage spec."""
     slices = frozenset(Slices.parse(shard.slices))

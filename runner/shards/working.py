@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -11,13 +12,12 @@ from runner.errors import UsageError
 from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions
-from runner.shards.agreeing import check_others, check_same
+from runner.shards.agreeing import check_others, check_place, check_same
 from runner.shards.others import beginning, others
 from runner.shards.part import Part, Shipping
 from runner.work import Work
 from store.runs import RunFolder
 from store.shard import Shard
-from store.slices import Slices
 
 
 async def work_on(
@@ -44,7 +44,9 @@ async def work_on(
         accept_changes: whether inputs and prompts may differ from what they were.
 
     Raises:
-        UsageError: it stops when something is decided, or is of another run.
+        UsageError: it stops when something is decided, or is of another run, or what
+            is in the place is.
+        PlaceAway: nothing can be kept in the place.
         RunChanged: the run has other inputs.
         RunnerError: another process is at work on the same items.
     """
@@ -56,9 +58,9 @@ async def work_on(
     launch.check_alive(folder)
     check_others(folder, shard, work, options, accept_changes=accept_changes)
     place = None if shipping is None else shipping.place
-    found = await others(
-        folder, Slices.parse(shard.slices), place, shell.clock, shell.tell
-    )
+    if place is not None:
+        await asyncio.to_thread(check_place, place, folder.run_id)
+    found = await others(folder, shard, place, shell.clock, shell.tell)
     if found.first is not None and not accept_changes:
         check_same(folder.whole.log, found.first, work, options)
     first = beginning(folder)

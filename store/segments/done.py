@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from store.errors import CorruptLog
 from store.segments.place import Place
 from store.shard import Shard
+from store.verify import silent
 
 _FOLDER: Final = "done"
 
@@ -34,12 +35,15 @@ class Done:
         return msgspec.json.format(msgspec.json.encode(self)) + b"\n"
 
 
-def finished(place: Place) -> list[Done]:
+def finished(place: Place, tell: Callable[[str], None] = silent) -> list[Done]:
     """The logs that have come to an end, each with its last word.
+
+    Args:
+        place: where they are kept.
+        tell: hears of each file that cannot be read, and is passed over.
 
     Raises:
         PlaceAway: the place cannot be read.
-        CorruptLog: one of the files holds something else.
     """
     last: dict[str, Done] = {}
     for name in place.names(_FOLDER):
@@ -49,9 +53,10 @@ def finished(place: Place) -> list[Done]:
         try:
             done = msgspec.json.decode(data, type=Done)
         except msgspec.DecodeError as error:
-            raise CorruptLog(
+            tell(
                 f"{place.address}/{name} does not say which log came to its end "
-                f"({error}): delete it, and finish that shard once more"
-            ) from error
+                f"({error}): delete it, and start that shard once more"
+            )
+            continue
         last[done.log] = done  # names ascend, and so do ends
     return list(last.values())

@@ -103,6 +103,19 @@ class Place(ABC):
             PlaceAway: it cannot be removed now.
         """
 
+    def prove(self) -> None:
+        """See that it takes a file, and gives it up again.
+
+        A listing does not tell: some places are listed as empty while they cannot be
+        reached, and not everybody who may look may write.
+
+        Raises:
+            PlaceAway: it does not.
+        """
+        name = f"trial-{os.urandom(8).hex()}"
+        self.put_new(name, b"")
+        self.remove(name)
+
     def _away(self, error: Exception) -> PlaceAway:
         said = " ".join(str(error).split()) or type(error).__name__
         return PlaceAway(

@@ -173,31 +173,14 @@ class Shipper:
 
     async def flush(self) -> bool:
         """Carry all that is committed now; False: the place takes nothing."""
-        async with self._turn:
-            try:
-                await self._on_thread(Sending.send)
-            except PlaceAway as error:
-                await self._measure()
-                self._say_away(error)
-                return False
-            await self._measure()
-            if self._is_away:
-                self._is_away = False
-                self._tell(f"{self._place.address} is back, and has all there was")
-            return True
+        return await self._carried(Sending.send)
 
     async def finish(self) -> bool:
         """Carry the last there is, and that it is the last; False: the place is away.
 
         To be asked of a log whose tasks are all final, once its last event is in it.
         """
-        async with self._turn:
-            try:
-                await self._on_thread(Sending.finish)
-            except PlaceAway as error:
-                self._say_away(error)
-                return False
-            return True
+        return await self._carried(Sending.finish)
 
     def statistics(self) -> ShippingStatistics:
         """How far the log has been carried."""
@@ -209,6 +192,21 @@ class Shipper:
             segment_bytes=self._sending.sent.bytes,
             is_away=self._is_away,
         )
+
+    async def _carried(self, carry: Callable[[Sending], object]) -> bool:
+        """Whether the place took what it was to take; says when that changes."""
+        async with self._turn:
+            try:
+                await self._on_thread(carry)
+            except PlaceAway as error:
+                await self._measure()
+                self._say_away(error)
+                return False
+            await self._measure()
+            if self._is_away:
+                self._is_away = False
+                self._tell(f"{self._place.address} is back, and has all there was")
+            return True
 
     async def _measure(self) -> None:
         self._since_us = await self._on_thread(Sending.measure)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from store.errors import CorruptLog
 from store.segments.place import Place
 from store.segments.segment import Origin, Segment, beyond, decode
-from store.segments.span import FOLDER, Mark, Span, leading_on
+from store.segments.span import FOLDER, Mark, Span, end_of, leading_on
 from store.shard import Shard
 from store.status import Heartbeat
 from store.union.source import LogIdentity, Stretch
@@ -46,12 +46,22 @@ class SegmentSource:
         self._spans = spans
         self._unread: set[Span] = set()
         self._tell = tell
-        origin, made_us = self._latest()
+        self.origin, made_us, self.last_kind = self._latest()
+        origin = self.origin
         self.identity: LogIdentity = origin.log
         self.shard: Shard | None = origin.shard  #: what it plans
-        self.heartbeat: Heartbeat | None = Heartbeat(
-            at_us=made_us, pid=origin.pid, host=origin.host
-        )
+        self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What there was when it was listed last."""
+        return tuple(self._spans)
+
+    @property
+    def mark(self) -> Mark:
+        """How far its segments lead without a gap, but for what cannot be read."""
+        read = (span for span in self._spans if span not in self._unread)
+        return end_of(leading_on(read, Mark()))
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*.
@@ -84,8 +94,8 @@ class SegmentSource:
                 f"it is read up to event {mark.seq}; ship that log once more"
             )
 
-    def _latest(self) -> tuple[Origin, int]:
-        """Who made the last segment that can be read, and when."""
+    def _latest(self) -> _Made:
+        """The last segment that can be read."""
         led = leading_on(self._spans, Mark())
         for span in (*reversed(led), *self._spans):
             made = self._tried(_made, span)
@@ -122,14 +132,23 @@ def _segment(place: Place, span: Span) -> Segment:
     return decode(data, span, place.address)
 
 
+class _Made(NamedTuple):
+    """Who made a segment, and when."""
+
+    origin: Origin
+    at_us: int
+    last_kind: str | None  #: of the event that it ends with; None: it has parts alone
+
+
 @lru_cache(maxsize=1024)
-def _made(place: Place, span: Span) -> tuple[Origin, int]:
-    """Who made a segment, and when; remembered, since it never changes.
+def _made(place: Place, span: Span) -> _Made:
+    """Of a segment; remembered, since it never changes.
 
     A monitor looks every few seconds, and mostly at what it has seen before.
     """
     segment = _segment(place, span)
-    return segment.origin, segment.made_us
+    rows = segment.stretch.rows
+    return _Made(segment.origin, segment.made_us, rows[-1].kind if rows else None)
 
 
 def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentSource]:

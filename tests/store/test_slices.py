@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.slices import ALL, SLICES, Slices, slice_of
+from store.slices import ALL, SLICES, Slices, left_by, slice_of
 
 numbers = st.sets(st.integers(0, SLICES - 1), max_size=40)
 
@@ -35,6 +35,12 @@ def test_a_set_is_read_as_it_is_written(chosen: set[int]) -> None:
 def test_sets_join_and_meet(one: set[int], other: set[int]) -> None:
     assert set(Slices.holding(one) | Slices.holding(other)) == one | other
     assert set(Slices.holding(one) & Slices.holding(other)) == one & other
+
+
+@given(st.lists(numbers, max_size=3))
+def test_what_parts_leave_is_in_none_of_them(parts: list[set[int]]) -> None:
+    left = left_by(map(Slices.holding, parts))
+    assert set(left) == set(ALL).difference(*parts)
 
 
 @pytest.mark.parametrize("text", ["1024", "5-3", "a", "1--2", "-1", "0-5000"])

@@ -12,6 +12,8 @@ import pytest
 
 from runner.cli.main import exit_code
 from runner.cli.speech import CHECK_FAILED, DONE, USAGE
+from store.segments.place import Place
+from tests.store.segments.carried import carried
 
 
 class Ran(NamedTuple):
@@ -48,7 +50,7 @@ def test_a_run_that_was_split_is_one_run_again(tmp_path: Path, ran: Run) -> None
     assert "missing: slices 512-1023, which no shard has begun" in half.stdout
     assert "slices 512-1023 have not come to their end in any log" in half.stderr
     stand = ran("status", "r1").stdout
-    assert "shards    1 log, 1 of them ended; slices 512-1023 have not begun" in stand
+    assert "shards    1 log, 1 ended; slices 512-1023 have not begun" in stand
     # another number of shards takes over what there is
     rest = ran(*JOB, "0/1")
     assert rest.returncode == DONE
@@ -79,7 +81,7 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     assert merged.returncode == DONE
     # and remembered
     assert ran("verify", "r1").returncode == DONE
-    assert "2 logs, 2 of them ended" in ran("status", "r1").stdout
+    assert "shards    2 logs, all slices ended\n" in ran("status", "r1").stdout
     # what cannot be read is told, and hides nothing else
     shutil.rmtree(tmp_path / "runs")
     damaged = min((tmp_path / "place" / "seg").glob("*/*"))
@@ -91,6 +93,63 @@ def test_logs_that_were_carried_elsewhere_are_found_by_their_place(
     beginning = ran("merge", "runs/r1", "--ship", "place")
     assert beginning.returncode == USAGE
     assert "is no run id" in beginning.stderr
+
+
+def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
+    tmp_path: Path, ran: Run
+) -> None:
+    ran(*JOB, "0/2", "--local-dir", "node0", "--ship", "place")
+    (tmp_path / "empty").mkdir()
+    for verb in ("merge", "status"):
+        nothing = ran(verb, "r1", "--ship", "empty")
+        assert nothing.returncode == USAGE
+        assert "empty holds no log that can be read: name what" in nothing.stderr
+        other = ran(verb, "r2", "--ship", "place")
+        assert other.returncode == USAGE
+        assert "holds the logs of run r1, not of r2" in other.stderr
+    assert not (tmp_path / "runs").exists()
+    # what is remembered and has nothing any more is no reason to show nothing
+    ran("merge", "r1", "--ship", "place")
+    (tmp_path / "place").rename(tmp_path / "gone")
+    again = ran("merge", "r1")
+    assert again.returncode == DONE
+    assert "place holds no log of run r1 now" in again.stderr
+    assert again.stdout.count("finished") == 1
+
+
+def test_small_segments_are_put_together_where_they_lie(
+    tmp_path: Path, ran: Run
+) -> None:
+    carried(tmp_path / "log.db", Place.of(str(tmp_path / "place")), (2, 4, 6))
+    before = ran("merge", "r1", "--ship", "place", "--json").stdout
+    said = ran("merge", "r1", "--compact", "--json")
+    assert "4 small segments in" in said.stderr
+    assert len(list((tmp_path / "place" / "seg").glob("*/*"))) == 1
+    shutil.rmtree(tmp_path / "runs")
+    again = ran("merge", "r1", "--ship", "place", "--json").stdout
+    assert said.stdout == before == again
+
+
+def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) -> None:
+    ran(*JOB, "1/4", "--local-dir", "node", "--ship", "place")
+    seen = ran("status", "r1", "--ship", "place", "--check")
+    assert seen.returncode == CHECK_FAILED
+    assert "run r1  1 log, 1 ended" in seen.stdout
+    assert "missing: slices 0-255,512-1023, which no shard has begun" in seen.stdout
+    assert "unfinished: slices 0-255,512-1023" in seen.stdout
+    assert not (tmp_path / "runs").exists()
+    ran(*JOB, "0/1", "--local-dir", "node", "--ship", "place")
+    whole = ran("status", "r1", "--ship", "place", "--check", "--json")
+    assert whole.returncode == DONE
+    said = json.loads(whole.stdout)
+    merged = json.loads(ran("merge", "r1", "--ship", "place", "--json").stdout)
+    same = ("run", "ended", "missing", "unfinished")
+    assert [said[name] for name in same] == [merged[name] for name in same]
+    same = ("log", "slices", "events")
+    assert [[log[name] for name in same] for log in said["logs"]] == [
+        [log[name] for name in same] for log in merged["logs"]
+    ]
+    assert ran("status", "r1", "--ship", "place", "--at", "3").returncode == USAGE
 
 
 def test_a_run_that_is_not_split_has_nothing_to_merge(ran: Run) -> None:

@@ -1,11 +1,11 @@
-"""What `status` says of an endpoint that asked to be left alone."""
+"""What `status` says of endpoints that ask to be left alone, and of logs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from runner.cli.stand import status_json, status_text
+from runner.cli.stand import logs_text, status_json, status_text
 from store.events import LimitObserved
 from store.runs import RunFolder
 from store.testing import FakeClock
@@ -31,3 +31,9 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
     later = replace(seen, now_us=until_us)
     assert line in status_text(later).splitlines()
+
+
+def test_of_logs_that_others_have_gone_on_for_nobody_is_told() -> None:
+    assert logs_text(5, 3, has_all=True) == "5 logs, all slices ended"
+    assert logs_text(2, 1, has_all=False) == "2 logs, 1 ended"
+    assert logs_text(1, 0, has_all=False) == "1 log, 0 ended"

@@ -14,11 +14,13 @@ from runner.options import options_from
 from runner.plan import identity
 from runner.request import ChatRequest, Message, Part
 from runner.shards.others import others
+from runner.shards.part import shard_of
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
 from store.commands import Command, write
+from store.errors import PlaceAway
 from store.events import (
     AttemptAnswered,
     AttemptStarted,
@@ -31,9 +33,9 @@ from store.lock import WriterLock
 from store.manifest import PlannedTask, manifest_bytes
 from store.runs import RunFolder
 from store.segments.place import Place
-from store.slices import Slices
 from store.views import events, open_reader, spending
 from tests.runner.shards.sharded import Split, rows
+from tests.store.segments.carried import Fickle
 from tests.store.union.union_logs import shard_log, shard_started
 
 
@@ -60,6 +62,14 @@ class Counting(ToyJob):
         if self.refused and text.endswith(self.refused) and is_first:
             return ""
         return super().baseline(request)
+
+
+class Renamed(Split):
+    """Another run."""
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.place / "r2")
 
 
 @dataclass
@@ -153,6 +163,31 @@ def test_a_log_that_was_lost_is_found_again_where_it_was_carried(
     assert again.part(0, 2).outcome == "finished"
     assert again.work.job.asked == []
     assert len(rows(again.folder.shard(0, 2))) == len(job.asked)
+
+
+def test_a_place_holds_the_logs_of_one_run(tmp_path: Path) -> None:
+    place = Place.of(str(tmp_path / "place"))
+    split = Runs(tmp_path / "a").split(Counting())
+    split.place_of_logs = place
+    split.part(0, 2)
+    held = place.names("seg")
+    other = Renamed(tmp_path / "b", split.work, place_of_logs=place)
+    with pytest.raises(UsageError, match="holds the logs of run r1: name another"):
+        other.part(1, 2)
+    assert place.names("seg") == held
+    assert not other.folder.path.exists()
+
+
+def test_a_place_that_nothing_can_be_kept_in_is_refused_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    job = Counting()
+    split = Runs(tmp_path / "a").split(job)
+    split.place_of_logs = Fickle(str(tmp_path / "place"), takes=0)
+    with pytest.raises(PlaceAway, match="cannot be used"):
+        split.part(0, 2)
+    assert job.asked == []
+    assert not split.folder.path.exists()
 
 
 def test_a_shard_is_of_the_run_that_the_others_are_of(tmp_path: Path) -> None:
@@ -302,7 +337,7 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
         found = asyncio.run(
             others(
                 folder.shard(index, count),
-                Slices.of(index, count),
+                shard_of(f"{index}/{count}"),
                 None,
                 SystemClock(),
                 lambda _: None,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from runner.launching.group import Spent
 from runner.shards.others import others
+from runner.shards.part import shard_of
 from store.runs import RunFolder
-from store.slices import Slices
 from store.testing import FakeClock
 from tests.store.samples import completed, failed, plan, started, task
 from tests.store.samples import reply as answer
@@ -38,7 +38,7 @@ def test_half_of_what_the_whole_spent_counts_and_nothing_of_its_own(
     folder.refresh()
     told: list[str] = []
     found = asyncio.run(
-        others(folder.shard(0, 2), Slices.of(0, 2), None, FakeClock(), told.append)
+        others(folder.shard(0, 2), shard_of("0/2"), None, FakeClock(), told.append)
     )
     assert found.spent == Spent(
         spent_pico=500_000_000_000, possible_pico=250_000_000_000

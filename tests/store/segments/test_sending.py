@@ -174,10 +174,17 @@ def test_a_log_that_was_taken_up_again_ends_later(path: Path, place: Place) -> N
     assert finished(place) == [done]
 
 
-def test_a_last_word_of_other_bytes_is_refused(place: Place) -> None:
+def test_a_last_word_of_other_bytes_is_told_and_passed_over(
+    path: Path, place: Place
+) -> None:
     place.put_new("done/aa-000000000001.json", b"{}")
-    with pytest.raises(CorruptLog, match=r"aa-000000000001\.json does not say"):
-        finished(place)
+    carried(path, place)
+    with open_reader(path) as reader:
+        done = sending(reader, place).finish()
+    said: list[str] = []
+    assert finished(place, said.append) == [done]
+    (told,) = said
+    assert "aa-000000000001.json does not say which log came to its end" in told
 
 
 @pytest.mark.parametrize("goes_on", [False, True])

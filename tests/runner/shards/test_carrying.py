@@ -1,0 +1,123 @@
+"""A shard that has done its work while the place for its log is away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from runner.control.ending import Ended
+from runner.engine.driver import Driver
+from runner.launching.shell import Shell
+from runner.shards.carrying import LOOK_S, PATIENCE_S, Carrier
+from store.runs import RunFolder
+from store.segments.shipping import Shipper
+from store.testing import FakeClock
+from tests.runner.shards.sharded import unwatched
+from tests.store.logs import create
+from tests.store.segments.carried import UNITS, Fickle
+
+FINISHED = Ended(outcome="finished")
+DRAINED = Ended(outcome="drained", why="3 tasks are open.")
+
+
+class Skipped(FakeClock):
+    """Every sleep is over at once."""
+
+    async def sleep_until(self, when: float) -> None:
+        self.advance(when - self.monotonic())
+
+
+class Asked:
+    """Who is told to end."""
+
+    def __init__(self, is_stopping: Callable[[], bool]) -> None:
+        self._is_stopping = is_stopping
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._is_stopping()
+
+
+class Away(Fickle):
+    """A place that is back when *clock* says so."""
+
+    def __init__(self, address: str, clock: FakeClock, back_s: float) -> None:
+        super().__init__(address)
+        self._clock = clock
+        self._back_s = back_s
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        self.takes = 9 if self._clock.monotonic() >= self._back_s else 0
+        return super().put_new(name, data)
+
+
+def _concluded(
+    folder: Path, ended: Ended, *, back_s: float, stop_s: float = 1e9
+) -> tuple[Ended, float, list[str], list[str]]:
+    """How it came out, when, what was said, and whether the place knows the end."""
+    clock, said = Skipped(), list[str]()
+    place = Away(str(folder / "place"), clock, back_s)
+    shard = RunFolder(folder / "r1").shard(0, 1)
+    shard.path.mkdir(parents=True)
+
+    async def main() -> Ended:
+        async with (
+            await create(shard.log) as log,
+            Shipper.following(
+                shard.log,
+                place,
+                clock=clock,
+                tell=said.append,
+                siftlog_version="0.1.0",
+            ) as shipper,
+        ):
+            for unit in UNITS:
+                await log.append(*unit)
+            carrier = Carrier(
+                shipper=shipper,
+                driver=cast("Driver", Asked(lambda: clock.monotonic() >= stop_s)),
+                shell=Shell(
+                    clock=clock,
+                    environment=os.environ,
+                    runs_dir=folder,
+                    tell=said.append,
+                    launched=lambda: None,
+                    watch=unwatched,
+                ),
+                folder=shard,
+                address=place.address,
+            )
+            return await carrier.conclude(ended)
+
+    return asyncio.run(main()), clock.monotonic(), said, place.names("done")
+
+
+def test_the_last_of_a_log_is_carried_once_its_place_is_back(tmp_path: Path) -> None:
+    ended, at_s, said, done = _concluded(tmp_path, FINISHED, back_s=PATIENCE_S / 2)
+    assert (ended, at_s, len(done)) == (FINISHED, PATIENCE_S / 2, 1)
+    assert said[-1].endswith("is back, and has all there was")
+
+
+@pytest.mark.parametrize("before", [FINISHED, DRAINED])
+def test_what_lies_here_alone_is_not_finished(tmp_path: Path, before: Ended) -> None:
+    ended, at_s, said, done = _concluded(tmp_path, before, back_s=1e9)
+    assert (ended.outcome, at_s, done) == ("drained", PATIENCE_S, [])
+    assert ended.why is not None
+    assert "bytes of" in ended.why
+    assert "log.0-1.db were not carried to" in ended.why
+    assert (DRAINED.why in said) == (before is DRAINED)
+
+
+def test_nobody_has_to_wait_for_a_place_that_is_away(tmp_path: Path) -> None:
+    ended, at_s, _, _ = _concluded(tmp_path, FINISHED, back_s=1e9, stop_s=7.5)
+    assert (ended.outcome, at_s) == ("drained", 7 + LOOK_S)
+
+
+def test_only_a_finished_log_says_so_in_its_place(tmp_path: Path) -> None:
+    ended, at_s, _, done = _concluded(tmp_path, DRAINED, back_s=0)
+    assert (ended, at_s, done) == (DRAINED, 0, [])

@@ -107,6 +107,8 @@ SELECT own, task FROM numbered
 WHERE part = ? AND own IN (SELECT value FROM json_each(?));
 -- name: add_number
 INSERT INTO numbered(part, own, task, skip) VALUES (?, ?, ?, ?);
+-- name: last_events
+SELECT task, event_seq FROM task WHERE task IN (SELECT value FROM json_each(?));
 -- name: skips
 SELECT task, skip FROM numbered
 WHERE part = ? AND skip IS NOT NULL AND task IN (SELECT value FROM json_each(?));
@@ -147,6 +149,40 @@ SELECT part, slices, state, limits FROM part ORDER BY part;
 INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
+
+-- Grafting: a log's own projections, under the union's numbers --------------------------
+
+-- name: graft_tasks
+SELECT task + :tasks, stage, model, key, replicate, root + :tasks, grp, context,
+       state, attempts, abandoned, tries, sent, since_us, started_seq + :seqs,
+       reply_seq + :seqs, not_before_us, error, reason, latency_ms, cost_pico,
+       updated_seq + :seqs, event_seq + :seqs
+FROM tasks ORDER BY task;
+-- name: graft_task
+INSERT INTO task VALUES
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: graft_counts
+SELECT stage, model, state, n FROM counts;
+-- name: graft_minutes
+SELECT stage, model, t, started, succeeded, failed, retried, tokens_in, tokens_out,
+       cost_pico
+FROM minute;
+-- name: graft_lanes
+SELECT stage, model, started, succeeded, replies, tokens_in, tokens_out, cost_pico
+FROM lane;
+-- name: graft_latencies
+SELECT model, stage, bucket, n FROM latency_hist;
+-- name: graft_errors
+SELECT class, stage, model, n, final, last_seq + :seqs, sample_task + :tasks
+FROM error_class;
+-- name: graft_failures
+SELECT t, class, stage, model, outcome, n, last_task + :tasks FROM failure;
+-- name: graft_reasons
+SELECT what, reason, n FROM reason;
+-- name: graft_counters
+SELECT name, n FROM counter;
+-- name: graft_marks
+SELECT kind, seq + :seqs FROM mark;
 
 -- Reading -----------------------------------------------------------------------------
 

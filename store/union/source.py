@@ -7,13 +7,16 @@ of the log can be followed wherever they arrive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from store import projections
 from store.chain import EventRow, genesis
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
+from store.reading import last_seq
 from store.statements import SQL
 from store.status import Heartbeat
 from store.traffic import one_moment
@@ -77,6 +80,14 @@ class Source(Protocol):
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         ...
 
+    def held(self) -> AbstractContextManager[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment.
+
+        None: it does not lie here, or its projections are another siftlog's. Its
+        writer's WAL cannot be reset for as long.
+        """
+        ...
+
 
 class LogSource:
     """A log that lies here; it may be written meanwhile."""
@@ -87,7 +98,7 @@ class LogSource:
         Raises:
             CorruptLog: nobody has opened the log for writing yet.
         """
-        self._reader = reader
+        self.reader = reader
         run_id, _epoch, config_sha256, created_us = reader.execute(
             SQL["run"]
         ).fetchone()
@@ -107,17 +118,17 @@ class LogSource:
     @property
     def heartbeat(self) -> Heartbeat | None:
         """Its writer's last sign of life."""
-        beat = self._reader.execute(SQL["heartbeat"]).fetchone()
+        beat = self.reader.execute(SQL["heartbeat"]).fetchone()
         if beat is None:
             return None
         return Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
-        reader = self._reader
-        with one_moment(reader):
-            upto = reader.execute(UNION["last_link"]).fetchone()
-            most = reader.execute(UNION["last_blob"]).fetchone()[0]
+        reader = self.reader
+        upto = reader.execute(UNION["last_link"]).fetchone()
+        # looked at later, so that what the events use is among them
+        (most,) = reader.execute(UNION["last_blob"]).fetchone()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
             found = reader.execute(
@@ -143,11 +154,18 @@ class LogSource:
             )
             after = last
 
+    @contextmanager
+    def held(self) -> Iterator[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment."""
+        with one_moment(self.reader):
+            is_current = projections.is_current(self.reader, last_seq(self.reader))
+            yield self if is_current else None
+
     def _cut(self, after: int, links: Sequence[tuple[int, bytes]]) -> int:
         """The last commit that still fits a stretch; the first one always does."""
         fitting = [seq for seq, _ in links if seq - after <= STRETCH_ROWS]
         last = fitting[-1] if fitting else links[0][0]
-        (upto,) = self._reader.execute(
+        (upto,) = self.reader.execute(
             UNION["rows_within"], (after, last, STRETCH_BYTES)
         ).fetchone()
         small = [seq for seq, _ in links if seq <= (upto or 0)]
@@ -173,3 +191,9 @@ class LogFile:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         with open_reader(self._path) as reader:
             yield from LogSource(reader).stretches(after, blobs_after)
+
+    @contextmanager
+    def held(self) -> Iterator[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment."""
+        with open_reader(self._path) as reader, LogSource(reader).held() as log:
+            yield log

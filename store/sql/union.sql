@@ -113,7 +113,11 @@ SELECT task, event_seq FROM task WHERE task IN (SELECT value FROM json_each(?));
 SELECT task, skip FROM numbered
 WHERE part = ? AND skip IS NOT NULL AND task IN (SELECT value FROM json_each(?));
 -- name: identified
-SELECT task FROM identity WHERE id = ?;
+-- Which of some names, 16 bytes each and written one after the other, are known.
+WITH RECURSIVE name(at) AS (
+  SELECT 1 UNION ALL SELECT at + 16 FROM name WHERE at + 16 < length(:names))
+SELECT i.id, i.task FROM name CROSS JOIN identity AS i
+WHERE i.id = substr(:names, name.at, 16);
 -- name: add_identity
 INSERT INTO identity(id, task) VALUES (?, ?);
 -- name: add_blob
@@ -243,12 +247,6 @@ SELECT id, sha256, enc, size, data
 FROM (SELECT *, sum(length(data)) OVER (ORDER BY id) AS total
       FROM (SELECT * FROM blob WHERE id > ? AND id <= ? ORDER BY id LIMIT 4096))
 WHERE total - length(data) < ?;
--- name: rows_within
--- Bodies count as what they are when read: a plan is compressed tenfold.
-SELECT max(seq)
-FROM (SELECT seq, sum(length(facts) + blen) OVER (ORDER BY seq) AS total
-      FROM event WHERE seq > ? AND seq <= ?)
-WHERE total <= ?;
 -- name: link_at
 SELECT h FROM chain WHERE last_seq = ?;
 -- name: next_event_us

@@ -132,13 +132,17 @@ class Numbers:
         fresh: list[PlannedTask] = []
         places: list[int] = []
         first = self.tasks + 1
-        for i, plan in enumerate(manifest):
+        names = [
+            name_of(plan.stage, plan.key, plan.model, plan.replicate)
+            for plan in manifest
+        ]
+        known = self._identified(names)
+        for i, (plan, name) in enumerate(zip(manifest, names, strict=True)):
             own = event.first + i
-            name = name_of(plan.stage, plan.key, plan.model, plan.replicate)
-            task = self._identified(name)
+            task = known.get(name)
             if task is None:
                 self.tasks += 1
-                task = self._fresh[name] = self.tasks
+                task = known[name] = self._fresh[name] = self.tasks
                 root = task if plan.root == own else self._here[plan.root]
                 fresh.append(plan if root == plan.root else replace(plan, root=root))
                 places += event.places[i : i + 1] if event.places else ()
@@ -149,11 +153,11 @@ class Numbers:
         encoding, body = self._packer.pack(payload)
         return OfMany(made, made.VERSION, encoding, len(payload), facts_of(made), body)
 
-    def _identified(self, name: bytes) -> int | None:
-        if name in self._fresh:
-            return self._fresh[name]
-        row = self._conn.execute(UNION["identified"], (name,)).fetchone()
-        return None if row is None else int(row[0])
+    def _identified(self, names: Sequence[bytes]) -> dict[bytes, int]:
+        """The tasks that the union has under some of these names."""
+        found = {name: self._fresh[name] for name in names if name in self._fresh}
+        stored = self._conn.execute(UNION["identified"], {"names": b"".join(names)})
+        return found | dict(stored.fetchall())
 
     def write(self) -> None:
         """Keep the new numbers in the open transaction."""

@@ -63,7 +63,7 @@ def none_folded(*_: object) -> None:
 
 
 @settings(
-    max_examples=400 if "SIFTLOG_PROVE" in os.environ else 5,
+    max_examples=200 if "SIFTLOG_PROVE" in os.environ else 5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

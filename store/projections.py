@@ -144,8 +144,8 @@ def _planned(
     """Rows of the tasks that were planned, as their plan leaves them."""
     if not blocks:
         return []
-    stages = _ids(conn, "stage", (t.stage for block in blocks for t in block.tasks))
-    models = _ids(conn, "model", (t.model for block in blocks for t in block.tasks))
+    stages = ids(conn, "stage", (t.stage for block in blocks for t in block.tasks))
+    models = ids(conn, "model", (t.model for block in blocks for t in block.tasks))
     return [
         (
             number,
@@ -165,7 +165,7 @@ def _planned(
     ]
 
 
-def _ids(conn: sqlite3.Connection, table: str, names: Iterable[str]) -> dict[str, int]:
+def ids(conn: sqlite3.Connection, table: str, names: Iterable[str]) -> dict[str, int]:
     """The numbers that stand for names; new names get one."""
     fresh = [(name,) for name in dict.fromkeys(names)]
     conn.executemany(SQL[f"intern_{table}"], fresh)

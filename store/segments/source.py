@@ -7,6 +7,7 @@ that is missing or damaged hides what follows it in its log, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
@@ -93,6 +94,10 @@ class SegmentSource:
                 f"{self._log.hex()}, though there is more after event {min(ahead)}: "
                 f"it is read up to event {mark.seq}; ship that log once more"
             )
+
+    def held(self) -> AbstractContextManager[None]:
+        """Segments hold events alone."""
+        return nullcontext()
 
     def _latest(self) -> _Made:
         """The last segment that can be read."""

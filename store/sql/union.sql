@@ -107,11 +107,17 @@ SELECT own, task FROM numbered
 WHERE part = ? AND own IN (SELECT value FROM json_each(?));
 -- name: add_number
 INSERT INTO numbered(part, own, task, skip) VALUES (?, ?, ?, ?);
+-- name: last_events
+SELECT task, event_seq FROM task WHERE task IN (SELECT value FROM json_each(?));
 -- name: skips
 SELECT task, skip FROM numbered
 WHERE part = ? AND skip IS NOT NULL AND task IN (SELECT value FROM json_each(?));
 -- name: identified
-SELECT task FROM identity WHERE id = ?;
+-- Which of some names, 16 bytes each and written one after the other, are known.
+WITH RECURSIVE name(at) AS (
+  SELECT 1 UNION ALL SELECT at + 16 FROM name WHERE at + 16 < length(:names))
+SELECT i.id, i.task FROM name CROSS JOIN identity AS i
+WHERE i.id = substr(:names, name.at, 16);
 -- name: add_identity
 INSERT INTO identity(id, task) VALUES (?, ?);
 -- name: add_blob
@@ -147,6 +153,40 @@ SELECT part, slices, state, limits FROM part ORDER BY part;
 INSERT OR REPLACE INTO part(part, slices, state, limits) VALUES (?, ?, ?, ?);
 -- name: set_place
 INSERT OR REPLACE INTO place(place, task) VALUES (?, ?);
+
+-- Grafting: a log's own projections, under the union's numbers --------------------------
+
+-- name: graft_tasks
+SELECT task + :tasks, stage, model, key, replicate, root + :tasks, grp, context,
+       state, attempts, abandoned, tries, sent, since_us, started_seq + :seqs,
+       reply_seq + :seqs, not_before_us, error, reason, latency_ms, cost_pico,
+       updated_seq + :seqs, event_seq + :seqs
+FROM tasks ORDER BY task;
+-- name: graft_task
+INSERT INTO task VALUES
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- name: graft_counts
+SELECT stage, model, state, n FROM counts;
+-- name: graft_minutes
+SELECT stage, model, t, started, succeeded, failed, retried, tokens_in, tokens_out,
+       cost_pico
+FROM minute;
+-- name: graft_lanes
+SELECT stage, model, started, succeeded, replies, tokens_in, tokens_out, cost_pico
+FROM lane;
+-- name: graft_latencies
+SELECT model, stage, bucket, n FROM latency_hist;
+-- name: graft_errors
+SELECT class, stage, model, n, final, last_seq + :seqs, sample_task + :tasks
+FROM error_class;
+-- name: graft_failures
+SELECT t, class, stage, model, outcome, n, last_task + :tasks FROM failure;
+-- name: graft_reasons
+SELECT what, reason, n FROM reason;
+-- name: graft_counters
+SELECT name, n FROM counter;
+-- name: graft_marks
+SELECT kind, seq + :seqs FROM mark;
 
 -- Reading -----------------------------------------------------------------------------
 
@@ -207,12 +247,6 @@ SELECT id, sha256, enc, size, data
 FROM (SELECT *, sum(length(data)) OVER (ORDER BY id) AS total
       FROM (SELECT * FROM blob WHERE id > ? AND id <= ? ORDER BY id LIMIT 4096))
 WHERE total - length(data) < ?;
--- name: rows_within
--- Bodies count as what they are when read: a plan is compressed tenfold.
-SELECT max(seq)
-FROM (SELECT seq, sum(length(facts) + blen) OVER (ORDER BY seq) AS total
-      FROM event WHERE seq > ? AND seq <= ?)
-WHERE total <= ?;
 -- name: link_at
 SELECT h FROM chain WHERE last_seq = ?;
 -- name: next_event_us

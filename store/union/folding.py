@@ -32,16 +32,17 @@ from store.events import (
 from store.fold import Fold
 from store.manifest import PlannedTask
 from store.run_state import RunState
-from store.slices import ALL, Slices
+from store.slices import ALL
 from store.task import TaskDraft, TaskState, planned_state
+from store.union import parts
 from store.union.claims import Precedence, best
-from store.union.phase import Limit, Part, limits_of, whole
+from store.union.phase import Part
 from store.union.statements import DERIVED, UNION
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
-_STATE = msgspec.json.Decoder(RunState)
-_LIMITS = msgspec.json.Decoder(dict[str, Limit])
+#: Events that say more than a task's row and the sums hold.
+_HEARD = (RunStarted, TasksReopened, TasksPlanned)
 
 
 class Item(NamedTuple):
@@ -122,7 +123,7 @@ class _Batch:
         self._stood = {task: _stand(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()
-        self._parts = self._stored_parts()
+        self._parts = parts.stored(facts, target)
         own = self._parts.get(part)
         state = RunState() if own is None else own.state
         state.tasks = self._total.tasks
@@ -135,7 +136,6 @@ class _Batch:
             moved=self._fold.moved,
         )
         self._slices = ALL if own is None else own.slices
-        self._places: list[tuple[int, int]] = []
         self._contested: list[int] = []  #: tasks of several logs that this one moved
 
     # -- before --------------------------------------------------------------------
@@ -146,19 +146,6 @@ class _Batch:
         for task, part, draft in self._target.execute(UNION["claims"], (numbers,)):
             found.setdefault(task, {})[part] = _DRAFT.decode(draft)
         return found
-
-    def _stored_parts(self) -> dict[int, Part]:
-        logs = _logs(self._facts)
-        stored = self._target.execute(UNION["parts"]).fetchall()
-        return {
-            part: Part(
-                log=logs[part],
-                slices=Slices.parse(slices),
-                state=_STATE.decode(state),
-                limits=_LIMITS.decode(limits),
-            )
-            for part, slices, state, limits in stored
-        }
 
     def _own(self) -> dict[int, TaskDraft]:
         """This log's drafts of the tasks; a task of two logs gets claims."""
@@ -198,14 +185,9 @@ class _Batch:
         for item in items:
             counted = self._uncounted if _is_adopted(item.event) else self._fold
             counted.apply(*item)
-            match item.event:
-                case RunStarted(shard=shard) if shard is not None:
-                    self._slices = Slices.parse(shard.slices)
-                case TasksReopened(tasks=tasks):
-                    reopened = [(task, self._part) for task in tasks]
-                    self._target.executemany(UNION["add_reopening"], reopened)
-                case TasksPlanned(first=first, places=places) if places:
-                    self._places += [(at, first + i) for i, at in enumerate(places)]
+            if isinstance(item.event, _HEARD):
+                said = parts.hear(self._target, self._part, item.event)
+                self._slices = said or self._slices
         self._fold.marks += self._uncounted.marks
         self._join()
         self._write(upto)
@@ -236,7 +218,7 @@ class _Batch:
         ]
         replies = self._precedence(contested)
         reopened = self._reopened(contested)
-        logs = _logs(self._facts) if contested else {}
+        logs = parts.logs(self._facts) if contested else {}
         for task in contested:
             claims = self._claims[task]
             known = _repeats(claims.values(), replies)
@@ -299,17 +281,9 @@ class _Batch:
             fold.counters["tasks_unparsed"] += n
 
     def _write(self, seq: int) -> None:
-        target, fold, part = self._target, self._fold, self._part
-        log = _logs(self._facts)[part]
+        fold, part = self._fold, self._part
         known = self._parts.get(part)
-        limits = {**(known.limits if known else {}), **fold.limiters}
-        self._parts[part] = Part(
-            log=log, slices=self._slices, state=fold.run, limits=limits
-        )
-        stored = (part, str(self._slices), _text(fold.run), _text(limits))
-        target.execute(UNION["set_part"], stored)
-        fold.limiters = limits_of(self._parts.values())
-        target.executemany(
+        self._target.executemany(
             UNION["set_claim"],
             [
                 (task, number, _text(draft), draft.started_seq if draft.sent else None)
@@ -317,18 +291,17 @@ class _Batch:
                 for number, draft in self._claims[task].items()
             ],
         )
-        target.executemany(UNION["set_place"], self._places)
-        fold.run = whole(self._parts.values(), fold.run.tasks)
-        projections.write(target, fold, seq)
+        self._parts[part] = Part(
+            log=parts.logs(self._facts)[part],
+            slices=self._slices,
+            state=fold.run,
+            limits={**(known.limits if known else {}), **fold.limiters},
+        )
+        parts.write(self._target, self._parts, part, fold, seq)
 
 
-def _logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
-    """The id of each part's log."""
-    return {part: log for part, log, *_ in facts.execute(UNION["logs"]).fetchall()}
-
-
-def _text(value: TaskDraft | RunState | Mapping[str, Limit]) -> str:
-    return _ENCODER.encode(value).decode()
+def _text(draft: TaskDraft) -> str:
+    return _ENCODER.encode(draft).decode()
 
 
 def _repeats(claims: Iterable[TaskDraft], replies: Mapping[int, Precedence]) -> int:

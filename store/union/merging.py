@@ -9,37 +9,42 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from store import opening
 from store.appending import Kinds, insert_events
 from store.chain import EventRow, link, link_again
-from store.codec import Packer
 from store.errors import CorruptLog, StoreError
-from store.events import (
-    TasksPlanned,
-    Unknown,
-)
-from store.manifest import manifest_bytes
+from store.events import Unknown
+from store.projections import load_run_state
+from store.rebuild import fold_between
 from store.statements import SQL
 from store.union import folding
-from store.union.folding import Item
+from store.union.grafting import Graft, adopts
 from store.union.numbering import Numbers
 from store.union.source import LogIdentity, Source, Stretch
 from store.union.statements import FACTS, UNION
 from store.writer import Position
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
-    """How far a log has been taken in."""
+    """How far a log has been taken in, and the union with it."""
 
     part: int
-    seq: int
-    link: bytes
+    seq: int  #: of the log
+    link: bytes  #: of the log
     blobs_upto: int
+    end: Position  #: of the union
+    tasks: int  #: of the union
+
+
+class _MeetsAnother(Exception):
+    """A log is not of tasks of its own alone, or not of answers that it paid for."""
 
 
 def create(
@@ -76,12 +81,11 @@ class Merger:
         """
         self._conn = conn
         self._path = path
-        self._position = opening.ready(conn, path)
+        self._end = opening.ready(conn, path)
         # what a power cut takes away is merged again
         conn.execute(SQL["synchronous_normal"])
         self._run_id, _, self._config, _ = conn.execute(SQL["run"]).fetchone()
         self._kinds = Kinds(conn)
-        self._packer = Packer()
 
     def merge(self, source: Source) -> int:
         """Take in what is new in a log; the number of its events that were.
@@ -102,41 +106,85 @@ class Merger:
                 f"cannot be merged into {self._path}: give every shard of a run the "
                 "same options"
             )
-        known = self._known(identity)
+        conn, known = self._conn, self._known(identity)
         before = known.seq
+        if before == 0:
+            known = self._grafted(known, source)
         for stretch in source.stretches(known.seq, known.blobs_upto):
-            self._take_in(known, stretch)
+            with self._transaction():
+                after = self._copied(known, stretch)
+                deque(fold_between(conn, conn, known.end.seq, after.end.seq), maxlen=0)
+            self._end, known = after.end, after
         return known.seq - before
 
     def _known(self, identity: LogIdentity) -> _Progress:
         conn = self._conn
         row = conn.execute(UNION["known_log"], (identity.log,)).fetchone()
-        if row is not None:
-            return _Progress(part=row[0], seq=row[1], link=row[2], blobs_upto=row[3])
-        first = identity.genesis
-        (part,) = conn.execute(UNION["add_log"], (identity.log, first)).fetchone()
-        return _Progress(part=part, seq=0, link=first, blobs_upto=0)
+        if row is None:
+            first = identity.genesis
+            (part,) = conn.execute(UNION["add_log"], (identity.log, first)).fetchone()
+            row = (part, 0, first, 0)
+        part, seq, head, blobs_upto = row
+        return _Progress(
+            part=part,
+            seq=seq,
+            link=head,
+            blobs_upto=blobs_upto,
+            end=self._end,
+            tasks=load_run_state(conn).tasks,
+        )
 
-    def _take_in(self, known: _Progress, stretch: Stretch) -> None:
-        """Record one stretch, whole or not at all."""
-        conn = self._conn
-        head = self._followed(known, stretch)
-        conn.execute(SQL["begin"])
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Record all that is done inside, or nothing of it."""
+        self._conn.execute(SQL["begin"])
         try:
-            conn.executemany(UNION["add_blob"], stretch.blobs)
-            position = self._position
-            if stretch.rows:
-                position = self._record(known.part, stretch)
-            last = stretch.rows[-1].seq if stretch.rows else known.seq
-            blobs_upto = max(known.blobs_upto, stretch.blobs_upto)
-            conn.execute(UNION["took_in"], (last, head, blobs_upto, known.part))
-            conn.execute(SQL["commit"])
+            yield
+            self._conn.execute(SQL["commit"])
         except BaseException:
-            if conn.in_transaction:
-                conn.execute(SQL["rollback"])
+            if self._conn.in_transaction:
+                self._conn.execute(SQL["rollback"])
             raise
-        self._position = position
-        known.seq, known.link, known.blobs_upto = last, head, blobs_upto
+
+    def _grafted(self, known: _Progress, source: Source) -> _Progress:
+        """How far a new log is in when all of it was taken over, or nothing was."""
+        after = known
+        try:
+            with source.held() as log, self._transaction():
+                if log is None:
+                    return known
+                graft = Graft(self._conn, known.part)
+                for stretch in log.stretches(0):
+                    after = self._copied(after, stretch, graft)
+                graft.write(log.reader, known.end.seq, known.tasks, after.end.seq)
+        except _MeetsAnother:
+            return known
+        self._end = after.end
+        return after
+
+    def _copied(
+        self, known: _Progress, stretch: Stretch, graft: Graft | None = None
+    ) -> _Progress:
+        """How far a log is in with a stretch, whose rows are written here.
+
+        Raises:
+            CorruptLog: it does not follow what is here.
+            _MeetsAnother: it cannot be grafted.
+        """
+        head = self._followed(known, stretch)
+        self._conn.executemany(UNION["add_blob"], stretch.blobs)
+        after = replace(
+            known,
+            link=head,
+            seq=stretch.rows[-1].seq if stretch.rows else known.seq,
+            blobs_upto=max(known.blobs_upto, stretch.blobs_upto),
+        )
+        if stretch.rows:
+            after = self._recorded(after, stretch, graft)
+        self._conn.execute(
+            UNION["took_in"], (after.seq, after.link, after.blobs_upto, after.part)
+        )
+        return after
 
     def _followed(self, known: _Progress, stretch: Stretch) -> bytes:
         """The log's link after a stretch, which must follow what is here.
@@ -144,9 +192,9 @@ class Merger:
         Raises:
             CorruptLog: it does not.
         """
-        head, at, rows = known.link, known.seq, list(stretch.rows)
+        head, at, first = known.link, known.seq, known.seq
         for last_seq, stored in stretch.links:
-            commit, rows = rows[: last_seq - at], rows[last_seq - at :]
+            commit = stretch.rows[at - first : last_seq - first]
             dense = [row.seq for row in commit] == list(range(at + 1, last_seq + 1))
             head = link_again(head, commit)
             if not dense or head != stored:
@@ -159,51 +207,58 @@ class Merger:
             at = last_seq
         return head
 
-    def _record(self, part: int, stretch: Stretch) -> Position:
-        conn = self._conn
-        epochs = self._openings(part, stretch)
-        numbers = Numbers(conn, part, stretch.rows)
+    def _recorded(
+        self, known: _Progress, stretch: Stretch, graft: Graft | None
+    ) -> _Progress:
+        conn, end, seq = self._conn, known.end, known.end.seq
+        epochs = self._openings(known.part, stretch)
+        numbers = Numbers(conn, known.part, stretch.rows, known.tasks)
         last_of = self._last_events(numbers.known)
-        seq = self._position.seq
+        moved = seq + 1 - stretch.rows[0].seq
         conn.execute(UNION["add_origin"], (seq + 1, stretch.rows[0].seq))
         rows: list[EventRow] = []
-        items: list[Item] = []
         for row in stretch.rows:
             seq += 1
-            here = numbers.translated(row)
-            event, encoding, length, body = here.event, row.enc, row.blen, row.body
-            if not isinstance(event, Unknown):
-                items.append(Item(seq, row.ts_us, event, here.manifest))
-            if isinstance(event, TasksPlanned):
-                payload = manifest_bytes(here.manifest)
-                encoding, body = self._packer.pack(payload)
-                length = len(payload)
-            prev = None
-            if here.task is not None:
-                prev, last_of[here.task] = last_of.get(here.task), seq
+            _, ts_us, epoch, kind, ver, own, attempt, prev, enc, blen, facts, body = row
+            task = None
+            if own is None:
+                event, ver, enc, blen, facts, body = numbers.of_many(row)
+                if graft is not None and not isinstance(event, Unknown):
+                    graft.hear(seq, ts_us, event)
+            else:
+                task, facts = numbers.of_one(row, own)
+                if graft is None:
+                    prev, last_of[task] = last_of.get(task), seq
+                elif prev is not None:
+                    prev += moved
             rows.append(
                 EventRow(
                     seq,
-                    row.ts_us,
-                    epochs[row.epoch],
-                    row.kind,
-                    here.ver,
-                    here.task,
-                    row.attempt,
+                    ts_us,
+                    epochs[epoch],
+                    kind,
+                    ver,
+                    task,
+                    attempt,
                     prev,
-                    encoding,
-                    length,
-                    here.facts,
+                    enc,
+                    blen,
+                    facts,
                     body,
                 )
             )
+        if graft is not None and (numbers.meets or adopts(rows)):
+            raise _MeetsAnother
         insert_events(conn, rows, self._kinds)
         numbers.write()
-        folding.fold(conn, conn, part, items, seq)
-        head = link(self._position.link, rows)
+        head = link(end.link, rows)
         conn.execute(SQL["insert_link"], (seq, head))
-        ts_us = max(self._position.ts_us, *(row.ts_us for row in rows))
-        return Position(seq=seq, ts_us=ts_us, link=head)
+        ts_us = max(end.ts_us, *(row.ts_us for row in rows))
+        return replace(
+            known,
+            end=Position(seq=seq, ts_us=ts_us, link=head),
+            tasks=numbers.tasks,
+        )
 
     def _openings(self, part: int, stretch: Stretch) -> dict[int, int]:
         """The union's number for each opening of the log, by the log's own."""
@@ -223,7 +278,5 @@ class Merger:
 
     def _last_events(self, tasks: Iterable[int]) -> dict[int, int | None]:
         """The latest event of its own of each task, whichever log's."""
-        found = self._conn.execute(
-            SQL["drafts"], (json.dumps(sorted(set(tasks))),)
-        ).fetchall()
-        return {row[0]: row[22] for row in found}
+        numbered = (json.dumps(sorted(set(tasks))),)
+        return dict(self._conn.execute(UNION["last_events"], numbered).fetchall())

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from store.chain import EventRow
-from store.codec import event_of, facts_of, unpack
+from store.codec import Packer, event_of, facts_of, unpack
 from store.errors import CorruptLog
 from store.events import (
     AttemptsAbandoned,
@@ -25,34 +25,48 @@ from store.events import (
     Unknown,
 )
 from store.fold import touched
-from store.manifest import PlannedTask, planned_tasks
-from store.projections import load_run_state
+from store.manifest import PlannedTask, manifest_bytes, planned_tasks
 from store.union.naming import name_of
 from store.union.statements import UNION
 
 
-class Here(NamedTuple):
-    """An event of a log, with the union's numbers."""
+class OfMany(NamedTuple):
+    """An event that is not about one task alone, with the union's numbers."""
 
     event: Event | Unknown
     ver: int
+    enc: int
+    blen: int
     facts: bytes
-    task: int | None = None  #: of one that is about one task alone
-    manifest: Sequence[PlannedTask] = ()  #: of a `TasksPlanned`: what is new here
+    body: bytes | None
 
 
 class Numbers:
     """What the tasks of a log's stretch are called in the union."""
 
     def __init__(
-        self, conn: sqlite3.Connection, part: int, rows: Sequence[EventRow]
+        self,
+        conn: sqlite3.Connection,
+        part: int,
+        rows: Sequence[EventRow],
+        tasks: int,
     ) -> None:
+        """Look up what the rows name.
+
+        Args:
+            conn: the union.
+            part: which log's they are.
+            rows: consecutive events of the log.
+            tasks: how many tasks the union has.
+
+        Raises:
+            CorruptLog: one of them cannot be read.
+        """
         self._conn = conn
         self._part = part
-        self._next = load_run_state(conn).tasks + 1
-        self._events = {
-            row.seq: _read(row, row.facts) for row in rows if row.task is None
-        }
+        self._packer = Packer()
+        self.tasks = tasks  #: that the union has, those included that are met here
+        self._events = {row.seq: _read(row) for row in rows if row.task is None}
         self._manifests = {
             row.seq: planned_tasks(unpack(row.enc, row.body or b"", row.blen))
             for row in rows
@@ -62,8 +76,8 @@ class Numbers:
         for event in self._events.values():
             if not isinstance(event, Unknown):
                 named.update(touched(event))
-        for tasks in self._manifests.values():
-            named.update(plan.root for plan in tasks)
+        for plans in self._manifests.values():
+            named.update(plan.root for plan in plans)
         self._here: dict[int, int] = dict(
             conn.execute(
                 UNION["numbers_of"], (part, json.dumps(sorted(named)))
@@ -73,65 +87,77 @@ class Numbers:
         self._planned: list[tuple[int, int, str | None]] = []
         self._fresh: dict[bytes, int] = {}
 
-    def translated(self, row: EventRow) -> Here:
-        """An event with the union's numbers, and what of its plan is new here.
+    @property
+    def meets(self) -> bool:
+        """Whether a task was planned that another log had planned before."""
+        return len(self._planned) > len(self._fresh)
+
+    def of_one(self, row: EventRow, own: int) -> tuple[int, bytes]:
+        """The union's number of the task *own* that a row is about, and its facts.
+
+        Raises:
+            CorruptLog: the log never planned it.
+        """
+        task = self._here.get(own)
+        if task is None:
+            raise _unplanned(row, own)
+        return task, _renumbered(row, own, task)
+
+    def of_many(self, row: EventRow) -> OfMany:
+        """An event that is not about one task, and what of its plan is new here.
 
         Raises:
             CorruptLog: it names a task that the log never planned.
         """
+        event = self._events[row.seq]
         try:
-            if row.task is not None:
-                task = self._here[row.task]
-                facts = _renumbered(row, row.task, task)
-                return Here(_read(row, facts), row.ver, facts, task)
-            match event := self._events[row.seq]:
+            match event:
                 case TasksPlanned():
-                    made, fresh = self._plan(event, self._manifests[row.seq])
-                    return Here(made, made.VERSION, facts_of(made), manifest=fresh)
+                    return self._plan(event, self._manifests[row.seq])
                 case TasksReopened():
-                    tasks = [self._here[task] for task in event.tasks]
-                    event = replace(event, tasks=tasks)
-                    return Here(event, event.VERSION, facts_of(event))
+                    event = replace(event, tasks=[self._here[n] for n in event.tasks])
                 case AttemptsAbandoned():
                     attempts = [(self._here[task], n) for task, n in event.attempts]
                     event = replace(event, attempts=attempts)
-                    return Here(event, event.VERSION, facts_of(event))
                 case _:
-                    return Here(event, row.ver, row.facts)
+                    return OfMany(
+                        event, row.ver, row.enc, row.blen, row.facts, row.body
+                    )
         except KeyError as error:
-            raise CorruptLog(
-                f"event {row.seq} of a log names task {error}, which it never "
-                "planned: see 'siftlog verify'"
-            ) from error
+            raise _unplanned(row, error.args[0]) from error
+        facts = facts_of(event)
+        return OfMany(event, event.VERSION, row.enc, row.blen, facts, row.body)
 
-    def _plan(
-        self, event: TasksPlanned, manifest: Sequence[PlannedTask]
-    ) -> tuple[TasksPlanned, Sequence[PlannedTask]]:
+    def _plan(self, event: TasksPlanned, manifest: Sequence[PlannedTask]) -> OfMany:
         fresh: list[PlannedTask] = []
         places: list[int] = []
-        first = self._next
-        for i, plan in enumerate(manifest):
-            own, name = (
-                event.first + i,
-                name_of(plan.stage, plan.key, plan.model, plan.replicate),
-            )
-            task = self._identified(name)
+        first = self.tasks + 1
+        names = [
+            name_of(plan.stage, plan.key, plan.model, plan.replicate)
+            for plan in manifest
+        ]
+        known = self._identified(names)
+        for i, (plan, name) in enumerate(zip(manifest, names, strict=True)):
+            own = event.first + i
+            task = known.get(name)
             if task is None:
-                task = self._fresh[name] = self._next
-                self._next += 1
+                self.tasks += 1
+                task = known[name] = self._fresh[name] = self.tasks
                 root = task if plan.root == own else self._here[plan.root]
                 fresh.append(plan if root == plan.root else replace(plan, root=root))
                 places += event.places[i : i + 1] if event.places else ()
             self._here[own] = task
             self._planned.append((own, task, plan.skip))
         made = replace(event, first=first, count=len(fresh), places=places or None)
-        return made, fresh
+        payload = manifest_bytes(fresh)
+        encoding, body = self._packer.pack(payload)
+        return OfMany(made, made.VERSION, encoding, len(payload), facts_of(made), body)
 
-    def _identified(self, name: bytes) -> int | None:
-        if name in self._fresh:
-            return self._fresh[name]
-        row = self._conn.execute(UNION["identified"], (name,)).fetchone()
-        return None if row is None else int(row[0])
+    def _identified(self, names: Sequence[bytes]) -> dict[bytes, int]:
+        """The tasks that the union has under some of these names."""
+        found = {name: self._fresh[name] for name in names if name in self._fresh}
+        stored = self._conn.execute(UNION["identified"], {"names": b"".join(names)})
+        return found | dict(stored.fetchall())
 
     def write(self) -> None:
         """Keep the new numbers in the open transaction."""
@@ -142,9 +168,16 @@ class Numbers:
         self._conn.executemany(UNION["add_identity"], sorted(self._fresh.items()))
 
 
-def _read(row: EventRow, facts: bytes) -> Event | Unknown:
+def _unplanned(row: EventRow, own: int) -> CorruptLog:
+    return CorruptLog(
+        f"event {row.seq} of a log names task {own}, which it never planned: see "
+        "'siftlog verify'"
+    )
+
+
+def _read(row: EventRow) -> Event | Unknown:
     try:
-        return event_of(row.kind, row.ver, facts)
+        return event_of(row.kind, row.ver, row.facts)
     except msgspec.DecodeError as error:
         raise CorruptLog(
             f"event {row.seq} of a log cannot be read ({error}): see 'siftlog verify'"

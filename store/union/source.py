@@ -7,22 +7,29 @@ of the log can be followed wherever they arrive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from store import projections
 from store.chain import EventRow, genesis
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
+from store.events import NAMES, TasksPlanned
+from store.reading import last_seq
 from store.statements import SQL
 from store.status import Heartbeat
 from store.traffic import one_moment
 from store.union.statements import UNION
 
-#: What one stretch holds of a log, but for one large commit or blob; bodies count as
-#: long as they are when read.
+#: What one stretch holds of a log, but for one large commit or blob.
 STRETCH_ROWS = 2000
 STRETCH_BYTES = 4 << 20
+#: Bodies travel as they are stored, but a plan is read: its tasks take in memory so
+#: many times the bytes of its text.
+PLAN_WEIGHT = 8
+_PLANNED = NAMES[TasksPlanned]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,14 @@ class Source(Protocol):
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         ...
 
+    def held(self) -> AbstractContextManager[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment.
+
+        None: it does not lie here, or its projections are another siftlog's. Its
+        writer's WAL cannot be reset for as long.
+        """
+        ...
+
 
 class LogSource:
     """A log that lies here; it may be written meanwhile."""
@@ -87,7 +102,7 @@ class LogSource:
         Raises:
             CorruptLog: nobody has opened the log for writing yet.
         """
-        self._reader = reader
+        self.reader = reader
         run_id, _epoch, config_sha256, created_us = reader.execute(
             SQL["run"]
         ).fetchone()
@@ -107,17 +122,17 @@ class LogSource:
     @property
     def heartbeat(self) -> Heartbeat | None:
         """Its writer's last sign of life."""
-        beat = self._reader.execute(SQL["heartbeat"]).fetchone()
+        beat = self.reader.execute(SQL["heartbeat"]).fetchone()
         if beat is None:
             return None
         return Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
-        reader = self._reader
-        with one_moment(reader):
-            upto = reader.execute(UNION["last_link"]).fetchone()
-            most = reader.execute(UNION["last_blob"]).fetchone()[0]
+        reader = self.reader
+        upto = reader.execute(UNION["last_link"]).fetchone()
+        # looked at later, so that what the events use is among them
+        (most,) = reader.execute(UNION["last_blob"]).fetchone()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
             found = reader.execute(
@@ -131,27 +146,50 @@ class LogSource:
             links = reader.execute(
                 UNION["links_after"], (after, upto[0], STRETCH_ROWS)
             ).fetchall()
-            last = self._cut(after, links)
-            rows = reader.execute(SQL["link_rows"], (after, last)).fetchall()
-            found_rows = [EventRow._make(row) for row in rows]
-            epochs = {row.epoch for row in found_rows}
+            rows = self._fitting(after, [seq for seq, _ in links])
+            after = rows[-1].seq
+            epochs = {row.epoch for row in rows}
             yield Stretch(
-                rows=found_rows,
-                links=[link for link in links if link[0] <= last],
+                rows=rows,
+                links=[link for link in links if link[0] <= after],
                 writers={e: writers[e] for e in sorted(epochs) if e in writers},
                 blobs_upto=blobs_after,
             )
-            after = last
 
-    def _cut(self, after: int, links: Sequence[tuple[int, bytes]]) -> int:
-        """The last commit that still fits a stretch; the first one always does."""
-        fitting = [seq for seq, _ in links if seq - after <= STRETCH_ROWS]
-        last = fitting[-1] if fitting else links[0][0]
-        (upto,) = self._reader.execute(
-            UNION["rows_within"], (after, last, STRETCH_BYTES)
-        ).fetchone()
-        small = [seq for seq, _ in links if seq <= (upto or 0)]
-        return small[-1] if small else links[0][0]
+    @contextmanager
+    def held(self) -> Iterator[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment."""
+        with one_moment(self.reader):
+            is_current = projections.is_current(self.reader, last_seq(self.reader))
+            yield self if is_current else None
+
+    def _fitting(self, after: int, ends: Sequence[int]) -> list[EventRow]:
+        """The rows of the commits that fit a stretch; those of the first always do.
+
+        Args:
+            after: the event before them.
+            ends: the last event of each of the commits that follow.
+        """
+        ends = [end for end in ends if end - after <= STRETCH_ROWS] or ends[:1]
+        rows: list[EventRow] = []
+        weight = 0
+        with closing(
+            self.reader.execute(SQL["link_rows"], (after, ends[-1]))
+        ) as cursor:
+            for row in map(EventRow._make, cursor):
+                weight += _weight(row)
+                if weight > STRETCH_BYTES and row.seq > ends[0]:
+                    last = max(end for end in ends if end < row.seq)
+                    return rows[: last - after]
+                rows.append(row)
+        return rows
+
+
+def _weight(row: EventRow) -> int:
+    """About how many bytes an event takes where it is merged."""
+    if row.kind == _PLANNED:
+        return row.blen * PLAN_WEIGHT
+    return len(row.facts) + len(row.body or b"")
 
 
 class LogFile:
@@ -173,3 +211,9 @@ class LogFile:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         with open_reader(self._path) as reader:
             yield from LogSource(reader).stretches(after, blobs_after)
+
+    @contextmanager
+    def held(self) -> Iterator[LogSource | None]:
+        """The log as it is at one moment, with projections that are of that moment."""
+        with open_reader(self._path) as reader, LogSource(reader).held() as log:
+            yield log

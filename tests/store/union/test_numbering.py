@@ -11,7 +11,6 @@ import pytest
 from store.chain import EventRow
 from store.connect import Reader, open_reader
 from store.errors import CorruptLog
-from store.events import TaskCompleted
 from store.fold import OneTask
 from store.union.numbering import Numbers
 from tests.store.samples import plan, task
@@ -50,16 +49,15 @@ def test_only_the_number_changes_and_what_a_later_siftlog_knows_stays(
 ) -> None:
     rest = b',"attempt":1,"unparsed":null,"later":{"task":1}}'
     stored = row(b'{"task":1' + rest)
-    here = Numbers(union, SECOND, [stored]).translated(stored)
-    assert here.facts == b'{"task":2' + rest
-    assert here.event == TaskCompleted(task=2, attempt=1)
-    assert here.task == 2
+    task, facts = Numbers(union, SECOND, [stored], tasks=2).of_one(stored, 1)
+    assert facts == b'{"task":2' + rest
+    assert task == 2
 
 
 def test_facts_about_another_task_than_their_row_says_are_refused(
     union: Reader,
 ) -> None:
     stored = row(b'{"task":12,"attempt":1,"unparsed":null}')
-    numbers = Numbers(union, SECOND, [stored])
+    numbers = Numbers(union, SECOND, [stored], tasks=2)
     with pytest.raises(CorruptLog, match="event 3 of a log is not about task 1, as"):
-        numbers.translated(stored)
+        numbers.of_one(stored, 1)

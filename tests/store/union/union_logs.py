@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +66,10 @@ class Beginning:
                 rows = [row for row in whole.rows if at < row.seq <= last]
                 at = last
                 yield replace(whole, rows=rows, links=[(last, link)])
+
+    def held(self) -> AbstractContextManager[None]:
+        """No log says where it stood then."""
+        return nullcontext()
 
 
 #: Sums that must not depend on the order of merging; `last_seq` and the like may.

@@ -18,6 +18,7 @@ from runner.simulate.ledger import BatchAct, read_batch_ledger
 from store.events import AttemptAnswered
 from store.runs import RunFolder
 from store.views import events, open_reader
+from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 
@@ -37,6 +38,9 @@ ASKED = (
 )
 KILLS = 25 if PROVE else 1
 """Of each form."""
+PASSES = 16 if PROVE else 1
+"""Requests other than looks that a process may make before it is killed; the run needs
+some more than all its processes may make."""
 FORMS = ("anthropic", "openai") if PROVE else ("anthropic",)
 """The form whose lists tell less comes first; the other one's short form is
 `tests/runner/batch/test_batch_forms.py`."""
@@ -56,14 +60,18 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
         *("--job", "survey", "--seed", 5, "--ledger", ledger),
         *("--batch-seconds", *((0.6, *MISBEHAVING) if PROVE else (0.3, *LOST))),
     )
-    with simulated(*server, cwd=tmp_path, env=environment) as url:
+    with (
+        simulated(*server, cwd=tmp_path, env=environment) as url,
+        gated(url, passes=0) as gate,
+    ):
         (tmp_path / "run.toml").write_text(f"batch_settle_s = {SETTLE_S}\n")
-        endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
+        endpoint = (f"--base-url={gate.url}", "--api-key-env=SIMULATED_KEY")
         what = ("survey", f"--model={form}/m", "--reask=0", "--config=run.toml")
         new = ("run", *what, "--run-id=r")
         sizes = ("--items=900", "--words=3") if PROVE else ("--items=8", "--words=0")
         command = (*new, *sizes)
         for _ in range(KILLS):
+            gate.let(PASSES)
             process = start(*command, *ASKED, *endpoint, cwd=tmp_path, env=environment)
             while not ledger.stat().st_size:
                 time.sleep(0.01)  # a run that never began could not be resumed
@@ -72,6 +80,7 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
             process.kill()
             process.wait()
             command = ("resume", "r")
+        gate.open()
         siftlog(*command, *ASKED, *endpoint, cwd=tmp_path, env=environment, check=False)
 
     end = status(tmp_path, "r")

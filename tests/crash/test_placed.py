@@ -6,6 +6,7 @@ that one process carried out undisturbed.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import pytest
 from store.clock import SystemClock
 from store.views import events, open_reader
 from tests.crash.placed_runs import Calm, Site, calm_run
+from tests.gates import Gate, gated
 from tests.plugging import plugged
 from tests.processes import simulated
 
@@ -47,32 +49,46 @@ def calm(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) 
 
 
 @pytest.fixture
-def site(calm: Calm, environment: dict[str, str], tmp_path: Path) -> Iterator[Site]:
-    ledger = tmp_path / "ledger.jsonl"
-    with simulated(
-        *("--job=survey", "--seed=5", "--latency-ms=60", "--jitter-ms=20"),
-        *("--ledger", ledger),
-        cwd=tmp_path,
-        env=environment,
-    ) as url:
-        made = Site(tmp_path, url, ledger, environment, calm, (tmp_path / "runs",))
+def gate(environment: dict[str, str], tmp_path: Path) -> Iterator[Gate]:
+    """An open gate before the endpoint of the run."""
+    with (
+        simulated(
+            *("--job=survey", "--seed=5", "--latency-ms=60", "--jitter-ms=20"),
+            *("--ledger", tmp_path / "ledger.jsonl"),
+            cwd=tmp_path,
+            env=environment,
+        ) as url,
+        gated(url, passes=math.inf) as made,
+    ):
         yield made
-        made.close()
+
+
+@pytest.fixture
+def site(
+    calm: Calm, environment: dict[str, str], tmp_path: Path, gate: Gate
+) -> Iterator[Site]:
+    ledger, disks = tmp_path / "ledger.jsonl", (tmp_path / "runs",)
+    made = Site(tmp_path, gate.url, ledger, environment, calm, disks)
+    yield made
+    made.close()
 
 
 @pytest.mark.timeout(600)
 def test_a_shard_that_stood_still_makes_no_call_once_its_lease_is_over_nor_is_one_lost(
-    site: Site,
+    site: Site, gate: Gate
 ) -> None:
+    gate.let(CALLS)
     driver = site.run(*WORDS, items=ITEMS, shards=SHARDS)
     zombie, other = (site.pid(index, count=SHARDS) for index in range(SHARDS))
     os.kill(zombie, signal.SIGSTOP)
     stood_still = CLOCK.monotonic()
     os.kill(other, signal.SIGKILL)
     site.pid(1, count=SHARDS, but=other)
+    gate.let(CALLS)  # those of the zombie are the first
     time.sleep(max(0.0, stood_still + TTL_S + 0.5 - CLOCK.monotonic()))
     went_on_us = CLOCK.now_us()
     os.kill(zombie, signal.SIGCONT)
+    gate.open()
     site.check(driver.wait(timeout=500), repeats=2 * CALLS // SHARDS)
     with open_reader(site.log(0, SHARDS)) as reader:
         starts = events(reader, limit=100_000, kinds=["attempt_started"])

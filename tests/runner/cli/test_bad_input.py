@@ -16,6 +16,7 @@ from store.runs import RunFolder
 from store.views import open_reader
 from store.views import status as read_status
 from tests.corpus import write_corpus
+from tests.gates import gated
 from tests.processes import SIFTLOG, siftlog, simulated, start, status
 from tests.refusing import serve
 
@@ -143,17 +144,16 @@ def test_an_unreachable_endpoint_is_one_sentence_and_loses_nothing(
 def test_a_second_writer_is_refused_while_the_first_goes_on(
     tmp_path: Path, corpus: list[str]
 ) -> None:
-    with simulated("--latency-ms", 400, "--job", JOB, cwd=tmp_path) as url:
+    with simulated("--job", JOB, cwd=tmp_path) as url, gated(url, passes=0) as gate:
         first = start(
-            *("run", JOB, *corpus, "--model=x", f"--base-url={url}", "--run-id=r"),
+            *("run", JOB, *corpus, "--model=x", f"--base-url={gate.url}", "--run-id=r"),
             cwd=tmp_path,
         )
-        folder = RunFolder(tmp_path / "runs" / "r")
-        while not folder.is_alive():
-            assert first.poll() is None
+        gate.wait(first)
         said = _fails(1, "resume", "r", cwd=tmp_path)
         assert "another process" in said
-        assert first.wait(60) == 0
+        gate.open()
+        assert first.wait() == 0
     assert status(tmp_path, "r")["tasks"]["open"] == 0
 
 

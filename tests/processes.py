@@ -107,10 +107,10 @@ def until(
 
 
 def until_said(
-    process: subprocess.Popen[str], cwd: Path, text: str, times: int = 1
+    process: subprocess.Popen[str], file: Path, text: str, times: int = 1
 ) -> None:
-    """Wait until *process*, or one before it in *cwd*, has said so on stderr."""
-    while (cwd / "err.txt").read_text().count(text) < times:
+    """Wait until that stands in the *file* to which *process*, or its child, writes."""
+    while not file.exists() or file.read_text("utf-8").count(text) < times:
         assert process.poll() is None, f"it has ended, and never said: {text}"
         time.sleep(0.02)
 

@@ -68,7 +68,7 @@ def test_an_endpoint_that_dies_and_comes_back_costs_time_and_no_task(
                 time.sleep(0.01)
             server.send_signal(signal.SIGKILL)
             server.wait()
-            until_said(process, tmp_path, "sending one probe at a time")
+            until_said(process, tmp_path / "err.txt", "sending one probe at a time")
             server = _serve(port, after, latency_ms=50)
             assert process.wait(60) == 0, (tmp_path / "err.txt").read_text()
         finally:

@@ -25,7 +25,7 @@ from store.run_state import RunState
 from store.runs import RunFolder
 from store.status import AttemptCounts, TaskCounts
 from store.task import TaskState
-from store.views import MinuteRow, events, open_reader, payload
+from store.views import MinuteRow, events, open_reader, payload, status
 from tests.bench.long_log import build
 from tests.processes import siftlog, start
 from tests.terminals import on_terminal
@@ -196,20 +196,20 @@ def test_five_monitors_of_a_live_run_agree_with_its_replay(run: RunFolder) -> No
     assert f"of {tasks['planned']:,} tasks; {tasks['failed']:,} failed" in told
 
 
-class LaterClock(SystemClock):
-    """The machine's clock, moved on by hand."""
+class SetClock(SystemClock):
+    """The machine's clock, or what it is set to."""
 
-    moved_us = 0
+    set_us: int | None = None
 
     def now_us(self) -> int:
         """Wall clock, microseconds since 1970-01-01 UTC."""
-        return super().now_us() + self.moved_us
+        return super().now_us() if self.set_us is None else self.set_us
 
 
 def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
     run: RunFolder,
 ) -> None:
-    clock = LaterClock()
+    clock = SetClock()
 
     def state() -> str:
         sight = source.look()
@@ -228,14 +228,18 @@ def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
         assert state() == "live"
         terminal.read_until(b"live")
         writer.send_signal(signal.SIGSTOP)
+        os.waitpid(writer.pid, os.WUNTRACED)
+        with open_reader(run.log) as reader:
+            beat = status(reader).heartbeat
+        assert beat is not None
         # what it had committed by then is seen, and then nothing any more
         states = []
-        for moved_s in (4, 12, 16):
-            clock.moved_us = moved_s * 1_000_000
+        for silent_s in (4, 12, 16):
+            clock.set_us = beat.at_us + silent_s * 1_000_000
             states.append(state())
         assert states == ["quiet", "quiet", "lost"]
         assert not source.look().is_ended  # it holds the log, and may go on
-        clock.moved_us = 0
+        clock.set_us = None
         writer.kill()
         writer.wait()
         assert state() == "lost"

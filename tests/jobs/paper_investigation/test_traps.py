@@ -50,13 +50,13 @@ def test_a_joined_question_is_paid_once_over_a_kill_and_a_resume(
     def answer(prompt: str) -> str | int:
         if is_about("own", prompt):
             reached.set()
-            killed.wait(20)
+            killed.wait(100)
         return listing("rs1", "rs2")(prompt)
 
     with answering(answer) as endpoint:
         url = f"--base-url={endpoint.url}"
         process = start("run", JOB, *data, *ENGINE, url, cwd=tmp_path)
-        assert reached.wait(20)
+        assert reached.wait(100)
         process.kill()
         process.wait(20)
         killed.set()

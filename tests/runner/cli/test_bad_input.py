@@ -144,13 +144,9 @@ def test_an_unreachable_endpoint_is_one_sentence_and_loses_nothing(
 def test_a_second_writer_is_refused_while_the_first_goes_on(
     tmp_path: Path, corpus: list[str]
 ) -> None:
-    with (
-        simulated("--job", JOB, cwd=tmp_path) as url,
-        gated(url, passes=1) as gate,
-    ):
+    with simulated("--job", JOB, cwd=tmp_path) as url, gated(url, passes=0) as gate:
         first = start(
-            *("run", JOB, *corpus, "--model=x", f"--base-url={gate.url}"),
-            "--run-id=r",
+            *("run", JOB, *corpus, "--model=x", f"--base-url={gate.url}", "--run-id=r"),
             cwd=tmp_path,
         )
         gate.wait(first)

@@ -58,7 +58,7 @@ def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
     # calls that outlast the test: who waits for them does not stop at once
     with _running(tmp_path, 3_600_000) as process:
         process.send_signal(number)
-        until_said(process, tmp_path, HEARD)
+        until_said(process, tmp_path / "err.txt", HEARD)
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 5
         assert "8 calls in flight were given up" in (tmp_path / "err.txt").read_text()
@@ -68,6 +68,6 @@ def test_the_second_stops_at_once_and_what_was_in_flight_is_told(
         until(tmp_path, "r", lambda s: s["attempts"]["started"] == 16)
         assert status(tmp_path, "r")["attempts"]["unknown"] == 8
         resumed.send_signal(number)
-        until_said(resumed, tmp_path, HEARD, times=2)
+        until_said(resumed, tmp_path / "err.txt", HEARD, times=2)
         resumed.send_signal(number)
         assert resumed.wait() == 5

@@ -15,7 +15,8 @@ from runner.options import options_from
 from store.stopping import Stopping
 from store.views import events, open_reader
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status, until
+from tests.gates import gated
+from tests.processes import siftlog, simulated, start, status
 
 JOB = "paper-investigation"
 KEY = {"OPENAI_API_KEY": "k"}
@@ -38,17 +39,21 @@ def test_a_run_that_was_killed_is_resumed_to_the_decision_that_its_answers_make(
     tmp_path: Path,
 ) -> None:
     corpus = write_corpus(tmp_path / "corpus", 100)
-    with simulated("--job", JOB, "--latency-ms", 40, cwd=tmp_path) as url:
-        words = ("--base-url", url, "--concurrency", 4, "--run-id", "r")
+    with (
+        simulated("--job", JOB, "--latency-ms", 40, cwd=tmp_path) as url,
+        gated(url, passes=80) as gate,
+    ):
+        words = ("--base-url", gate.url, "--concurrency", 4, "--run-id", "r")
         process = start(
             *("run", JOB, *corpus, *_models(GOOD, POOR), *words),
             *("--stop-when-decided", SCORE),
             cwd=tmp_path,
             env=KEY,
         )
-        until(tmp_path, "r", lambda said: said["tasks"]["completed"] > 60)
+        gate.wait(process)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        gate.open()
         assert _decisions(tmp_path, "r") == []
         done = siftlog("resume", "r", "--no-score", cwd=tmp_path, env=KEY)
     (decided,) = _decisions(tmp_path, "r")

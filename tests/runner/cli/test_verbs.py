@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status, until
+from tests.gates import gated
+from tests.processes import siftlog, simulated, start, status, until, until_said
 
 JOB = "paper-investigation"
 
@@ -161,15 +162,20 @@ def test_a_run_with_failed_tasks_says_so_and_retry_mends_it(tmp_path: Path) -> N
 @pytest.mark.parametrize("how", ["drain", "signal"])
 def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
     corpus = write_corpus(tmp_path / "corpus", 40)
-    with simulated("--latency-ms", 150, "--job", JOB, cwd=tmp_path) as url:
-        engine = ("--model=x", f"--base-url={url}", "--concurrency=8")
+    with (
+        simulated("--latency-ms", 50, "--job", JOB, cwd=tmp_path) as url,
+        gated(url, passes=40) as gate,
+    ):
+        engine = ("--model=x", f"--base-url={gate.url}", "--concurrency=8")
         process = start("run", JOB, *corpus, *engine, "--run-id=r", cwd=tmp_path)
-        _wait_until_answered(tmp_path, 20)
+        gate.wait(process)
         if how == "drain":
-            siftlog("drain", "r", cwd=tmp_path)
+            siftlog("drain", "r", cwd=tmp_path)  # it waits for the answer
         else:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 5
+            until_said(process, tmp_path / "err.txt", "once more to stop at once")
+        gate.open()
+        assert process.wait() == 5
         assert "siftlog resume r" in (tmp_path / "err.txt").read_text()
         stands = status(tmp_path, "r")
         assert stands["state"] == "drained"

@@ -11,7 +11,8 @@ import pytest
 from runner.cli.main import exit_code
 from runner.simulate.ledger import read_ledger
 from tests.corpus import write_corpus
-from tests.processes import siftlog, simulated, start, status, until
+from tests.gates import gated
+from tests.processes import siftlog, simulated, start, status, until_said
 
 JOB = "paper-investigation"
 PLACED = ("--engine=processes", "--shards=1")
@@ -24,13 +25,16 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
     corpus = write_corpus(tmp_path / "corpus", 6)
     ledger = tmp_path / "ledger"
     server = ("--job", JOB, "--latency-ms", 200, "--ledger", ledger)
-    with simulated(*server, cwd=tmp_path) as url:
-        engine = ("--model=x", f"--base-url={url}", "--concurrency=4")
+    with simulated(*server, cwd=tmp_path) as url, gated(url, passes=10) as gate:
+        engine = ("--model=x", f"--base-url={gate.url}", "--concurrency=4")
         words = ("run", JOB, *corpus, *engine)
         driver = start(*(*words, *PLACED, "--run-id=placed", "--json"), cwd=tmp_path)
-        until(tmp_path, "placed", lambda s: s["tasks"]["completed"] > 0)
+        gate.wait(driver)
         driver.send_signal(signal.SIGTERM)
-        assert driver.wait(60) == 5
+        shard = tmp_path / "runs/placed/run.0-1.log"
+        until_said(driver, shard, "once more to stop at once")
+        gate.open()
+        assert driver.wait() == 5
         said = (tmp_path / "err.txt").read_text("utf-8")
         assert "go on with: siftlog resume placed --engine processes --shards 1" in said
         resumed = siftlog(

@@ -23,17 +23,20 @@ class _Place:
     """A call that waits in a batch."""
 
     asked: Asked
-    body: bytes  #: to be sent; empty once that is not to be done any more
+    body: bytes  #: to be sent
+    item: str | None  #: what the provider calls it already
     told: asyncio.Future[Told]
 
 
 class Batch:
     """Calls that go to the provider together."""
 
-    def __init__(self, stage: Stage = Stage.GATHERING) -> None:
+    def __init__(
+        self, stage: Stage = Stage.GATHERING, *, batch_id: str | None = None
+    ) -> None:
         self.stage = stage
         self.key = ""
-        self.id: str | None = None  #: the provider's
+        self.id = batch_id  #: the provider's
         self.requests = 0
         self.prepared_us = 0
         self.ids: list[str] = []  #: of all items, in the order they are sent in
@@ -56,10 +59,12 @@ class Batch:
         """Calls in it."""
         return len(self._gathered)
 
-    def gather(self, asked: Asked, body: bytes) -> asyncio.Future[Told]:
-        """Take a call in."""
+    def gather(
+        self, asked: Asked, body: bytes, item: str | None = None
+    ) -> asyncio.Future[Told]:
+        """Take a call in; with *item*, what the provider calls it already."""
         told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        self._gathered.append(_Place(asked, body, told))
+        self._gathered.append(_Place(asked, body, item, told))
         self.bytes += len(body)
         return told
 
@@ -69,8 +74,12 @@ class Batch:
         self.key = batch_key(tag, model, asked)
         self.prepared_us = now_us
         items = [
-            BatchItem(each.task, each.attempt, item_id(self.key, each))
-            for each in asked
+            BatchItem(
+                place.asked.task,
+                place.asked.attempt,
+                place.item or item_id(self.key, place.asked),
+            )
+            for place in self._gathered
         ]
         self._hold(items)
         for item, place in zip(items, self._gathered, strict=True):

@@ -126,9 +126,8 @@ class AnthropicBatches:
         self._link = Link(endpoint_url(base_url), headers, options)
 
     def encode(self, request: ChatRequest, structure: Structure) -> bytes:
-        """A request's body; the form of the reply is the prompt's affair."""
-        del structure
-        return encode_messages(request, self._model)
+        """A request's body."""
+        return encode_messages(request, self._model, structure=structure)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> None:
         """Nothing: the requests go with the batch."""

@@ -113,11 +113,11 @@ class BatchClient:
             Unsent: The provider never had the batch.
         """
         structure = self._structure(call)
-        place = self._told.pop((call.task.number, call.attempt), None)
+        taken_up = self._told.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
-            if place is None and self._adoption is not None:
+            if taken_up is None and self._adoption is not None:
                 await self._adoption.look(batch.key for batch in self._under_way)
-            batch, told = place or self._join(call, structure)
+            batch, told = taken_up or self._join(call, structure)
             del call  # its texts are not to be held for a day
             if not batch.is_led:
                 await self._lead(batch)

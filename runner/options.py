@@ -156,6 +156,9 @@ class RunOptions(BaseModel):
     batch_requests: int = Field(
         1000, ge=1, le=MOST_IN_BATCH, description="requests in a batch, at most"
     )
+    batch_adopt: bool = Field(
+        default=False, description="take over batches of the run that its log lacks"
+    )
     batch_open: int = Field(
         10, ge=1, description="batches at a time, for each model, at most"
     )

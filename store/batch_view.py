@@ -24,7 +24,7 @@ KINDS = ("batch_prepared", "batch_created", "batch_ended")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class RecordedBatch:
     """A batch as its latest events tell of it."""
 
     key: str
@@ -46,9 +46,9 @@ class OpenBatches:
     oldest_us: int | None = None  #: when the oldest of them was prepared
 
 
-def batches(conn: sqlite3.Connection) -> tuple[Batch, ...]:
+def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
     """Every batch of the log, in the order in which they were prepared."""
-    found: dict[str, Batch] = {}
+    found: dict[str, RecordedBatch] = {}
     rows = [
         row
         for kind in KINDS
@@ -59,7 +59,7 @@ def batches(conn: sqlite3.Connection) -> tuple[Batch, ...]:
             case BatchPrepared() as event:
                 # one that the provider never had may be prepared again as it was
                 found.pop(event.batch, None)
-                found[event.batch] = Batch(
+                found[event.batch] = RecordedBatch(
                     key=event.batch,
                     model=event.model,
                     form=event.form,
@@ -76,7 +76,7 @@ def batches(conn: sqlite3.Connection) -> tuple[Batch, ...]:
     return tuple(found.values())
 
 
-def items_of(conn: sqlite3.Connection, batch: Batch) -> list[BatchItem]:
+def items_of(conn: sqlite3.Connection, batch: RecordedBatch) -> list[BatchItem]:
     """What is in a batch.
 
     Raises:
@@ -93,7 +93,7 @@ def open_batches(conn: sqlite3.Connection) -> OpenBatches:
     return _at_a_glance(batch for batch in batches(conn) if batch.is_open)
 
 
-def _at_a_glance(still_open: Iterable[Batch]) -> OpenBatches:
+def _at_a_glance(still_open: Iterable[RecordedBatch]) -> OpenBatches:
     found = list(still_open)
     return OpenBatches(
         count=len(found),

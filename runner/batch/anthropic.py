@@ -8,15 +8,25 @@ known for, and whether it is ours shows once it has ended.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.endpoint import (
+    Bounds,
+    ItemOutcome,
+    Orphan,
+    Search,
+    Sought,
+    Standing,
+)
+from runner.batch.ids import key_of
 from runner.batch.link import Link
 from runner.batch.openai import PAGE, SKEW_S, received
+from runner.clients.client import Received
 from runner.clients.openai_compatible import endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import Expired, MalformedReply
@@ -67,6 +77,10 @@ class _Batch(msgspec.Struct):
     created_at: datetime
     cancel_initiated_at: datetime | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        return self.processing_status == "ended"
+
 
 class _Page(msgspec.Struct):
     data: list[_Batch]
@@ -112,9 +126,8 @@ class AnthropicBatches:
         self._link = Link(endpoint_url(base_url), headers, options)
 
     def encode(self, request: ChatRequest, structure: Structure) -> bytes:
-        """A request's body; the form of the reply is the prompt's affair."""
-        del structure
-        return encode_messages(request, self._model)
+        """A request's body."""
+        return encode_messages(request, self._model, structure=structure)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> None:
         """Nothing: the requests go with the batch."""
@@ -134,42 +147,67 @@ class AnthropicBatches:
 
     async def find(self, sought: Sought) -> Search:
         """Look at all that may be it, from the newest batch back."""
-        since_s = sought.prepared_us / 1e6 - SKEW_S
         is_settled = True
+        async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
+            async for batch in listed:
+                is_other = batch.id in sought.others
+                if is_other or batch.request_counts.total != sought.requests:
+                    continue
+                if not batch.has_ended:
+                    is_settled = False
+                elif await self._is_of(batch.id, sought.key):
+                    return Search(id=batch.id)
+        return Search(is_settled=is_settled)
+
+    async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
+        """The batches from the newest back to those that were made at *since_s*."""
         after: dict[str, str] = {}
         while True:
             page = await self._link.get(BATCHES, _Page, {"limit": PAGE, **after})
             for batch in page.data:
                 if batch.created_at.timestamp() < since_s:
-                    return Search(is_settled=is_settled)
-                is_other = batch.id in sought.others
-                if is_other or batch.request_counts.total != sought.requests:
-                    continue
-                if batch.processing_status != "ended":
-                    is_settled = False
-                elif await self._is_of(batch.id, sought.key):
-                    return Search(id=batch.id)
+                    return
+                yield batch
             if not page.has_more or not page.data:
-                return Search(is_settled=is_settled)
+                return
             after = {"after_id": page.data[-1].id}
 
     async def _is_of(self, batch_id: str, key: str) -> bool:
-        """Whether the first result of a batch is of an item under that key."""
+        """Whether the first result of a batch is of an item under that key or tag."""
         async with aclosing(self.results(batch_id, Standing(status=""))) as results:
             async for item_id, _ in results:
                 return item_id.startswith(f"{key}-")
         return False
 
+    async def orphans(
+        self, tag: str, *, known: AbstractSet[str], before_us: int
+    ) -> list[Orphan] | None:
+        """Those whose results show the tag; what is at work does not show it yet."""
+        async with aclosing(self._listed(0.0)) as listed:
+            others = [batch async for batch in listed if batch.id not in known]
+        begun_s = before_us / 1e6
+        if any(
+            not batch.has_ended and batch.created_at.timestamp() <= begun_s
+            for batch in others
+        ):
+            return None
+        return [
+            Orphan(batch=batch.id, item=item)
+            for batch in others
+            if batch.has_ended and await self._is_of(batch.id, tag)
+            async for item, outcome in self.results(batch.id, Standing(status=""))
+            if isinstance(outcome, Received) and key_of(item) not in known
+        ]
+
     async def look(self, batch_id: str) -> Standing:
         """How a batch stands."""
         batch = await self._link.get(f"{BATCHES}/{batch_id}", _Batch)
         counts = batch.request_counts
-        has_ended = batch.processing_status == "ended"
         return Standing(
             status=batch.processing_status,
             done=counts.succeeded,
             failed=counts.errored,
-            outcome=_outcome(batch) if has_ended else None,
+            outcome=_outcome(batch) if batch.has_ended else None,
         )
 
     async def results(

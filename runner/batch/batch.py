@@ -19,21 +19,24 @@ Told: TypeAlias = ItemOutcome | Left | Unsent
 
 
 @dataclass(slots=True)
-class _Place:
+class _Gathered:
     """A call that waits in a batch."""
 
     asked: Asked
-    body: bytes  #: to be sent; empty once that is not to be done any more
+    body: bytes  #: to be sent
+    item: str | None  #: what the provider calls it already
     told: asyncio.Future[Told]
 
 
 class Batch:
     """Calls that go to the provider together."""
 
-    def __init__(self, stage: Stage = Stage.GATHERING) -> None:
+    def __init__(
+        self, stage: Stage = Stage.GATHERING, *, batch_id: str | None = None
+    ) -> None:
         self.stage = stage
         self.key = ""
-        self.id: str | None = None  #: the provider's
+        self.id = batch_id  #: the provider's
         self.requests = 0
         self.prepared_us = 0
         self.ids: list[str] = []  #: of all items, in the order they are sent in
@@ -47,7 +50,7 @@ class Batch:
         self.readings = 0  #: of its results, that did not bring all of them
         self.is_troubled = False  #: and people were told
         self.bytes = 0
-        self._gathered: list[_Place] = []
+        self._gathered: list[_Gathered] = []
         self._waiting: dict[str, asyncio.Future[Told]] = {}
 
     # -- gathering -------------------------------------------------------------
@@ -56,32 +59,38 @@ class Batch:
         """Calls in it."""
         return len(self._gathered)
 
-    def gather(self, asked: Asked, body: bytes) -> asyncio.Future[Told]:
-        """Take a call in."""
+    def gather(
+        self, asked: Asked, body: bytes, item: str | None = None
+    ) -> asyncio.Future[Told]:
+        """Take a call in; with *item*, what the provider calls it already."""
         told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
-        self._gathered.append(_Place(asked, body, told))
+        self._gathered.append(_Gathered(asked, body, item, told))
         self.bytes += len(body)
         return told
 
     def close(self, tag: str, model: str, now_us: int) -> list[BatchItem]:
         """Take no more calls in; what is in it, under the key that it has from now."""
-        asked = [place.asked for place in self._gathered]
+        asked = [call.asked for call in self._gathered]
         self.key = batch_key(tag, model, asked)
         self.prepared_us = now_us
         items = [
-            BatchItem(each.task, each.attempt, item_id(self.key, each))
-            for each in asked
+            BatchItem(
+                call.asked.task,
+                call.asked.attempt,
+                call.item or item_id(self.key, call.asked),
+            )
+            for call in self._gathered
         ]
         self._hold(items)
-        for item, place in zip(items, self._gathered, strict=True):
-            self._waiting[item.id] = place.told
+        for item, call in zip(items, self._gathered, strict=True):
+            self._waiting[item.id] = call.told
         return items
 
     def bodies(self) -> list[tuple[str, bytes]]:
         """What is sent: ids and bodies."""
         return [
-            (item, place.body)
-            for item, place in zip(self.ids, self._gathered, strict=True)
+            (item, call.body)
+            for item, call in zip(self.ids, self._gathered, strict=True)
         ]
 
     def sent(self) -> None:
@@ -127,6 +136,6 @@ class Batch:
         """Tell all that wait still the same; before it is closed, too."""
         for _, item in self.untold:
             self.tell(item, told)
-        for place in self._gathered:
-            if not place.told.done():
-                place.told.set_result(told)
+        for call in self._gathered:
+            if not call.told.done():
+                call.told.set_result(told)

@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.batch.endpoint import BatchEndpoint, Sought
 from runner.errors import AttemptError, Expired
-from store.batch_view import Batch, batches
+from store.batch_view import RecordedBatch, batches
 from store.batches import BatchCancelled, BatchEnded, Outcome
 from store.clock import Clock
 from store.log import Log
@@ -65,7 +65,7 @@ class Cancelling:
 
     async def _find(
         self,
-        batch: Batch,
+        batch: RecordedBatch,
         endpoint: BatchEndpoint,
         others: Collection[str],
         settled_at: float,

@@ -12,6 +12,7 @@ from typing import Final
 from runner.batch.batch import Batch
 from runner.batch.course import Happening, Stage, after
 from runner.batch.endpoint import BatchEndpoint, Sought, Standing
+from runner.batch.ids import key_of
 from runner.clients.client import Left
 from runner.engine.retry import RULES, decide
 from runner.errors import (
@@ -51,6 +52,15 @@ class Setting:
     leaving: asyncio.Event  #: set as the process is about to end
     tell: Callable[[str], None]  #: takes a sentence for people
     ids: set[str]  #: the provider's, of all batches of the run that are known
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long; `Left` as soon as the process is about to end."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.leaving.wait()
+        except TimeoutError:
+            return
+        raise Left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +141,7 @@ class Carrier:
             )
             batch.tell_rest(error)
             return Happening.DECLINED
-        await self.pause(decision.retry_in_s)
+        await self._run.pause(decision.retry_in_s)
         return Happening.POSTPONED
 
     async def _seek(self, batch: Batch) -> Happening:
@@ -152,7 +162,7 @@ class Carrier:
             await self._created(batch, found=True)
             return Happening.FOUND
         if not search.is_settled:
-            await self.pause(self._poll_s)
+            await self._run.pause(self._poll_s)
             return Happening.UNDECIDED
         if await self._may_appear(batch, "is not in the provider's list"):
             return Happening.UNDECIDED
@@ -178,7 +188,7 @@ class Carrier:
                 f"Batch {batch.id or batch.key} {why}, which may lag behind: looking "
                 f"again for {left_s:.0f} seconds before anything of it is asked again."
             )
-        await self.pause(min(self._poll_s, left_s))
+        await self._run.pause(min(self._poll_s, left_s))
         return True
 
     async def _created(
@@ -198,7 +208,7 @@ class Carrier:
         before = batch.standing
         if before is not None:
             longer = min(GROWTH**batch.pauses, LONGEST)
-            await self.pause(self._poll_s * longer)
+            await self._run.pause(self._poll_s * longer)
         try:
             batch.standing = seen = await self._endpoint.look(_id_of(batch))
         except AttemptError as error:
@@ -267,12 +277,12 @@ class Carrier:
             AttemptError: they did not come whole, by their form or by their number.
         """
         seen: set[str] = set()
-        ids = set(batch.ids)
+        keys = {key_of(item) for item in batch.ids}
         results = self._endpoint.results(_id_of(batch), standing)
         async with aclosing(results) as coming:
             async for item, outcome in coming:
                 batch.tell(item, outcome)
-                if item not in ids or isinstance(outcome, Expired):
+                if key_of(item) not in keys or isinstance(outcome, Expired):
                     continue
                 seen.add(item)
                 if len(seen) % STRIDE == 0:
@@ -315,16 +325,7 @@ class Carrier:
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")
-        await self.pause(max(self._poll_s * pauses, error.retry_after_s or 0.0))
-
-    async def pause(self, seconds: float) -> None:
-        """Wait so long; `Left` as soon as the process is about to end."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._run.leaving.wait()
-        except TimeoutError:
-            return
-        raise Left
+        await self._run.pause(max(self._poll_s * pauses, error.retry_after_s or 0.0))
 
 
 def _id_of(batch: Batch) -> str:

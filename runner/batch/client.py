@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from runner.batch.adopting import Adoption
 from runner.batch.batch import Batch, Told
 from runner.batch.carrier import Carrier, Patience, Setting
 from runner.batch.course import Happening, Stage, after
@@ -34,6 +35,7 @@ from runner.errors import (
 from runner.request import ChatRequest
 from runner.wire import Structure
 from store.batches import (
+    BatchCreated,
     BatchPrepared,
     batch_bytes,
 )
@@ -54,6 +56,7 @@ class Habits:
     size: int  #: requests, at most
     patience: Patience  #: how they are waited for
     structured: bool = True  #: put the schema of a reply to the provider
+    adopts: bool = False  #: takes over batches that a lost log of the run had
 
 
 class BatchClient:
@@ -78,17 +81,21 @@ class BatchClient:
         structures = Structure if habits.structured else (Structure.TEXT,)
         self._structures = Ladder(*structures)
         self._tally = Tally()
-        self._gathering: Batch | None = None
+        self._gathering: dict[str | None, Batch] = {}
+        """By the provider's id of what is taken over; None: of what is to be sent."""
         self._under_way: list[Batch] = []
         self._carrier = Carrier(model, endpoint, setting, habits.patience)
+        poll_s = habits.patience.poll_s
+        self._adoption = Adoption(endpoint, setting, poll_s) if habits.adopts else None
         self._misses = 0  #: batches in a row that never came to be
         self._told: dict[tuple[int, int], tuple[Batch, asyncio.Future[Told]]] = {}
         for each in known:
             self._take_up(each)
 
     def _take_up(self, known: Known) -> None:
-        batch = Batch(Stage.SOUGHT if known.id is None else Stage.OPEN)
-        batch.key, batch.id = known.key, known.id
+        stage = Stage.SOUGHT if known.id is None else Stage.OPEN
+        batch = Batch(stage, batch_id=known.id)
+        batch.key = known.key
         batch.prepared_us = known.prepared_us
         batch.has_ended = known.has_ended
         self._under_way.append(batch)
@@ -106,9 +113,11 @@ class BatchClient:
             Unsent: The provider never had the batch.
         """
         structure = self._structure(call)
-        place = self._told.pop((call.task.number, call.attempt), None)
+        taken_up = self._told.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
-            batch, told = place or self._join(call, structure)
+            if taken_up is None and self._adoption is not None:
+                await self._adoption.look(batch.key for batch in self._under_way)
+            batch, told = taken_up or self._join(call, structure)
             del call  # its texts are not to be held for a day
             if not batch.is_led:
                 await self._lead(batch)
@@ -135,13 +144,27 @@ class BatchClient:
             raise BadRequest("Only chats are asked by batches.")
         if call.is_stale:
             raise Expired("What is asked has changed since; it was never sent.")
-        body = self._endpoint.encode(call.request, structure)
-        batch = self._gathering
-        if batch is None or not self._has_room(batch, len(body)):
-            batch = self._gathering = Batch()
-            self._under_way.append(batch)
         asked = Asked(call.task.number, call.attempt, call.asked)
+        adoption = self._adoption
+        orphan = None if adoption is None else adoption.claim(call.asked)
+        if orphan is not None:
+            batch = self._open_to(0, orphan.batch)
+            return batch, batch.gather(asked, b"", orphan.item)
+        body = self._endpoint.encode(call.request, structure)
+        batch = self._open_to(len(body))
         return batch, batch.gather(asked, body)
+
+    def _open_to(self, more: int, batch_id: str | None = None) -> Batch:
+        """The batch that takes in a body of *more* bytes; see `_gathering`."""
+        batch = self._gathering.get(batch_id)
+        if batch is None or not self._has_room(batch, more):
+            batch = self._gathering[batch_id] = Batch(batch_id=batch_id)
+            self._under_way.append(batch)
+        return batch
+
+    def _is_gathering(self, batch: Batch) -> bool:
+        """Whether the next call may join it."""
+        return self._gathering.get(batch.id) is batch
 
     def _has_room(self, batch: Batch, more: int) -> bool:
         """Whether a body of *more* bytes fits; an item is some 200 bytes beyond it."""
@@ -179,9 +202,9 @@ class BatchClient:
     async def _gather(self, batch: Batch) -> None:
         """Wait for calls; then record what is to be sent."""
         linger_s = min(LINGER_S, self._habits.patience.poll_s)
-        while batch is self._gathering and len(batch) < self._size:
+        while self._is_gathering(batch) and len(batch) < self._size:
             before = len(batch)
-            await self._carrier.pause(linger_s)
+            await self._run.pause(linger_s)
             if len(batch) == before:
                 break
         self._close(batch)
@@ -192,13 +215,21 @@ class BatchClient:
             form=self._endpoint.form,
             requests=batch.requests,
         )
-        await self._log.append(Entry(event=prepared, payload=batch_bytes(items)))
-        batch.stage = after(batch.stage, Happening.RECORDED)
+        entry = Entry(event=prepared, payload=batch_bytes(items))
+        if batch.id is None:
+            await self._log.append(entry)
+            batch.stage = after(batch.stage, Happening.RECORDED)
+            return
+        self._run.ids.add(batch.id)
+        batch.sent()
+        created = BatchCreated(batch=batch.key, id=batch.id, found=True)
+        await self._log.append(entry, created)
+        batch.stage = after(batch.stage, Happening.FOUND)
 
     def _close(self, batch: Batch) -> None:
         """Have the next call begin another batch."""
-        if batch is self._gathering:
-            self._gathering = None
+        if self._is_gathering(batch):
+            del self._gathering[batch.id]
 
     # -- figures ---------------------------------------------------------------
 

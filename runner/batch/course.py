@@ -52,6 +52,7 @@ class Happening(enum.Enum):
 _S, _H = Stage, Happening
 MOVES: Final[Mapping[tuple[Stage, Happening], Stage]] = {
     (_S.GATHERING, _H.RECORDED): _S.PREPARED,
+    (_S.GATHERING, _H.FOUND): _S.OPEN,
     (_S.PREPARED, _H.CREATED): _S.OPEN,
     (_S.PREPARED, _H.POSTPONED): _S.PREPARED,
     (_S.PREPARED, _H.UNSURE): _S.SOUGHT,

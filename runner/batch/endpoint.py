@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Collection,
+    Mapping,
+    Sequence,
+)
+from collections.abc import (
+    Set as AbstractSet,
+)
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -57,6 +65,14 @@ class Standing:
     rest: AttemptError | None = None  #: what an item without results ends with
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """An item of a run in a batch that the run's log does not know."""
+
+    batch: str  #: id of the batch
+    item: str  #: id of the item: it was answered, or may be yet
+
+
 class BatchEndpoint(Protocol):
     """A provider's batches of one model; every method may raise `AttemptError`."""
 
@@ -82,6 +98,15 @@ class BatchEndpoint(Protocol):
 
     async def find(self, sought: Sought) -> Search:
         """Look for a batch that may have been created."""
+        ...
+
+    async def orphans(
+        self, tag: str, *, known: AbstractSet[str], before_us: int
+    ) -> Sequence[Orphan] | None:
+        """The items of the run of that tag in batches of no *known* id or key.
+
+        None: one that was at work *before_us*, and is still, may turn out to be its.
+        """
         ...
 
     async def look(self, batch_id: str) -> Standing:

@@ -43,7 +43,22 @@ def item_id(key: str, asked: Asked) -> str:
     >>> item_id("siftlog-0a1b2c3d-0123456789abcdef", Asked(7, 2, "feed" * 16))
     'siftlog-0a1b2c3d-0123456789abcdef-7-feedfeedfeedfeed'
     """
-    return f"{key}-{asked.task}-{asked.request[:16]}"
+    return f"{key}-{asked.task}-{digest_of(asked.request)}"
+
+
+def digest_of(request: str) -> str:
+    """What an item's id tells of the hash of what it asks: its first 64 bits."""
+    return request[:16]
+
+
+def key_of(item: str) -> str:
+    """The key that an item's id begins with."""
+    return item.rsplit("-", 2)[0]
+
+
+def request_of(item: str) -> str:
+    """What an item's id tells of what it asks; see `digest_of`."""
+    return item.rsplit("-", 1)[-1]
 
 
 def _digest(words: Iterable[str], *, size: int) -> str:

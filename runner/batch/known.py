@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from store.batch_view import Batch, batches, items_of
+from store.batch_view import RecordedBatch, batches, items_of
 from store.batches import BatchItem
 from store.events import AttemptStarted
 
@@ -63,7 +63,7 @@ def left_batches(
 
 
 def _known(
-    conn: sqlite3.Connection, batch: Batch, still: set[tuple[int, int]]
+    conn: sqlite3.Connection, batch: RecordedBatch, still: set[tuple[int, int]]
 ) -> Known:
     items = tuple(items_of(conn, batch))
     return Known(

@@ -6,13 +6,21 @@ Our key stands in the batch's metadata, where the list of batches shows it.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from typing import Any, Final
 
 import httpx
 import msgspec
 
-from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.endpoint import (
+    Bounds,
+    ItemOutcome,
+    Orphan,
+    Search,
+    Sought,
+    Standing,
+)
 from runner.batch.link import Link
 from runner.clients.client import Received
 from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
@@ -67,9 +75,19 @@ class _Batch(msgspec.Struct):
     created_at: float = 0.0
     metadata: dict[str, Any] | None = None
     request_counts: _Counts | None = None
+    input_file_id: str | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: _Faults | None = None
+
+    @property
+    def key(self) -> str:
+        """Ours, if it is one of ours."""
+        return str((self.metadata or {}).get(METADATA, ""))
+
+    def is_of(self, tag: str) -> bool:
+        """Whether the run of that tag has made it."""
+        return self.key.startswith(f"{tag}-")
 
 
 class _Page(msgspec.Struct):
@@ -150,16 +168,52 @@ class OpenAIBatches:
 
     async def find(self, sought: Sought) -> Search:
         """Look for the key in the list, from the newest batch back."""
-        since_s = sought.prepared_us / 1e6 - SKEW_S
+        async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
+            async for batch in listed:
+                if batch.key == sought.key:
+                    return Search(id=batch.id)
+        return Search()
+
+    async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
+        """The batches on the pages of the list that go back to *since_s*."""
         after: dict[str, str] = {}
         while True:
             page = await self._link.get("/batches", _Page, {"limit": PAGE, **after})
             for batch in page.data:
-                if (batch.metadata or {}).get(METADATA) == sought.key:
-                    return Search(id=batch.id)
+                yield batch
             if not page.has_more or not page.data or page.data[-1].created_at < since_s:
-                return Search()
+                return
             after = {"after": page.data[-1].id}
+
+    async def orphans(
+        self, tag: str, *, known: AbstractSet[str], before_us: int
+    ) -> list[Orphan]:
+        """Those whose keys begin with the tag; their files say what is in them."""
+        del before_us  # the list tells of every batch whose it is
+        found: list[Orphan] = []
+        async with aclosing(self._listed(0.0)) as listed:
+            async for batch in listed:
+                if not known & {batch.id, batch.key} and batch.is_of(tag):
+                    found += [
+                        Orphan(batch=batch.id, item=item)
+                        async for item in self._items(batch)
+                    ]
+        return found
+
+    async def _items(self, batch: _Batch) -> AsyncGenerator[str]:
+        """The ids of what a batch has answered, or may answer yet."""
+        has_ended = batch.status in OUTCOMES
+        file = batch.output_file_id if has_ended else batch.input_file_id
+        if not file:
+            return
+        async with aclosing(self._link.lines(f"/files/{file}/content")) as lines:
+            async for line in lines:
+                item = self._decoded(line)
+                response = item.response
+                if not has_ended or (
+                    response is not None and response.status_code == httpx.codes.OK
+                ):
+                    yield item.custom_id
 
     async def look(self, batch_id: str) -> Standing:
         """How a batch stands."""
@@ -204,13 +258,17 @@ class OpenAIBatches:
                 async for line in lines:
                     yield self._read(line)
 
-    def _read(self, line: bytes) -> tuple[str, ItemOutcome]:
+    @staticmethod
+    def _decoded(line: bytes) -> _Line:
         try:
-            item = _line.decode(line)
+            return _line.decode(line)
         except UNREADABLE as error:
             raise MalformedReply(
                 f"A line of a batch's results cannot be read ({error}).", body=line
             ) from error
+
+    def _read(self, line: bytes) -> tuple[str, ItemOutcome]:
+        item = self._decoded(line)
         if item.response is None:
             fault = item.error or _Fault()
             said = ": ".join(filter(None, (fault.code, fault.message)))

@@ -65,7 +65,9 @@ def open_batch_clients(
 ) -> dict[str, BatchClient]:
     """The clients of *endpoints*, by model, going on with what is *left*."""
     patience = Patience(poll_s=options.batch_poll_s, settle_s=options.batch_settle_s)
-    habits = Habits(size=options.batch_requests, patience=patience)
+    habits = Habits(
+        size=options.batch_requests, patience=patience, adopts=options.batch_adopt
+    )
     return {
         model: BatchClient(model, endpoint, habits, setting, left.of(model))
         for model, endpoint in endpoints.items()

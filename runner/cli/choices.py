@@ -174,6 +174,11 @@ engine_options = together(
         help="Between two looks at a batch, at first.  [default: 60]",
     ),
     option(
+        "--batch-adopt/--no-batch-adopt",
+        default=None,
+        help="Take over batches of a run of this name whose log is lost.",
+    ),
+    option(
         "--price",
         metavar="IN,OUT[,CACHED]",
         help="Dollars a million tokens, for each model without prices of its own.",

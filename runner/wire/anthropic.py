@@ -8,8 +8,8 @@ import msgspec
 
 from runner.errors import MalformedReply
 from runner.reply import Reply, Usage
-from runner.request import ChatRequest, Message
-from runner.wire.chat import FINISH_REASONS
+from runner.request import ChatRequest, Message, Schema
+from runner.wire.chat import FINISH_REASONS, Structure
 from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import encoded_part
 
@@ -20,10 +20,16 @@ MOST_BREAKPOINTS: Final = 4
 """A request with more of them is refused (its documentation, "Prompt caching")."""
 
 
-def encode_messages(request: ChatRequest, model: str) -> bytes:
+def encode_messages(request: ChatRequest, model: str, *, structure: Structure) -> bytes:
     """The body of a message request.
 
-    The form of the reply is the prompt's affair: a schema is not put to the endpoint.
+    Args:
+        request: What is asked.
+        model: The model's name as the endpoint knows it.
+        structure: How the request's schema, if it has one, is put to the endpoint: as
+            the format of the output, or, for older models and for schemas with
+            keywords that the format may not have, as the input of a tool that has to
+            be used (its documentation, "Structured outputs" and "Tool use").
     """
     spare = sum(part.cache for each in request.messages for part in each.parts)
     system: list[dict[str, Any]] = []
@@ -43,7 +49,26 @@ def encode_messages(request: ChatRequest, model: str) -> bytes:
         body["system"] = system
     if request.temperature is not None:
         body["temperature"] = request.temperature
+    if request.schema is not None:
+        body |= _form(request.schema, structure)
     return msgspec.json.encode(body)
+
+
+def _form(schema: Schema, structure: Structure) -> dict[str, Any]:
+    """What asks for a reply that follows *schema*; nothing where the prompt says it."""
+    form = msgspec.Raw(schema.json.encode())
+    match structure:
+        case Structure.SCHEMA:
+            return {
+                "output_config": {"format": {"type": "json_schema", "schema": form}}
+            }
+        case Structure.OBJECT:
+            return {
+                "tools": [{"name": schema.name, "input_schema": form}],
+                "tool_choice": {"type": "tool", "name": schema.name},
+            }
+        case Structure.TEXT:
+            return {}
 
 
 def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
@@ -71,6 +96,18 @@ def _block(pieces: list[bytes]) -> dict[str, Any]:
 class _Block(msgspec.Struct):
     type: str = ""
     text: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"")  #: of a tool, which is what was to be said
+
+    @property
+    def said(self) -> str:
+        """What it says, if it is of a kind that says something."""
+        match self.type:
+            case "text":
+                return self.text
+            case "tool_use":
+                return bytes(self.input).decode()
+            case _:
+                return ""
 
 
 class _Usage(msgspec.Struct):
@@ -98,9 +135,11 @@ def decode_messages(body: bytes) -> Reply:
             f"The reply is not a message of Anthropic's form ({error}).", body=body
         ) from error
     said = message.stop_reason or "unknown"
+    tools = [block for block in message.content if block.type == "tool_use"]
     return Reply(
-        text="".join(block.text for block in message.content if block.type == "text"),
-        finish_reason=FINISH_REASONS.get(said, said),
+        # beside a tool's input, a text is a remark
+        text="".join(block.said for block in tools or message.content),
+        finish_reason="stop" if said == "tool_use" else FINISH_REASONS.get(said, said),
         usage=_usage(message.usage),
     )
 

@@ -31,7 +31,7 @@ from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task
 from tests.tui.fake_tasks import TasksApp
 from tui.drawing.glyphs import UNICODE
-from tui.lists.pages import Move, Place
+from tui.lists.pages import Move, Viewport
 from tui.screens.tasks import TasksScreen
 from tui.sources.tasks import LogTasks
 from tui.watched import Sources, Watched
@@ -172,8 +172,8 @@ async def _keyed(table: Table, move: str) -> float:
 async def _jumped(table: Table, position: int) -> float:
     height = table.size.height - 1
     began = time.perf_counter()
-    place = Place(position, position).moved(Move.UP, len(table.numbers), height)
-    table._go(place)
+    viewport = Viewport(position, position).moved(Move.UP, len(table.numbers), height)
+    table._go(viewport)
     await _until_drawn(table)
     return (time.perf_counter() - began) * 1000
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -41,9 +42,28 @@ KILLS = 25 if PROVE else 1
 PASSES = 16 if PROVE else 1
 """Requests other than looks that a process may make before it is killed; the run needs
 some more than all its processes may make."""
+LOSSES = 3 if PROVE else 1
 FORMS = ("anthropic", "openai") if PROVE else ("anthropic",)
 """The form whose lists tell less comes first; the other one's short form is
 `tests/runner/batch/test_batch_forms.py`."""
+
+
+def _billed(ledger: Path) -> Counter[int]:
+    """How often each task's answer was paid for."""
+    return Counter(
+        int(line.custom_id.split("-")[-2])
+        for line in read_batch_ledger(ledger)
+        if line.act is BatchAct.BILLED
+    )
+
+
+def _recorded(folder: Path) -> Counter[int]:
+    """How often each task's answer stands in the log."""
+    with open_reader(RunFolder(folder / "runs/r").log) as reader:
+        found = events(reader, kinds=["attempt_answered"], limit=100_000)
+    return Counter(
+        each.event.task for each in found if isinstance(each.event, AttemptAnswered)
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -87,16 +107,45 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
     assert (end["tasks"]["open"], end["attempts"]["unknown"]) == (0, 0)
     assert end["batches"] == {"open": 0, "requests": 0, "oldest_age_s": None}
     assert end["possible_usd"] == end["in_flight_usd"] == 0
-    billed = Counter(
-        int(line.custom_id.split("-")[-2])
-        for line in read_batch_ledger(ledger)
-        if line.act is BatchAct.BILLED
-    )
-    with open_reader(RunFolder(tmp_path / "runs/r").log) as reader:
-        found = events(reader, kinds=["attempt_answered"], limit=100_000)
-    recorded = Counter(
-        each.event.task for each in found if isinstance(each.event, AttemptAnswered)
-    )
+    billed, recorded = _billed(ledger), _recorded(tmp_path)
     assert set(billed.values()) == set(recorded.values()) == {1}
     assert billed == recorded
     assert len(recorded) == end["tasks"]["completed"]
+
+
+@pytest.mark.parametrize("form", FORMS if PROVE else ("openai",))
+def test_a_run_whose_log_is_lost_pays_for_no_item_of_a_batch_again(
+    form: str, tmp_path: Path
+) -> None:
+    environment = {
+        **plugged(tmp_path / "plugged", survey="tests.crash.survey.job:job"),
+        "SIMULATED_KEY": "any-key-will-do",
+    }
+    ledger = tmp_path / "ledger.jsonl"
+    server = ("--job", "survey", "--seed", 5, "--ledger", ledger, "--batch-seconds", 1)
+    with simulated(*server, cwd=tmp_path, env=environment) as url:
+        endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
+        command = (
+            *("run", "survey", f"--model={form}/m", "--reask=0", "--run-id=r"),
+            *("--items=40", "--words=0", "--batch-adopt", *ASKED, *endpoint),
+        )
+        for _ in range(LOSSES):
+            process = start(*command, cwd=tmp_path, env=environment)
+            made = len(ledger.read_bytes())
+            while process.poll() is None and (
+                len(ledger.read_bytes()) == made or not _has_batches(ledger)
+            ):
+                time.sleep(0.01)
+            process.kill()
+            process.wait()
+            shutil.rmtree(tmp_path / "runs/r")
+        siftlog(*command, cwd=tmp_path, env=environment, check=False)
+    billed, recorded = _billed(ledger), _recorded(tmp_path)
+    assert len(recorded) == 40
+    assert billed == recorded
+    assert set(billed.values()) == {1}
+
+
+def _has_batches(ledger: Path) -> bool:
+    """Whether the provider has any: what is not sent yet cannot be lost."""
+    return any(line.act is BatchAct.CREATED for line in read_batch_ledger(ledger))

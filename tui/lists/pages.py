@@ -158,13 +158,13 @@ class Move(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Viewport:
     """Where somebody is in a list: the row that keys act on, and the row at the top."""
 
     cursor: int = 0
     top: int = 0
 
-    def moved(self, move: Move, count: int, height: int) -> Place:
+    def moved(self, move: Move, count: int, height: int) -> Viewport:
         """After a key, in a list of *count* rows of which *height* are in view."""
         half, page = max(1, height // 2), max(1, height - 1)
         steps = {
@@ -179,14 +179,14 @@ class Place:
         }
         return self.at(self.cursor + steps[move], count, height)
 
-    def at(self, cursor: int, count: int, height: int) -> Place:
+    def at(self, cursor: int, count: int, height: int) -> Viewport:
         """With the cursor elsewhere, scrolled as little as shows it."""
         cursor = max(0, min(count - 1, cursor))
         highest = max(0, count - height)
         top = max(min(self.top, cursor), cursor - max(1, height) + 1)
-        return Place(cursor, max(0, min(highest, top)))
+        return Viewport(cursor, max(0, min(highest, top)))
 
-    def relisted(self, old: Sequence[int], new: Sequence[int], height: int) -> Place:
+    def relisted(self, old: Sequence[int], new: Sequence[int], height: int) -> Viewport:
         """The same row on the same line of the screen, in another list.
 
         Where the row is gone the cursor stays at its position.
@@ -198,4 +198,4 @@ class Place:
                 cursor = new.index(old[self.cursor])
             except ValueError:
                 cursor = self.cursor
-        return Place(cursor, cursor - line).at(cursor, len(new), height)
+        return Viewport(cursor, cursor - line).at(cursor, len(new), height)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 from textual import events
 
-from tui.lists.pages import Move, Place
+from tui.lists.pages import Move, Viewport
 from tui.lists.ring import EventLine
 from tui.widgets.table import Table, TableMessage
 
@@ -55,10 +55,10 @@ class EventTable(Table[EventLine]):
         What is not in view comes into the middle: both sides of it are of interest.
         """
         position = max(0, bisect_right(self.numbers, seq) - 1)
-        place, room = self._place, self._room
-        if not place.top <= position < place.top + room:
-            place = Place(position, position - room // 2)
-        self._go(place.at(position, len(self.numbers), room))
+        viewport, room = self._viewport, self._room
+        if not viewport.top <= position < viewport.top + room:
+            viewport = Viewport(position, position - room // 2)
+        self._go(viewport.at(position, len(self.numbers), room))
 
     def to_bottom(self) -> None:
         """The cursor to the last row."""

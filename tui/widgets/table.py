@@ -25,7 +25,7 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.tables.columns import GAP, Column, RowT, fitted
 from tui.drawing.wrapping import wrapped
-from tui.lists.pages import Ask, Move, Pages, Place
+from tui.lists.pages import Ask, Move, Pages, Viewport
 from tui.widgets.moving import MOVES
 from tui.widgets.scroll_bars import dress
 
@@ -151,29 +151,29 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
 
     def go_to(self, position: int) -> None:
         """Put the cursor on a row."""
-        self._go(self._place.at(position, len(self.numbers), self._room))
+        self._go(self._viewport.at(position, len(self.numbers), self._room))
 
     def relist(self, numbers: Sequence[int]) -> None:
         """Show another list from its beginning."""
         self._pages.relist(numbers)
         self._resized()
-        self._go(Place())
+        self._go(Viewport())
 
     def exchange(self, numbers: Sequence[int]) -> None:
         """Show what the list has become; the row under the cursor does not move."""
-        place = self._place.relisted(self.numbers, numbers, self._room)
+        viewport = self._viewport.relisted(self.numbers, numbers, self._room)
         self._pages.relist(numbers)
         self._resized()
-        self._go(place)
+        self._go(viewport)
 
     def show(self, rows: Mapping[int, RowT]) -> None:
         """Show rows that are all at hand, as `exchange` does."""
-        place = self._place.relisted(self.numbers, tuple(rows), self._room)
+        viewport = self._viewport.relisted(self.numbers, tuple(rows), self._room)
         self._pages.relist(tuple(rows))
         while ask := self._pages.wanted(0, len(rows)):
             self._pages.put(ask, rows)
         self._resized()
-        self._go(place)
+        self._go(viewport)
 
     def extend(self, numbers: Sequence[int]) -> None:
         """Show more of the same list; nothing that is in view moves."""
@@ -209,21 +209,21 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         return max(1, self.size.height - _HEAD)
 
     @property
-    def _place(self) -> Place:
-        return Place(self._cursor, self.scroll_offset.y)
+    def _viewport(self) -> Viewport:
+        return Viewport(self._cursor, self.scroll_offset.y)
 
     def _resized(self) -> None:
         self.virtual_size = Size(self.size.width, len(self.numbers) + _HEAD)
         self.refresh()
 
-    def _go(self, place: Place) -> None:
-        self._is_upward = place.top < self.scroll_offset.y
-        before, self._cursor = self._cursor, place.cursor
-        if place.top == self.scroll_offset.y:
+    def _go(self, viewport: Viewport) -> None:
+        self._is_upward = viewport.top < self.scroll_offset.y
+        before, self._cursor = self._cursor, viewport.cursor
+        if viewport.top == self.scroll_offset.y:
             self._draw(before)
-            self._draw(place.cursor)
+            self._draw(viewport.cursor)
         else:
-            self.scroll_to(y=place.top, animate=False, force=True, immediate=True)
+            self.scroll_to(y=viewport.top, animate=False, force=True, immediate=True)
             self.refresh()
         self._ask()
         self.post_message(self.Moved(self))
@@ -240,7 +240,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
 
     def action_move(self, move: str) -> None:
         """Move the cursor."""
-        self._go(self._place.moved(Move[move], len(self.numbers), self._room))
+        self._go(self._viewport.moved(Move[move], len(self.numbers), self._room))
 
     def action_choose(self) -> None:
         """Open the row under the cursor."""
@@ -261,7 +261,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         """Keep the cursor in view, and as many columns as fit."""
         self._fitted = fitted(self._columns, self.size.width - _MARGIN - 1)
         self._resized()
-        self._go(self._place.at(self._cursor, len(self.numbers), self._room))
+        self._go(self._viewport.at(self._cursor, len(self.numbers), self._room))
 
     def on_click(self, event: events.Click) -> None:
         """A click chooses the row, a second one opens it, one on a title sorts."""

@@ -23,7 +23,7 @@ from textual.worker import Worker
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.wrapping import Piece, wrapped
-from tui.lists.pages import Move, Place
+from tui.lists.pages import Move, Viewport
 from tui.widgets.moving import MOVES
 from tui.widgets.scroll_bars import dress
 
@@ -90,7 +90,7 @@ class TextView(ScrollView, can_focus=True):
         """Scroll, at once: nothing here glides."""
         self._is_to_end = Move[move] is Move.LAST
         tops = max(1, len(self._pieces) - self.size.height + 1)
-        top = Place(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
+        top = Viewport(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
         self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
 
     def on_mount(self) -> None:

@@ -18,14 +18,14 @@ _NUMBERED_LINE = re.compile(rf"^[ \t*_]*({_NUMBER.pattern})[.):](?!\d)", re.MULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class BatchedAnswers:
     """The answers in a batched reply, by the number of their question."""
 
     answers: tuple[Reply | None, ...]  #: None: the reply has none under that number
     stray: int  #: answers under a number that no question has
 
 
-def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> Batch:
+def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> BatchedAnswers:
     """Sort answers to the *count* questions; of a repeated number the last counts."""
     answers: list[Reply | None] = [None] * count
     stray = 0
@@ -34,10 +34,10 @@ def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> Batch:
             answers[number - 1] = answer
         else:
             stray += 1
-    return Batch(answers=tuple(answers), stray=stray)
+    return BatchedAnswers(answers=tuple(answers), stray=stray)
 
 
-def split_batch(reply: Reply, count: int) -> Batch:
+def split_batch(reply: Reply, count: int) -> BatchedAnswers:
     """The JSON answers by their `n`; where there are none, the numbered blocks."""
     batch = number_answers(_json_answers(reply), count)
     if any(batch.answers):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jobs.json_scan import wellformed
-from jobs.paper_investigation.parsing.batch import Batch, number_answers
+from jobs.paper_investigation.parsing.batch import BatchedAnswers, number_answers
 from jobs.paper_investigation.parsing.p_values import BOUNDS, is_not_found
 from jobs.paper_investigation.parsing.values import (
     LETTERS,
@@ -95,7 +95,7 @@ def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
     )
 
 
-def split_batch(reply: Reply, count: int) -> Batch:
+def split_batch(reply: Reply, count: int) -> BatchedAnswers:
     """The rest of each line that starts with a number and a dot or bracket."""
     lines = _NUMBERED_LINE.finditer(reply.text)
     return number_answers(((int(m[1]), Reply(text=m[2])) for m in lines), count)

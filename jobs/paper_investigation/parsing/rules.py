@@ -38,7 +38,7 @@ class RuleSet:
     read_letter: Callable[[Reply, Options | None], Letter | ParseFailure]
     needs_options: Callable[[Letter | ParseFailure], bool]
     read_study: Callable[[Reply], StudyAnswer | ParseFailure]
-    split_batch: Callable[[Reply, int], batch.Batch]
+    split_batch: Callable[[Reply, int], batch.BatchedAnswers]
     p_value_right: Callable[[str, str, float], bool]
     significance_right: Callable[[str, str], bool]
 

@@ -7,7 +7,7 @@ input.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -16,6 +16,13 @@ from runner.reply import Content
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.asked import Asked, decoded, said, sized
 from runner.simulate.model import tokens_of
+
+UNSUPPORTED: Final = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "maxItems", "uniqueItems"),
+)
+"""Keywords that the schema of a format may not have (Anthropic's documentation,
+"Structured outputs"; a tool's schema may)."""
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text"):
@@ -28,6 +35,7 @@ class _Message(msgspec.Struct):
 
 
 class _Format(msgspec.Struct):
+    type: Literal["json_schema"]
     schema: msgspec.Raw
 
 
@@ -87,7 +95,8 @@ def message_body(asked: Asked, digest: str, answer: Content) -> bytes:
 
 def _message_of(asked: Asked, digest: str, text: str) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "text", "text": text}
-    if asked.tool:
+    uses_tool = asked.tool and _is_object(text)
+    if uses_tool:
         block = {
             "type": "tool_use",
             "id": f"toolu_{digest[:24]}",
@@ -100,7 +109,7 @@ def _message_of(asked: Asked, digest: str, text: str) -> dict[str, Any]:
         "role": "assistant",
         "model": asked.model,
         "content": [block],
-        "stop_reason": "tool_use" if asked.tool else "end_turn",
+        "stop_reason": "tool_use" if uses_tool else "end_turn",
         "stop_sequence": None,
         "usage": {
             "input_tokens": asked.tokens,
@@ -110,6 +119,14 @@ def _message_of(asked: Asked, digest: str, text: str) -> dict[str, Any]:
             "service_tier": "batch",
         },
     }
+
+
+def _is_object(text: str) -> bool:
+    """Whether it can be the input of a tool."""
+    try:
+        return isinstance(msgspec.json.decode(text.encode()), dict)
+    except msgspec.DecodeError:
+        return False
 
 
 def _parts(content: str | list[_Text]) -> tuple[Part, ...]:
@@ -126,8 +143,40 @@ def _wanted(asked: _Body) -> tuple[Schema | None, str]:
                 return _schema(tool.name, tool.input_schema), tool.name
         raise BadRequest(f"tool_choice: there is no tool {choice.name!r}")
     if asked.output_config is not None and asked.output_config.format is not None:
-        return _schema("output", asked.output_config.format.schema), ""
+        return _schema("output", _checked(asked.output_config.format.schema)), ""
     return None, ""
+
+
+def _checked(raw: msgspec.Raw) -> msgspec.Raw:
+    """The schema of a format; raise `BadRequest` where none may look so."""
+    try:
+        _check(msgspec.json.decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"output_config.format.schema: {error}") from None
+    return raw
+
+
+def _check(node: object) -> None:
+    """Raise for a part of a schema that a format may not have."""
+    if isinstance(node, list):
+        for each in node:
+            _check(each)
+        return
+    if not isinstance(node, dict):
+        return
+    if node.get("type") == "object" and node.get("additionalProperties") is not False:
+        raise BadRequest(
+            "output_config.format.schema: For 'object' type, 'additionalProperties' "
+            "must be set to false"
+        )
+    for keyword in UNSUPPORTED:
+        if keyword in node and "type" in node:
+            raise BadRequest(
+                f"output_config.format.schema: For '{node['type']}' type, property "
+                f"'{keyword}' is not supported"
+            )
+    for each in node.values():
+        _check(each)
 
 
 def _schema(name: str, raw: msgspec.Raw) -> Schema:

@@ -10,13 +10,14 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import msgspec
 
 from runner import errors as e
 from runner.batch.carrier import MOST_READINGS
-from runner.batch.endpoint import Bounds, ItemOutcome, Search, Sought, Standing
+from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
 from runner.batch.openai import received
 from runner.reply import Usage
 from runner.request import ChatRequest
@@ -161,6 +162,26 @@ class FakeBatches:
             elif batch.key == sought.key:
                 return Search(id=batch_id)
         return Search(is_settled=is_settled)
+
+    async def orphans(
+        self, tag: str, *, known: AbstractSet[str], before_us: int
+    ) -> list[Orphan] | None:
+        del before_us
+        self._step()
+        provider = self._provider
+        others = {i: b for i, b in provider.shown().items() if not known & {i, b.key}}
+        if not provider.is_labelled:
+            for batch in others.values():
+                batch.looks -= 1
+            if any(batch.looks >= 0 for batch in others.values()):
+                return None
+        return [
+            Orphan(batch=batch_id, item=item)
+            for batch_id, batch in others.items()
+            if batch.key.startswith(f"{tag}-")
+            for item, fate in batch.fates.items()
+            if fate == "answered" or (provider.is_labelled and batch.looks >= 0)
+        ]
 
     async def look(self, batch_id: str) -> Standing:
         self._step()

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
@@ -23,11 +24,13 @@ from runner.errors import (
     BadRequest,
     ContextTooLong,
     Expired,
+    FormRefused,
     MalformedReply,
     RateLimited,
     UsageError,
 )
-from runner.request import ChatRequest, Message, Part
+from runner.reply import Reply
+from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Structure
@@ -44,6 +47,14 @@ REQUEST = ChatRequest(
 )
 KEY = Secret("a-key-that-will-do")
 FORMS = {"openai": OPENAI_CHAT, "anthropic": ANTHROPIC_MESSAGES}
+
+
+SCHEMAS = {
+    "strict": '{"additionalProperties":false,"properties":{"n":{"type":"integer"}},'
+    '"required":["n"],"type":"object"}',
+    "bounded": '{"additionalProperties":false,"properties":{"n":{"minimum":0,'
+    '"type":"integer"}},"required":["n"],"type":"object"}',
+}
 
 
 @asynccontextmanager
@@ -88,6 +99,34 @@ async def test_what_is_sent_is_answered_under_its_ids(form: str) -> None:
         assert told.form == FORMS[form]
         assert told.reply.text
         assert told.reply.usage is not None
+
+
+@pytest.mark.parametrize(
+    ("form", "schema", "structure", "is_taken"),
+    [
+        ("openai", "strict", Structure.SCHEMA, True),
+        ("anthropic", "strict", Structure.SCHEMA, True),
+        ("anthropic", "bounded", Structure.SCHEMA, False),
+        ("anthropic", "bounded", Structure.OBJECT, True),
+    ],
+)
+async def test_a_reply_has_the_form_that_was_asked_for_or_that_form_is_refused(
+    form: str, schema: str, structure: Structure, *, is_taken: bool
+) -> None:
+    wanted = Schema(name="count", json=SCHEMAS[schema])
+    async with _served(form) as endpoint:
+        body = endpoint.encode(replace(REQUEST, schema=wanted), structure)
+        items = [("siftlog-x-y-1-a", body)]
+        file = await endpoint.upload("siftlog-x-y", items)
+        batch_id = await endpoint.create("siftlog-x-y", items, file)
+        (told,) = (await _results(endpoint, batch_id)).values()
+    if not is_taken:
+        assert isinstance(told, FormRefused)
+        return
+    assert isinstance(told, Received)
+    assert isinstance(told.reply, Reply)
+    assert isinstance(json.loads(told.reply.text)["n"], int)
+    assert told.reply.finish_reason == "stop"
 
 
 @pytest.mark.parametrize("form", FORMS)

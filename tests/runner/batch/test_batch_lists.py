@@ -16,14 +16,10 @@ from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider, Th
 from tests.runner.batch.batch_run import TASKS, BatchRun
 
 
-@pytest.mark.parametrize(
-    "silences",
-    [[Search()] * 2, [Search(is_settled=False)] * 20],
-    ids=["lags behind", "does not tell yet"],
-)
 def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silences: list[Search]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    silences = [Search()] * 2 + [Search(is_settled=False)] * 20
     provider, find = Provider(random.Random(3), Chances(lost=1.0)), FakeBatches.find
     silent: dict[str, list[Search]] = {}
     others: set[str] = set()
@@ -47,8 +43,10 @@ def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
     assert {event.outcome for event in ends} == {"completed"}
 
 
-@pytest.mark.parametrize("is_labelled", [True, False], ids=["keyed", "keyless"])
-@pytest.mark.parametrize(("lag_s", "settle_s"), [(119.0, 120.0), (0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("is_labelled", "lag_s", "settle_s"),
+    [(True, 119.0, 120.0), (False, 119.0, 120.0), (True, 0.0, 0.0)],
+)
 def test_what_is_shown_within_the_settling_time_is_not_sent_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
-from runner.batch.carrier import GROWTH, LONGEST, Carrier
+from runner.batch.carrier import GROWTH, LONGEST, Setting
 from runner.batch.endpoint import ItemOutcome, Standing
 from runner.clients.client import Received
 from store.batches import BatchEnded
@@ -41,7 +41,7 @@ def _outcome(run: BatchRun) -> str:
 def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, wait = FakeBatches.look, Carrier.pause
+    look, wait = FakeBatches.look, Setting.pause
     looks: list[int] = []
     pauses: list[float] = []
 
@@ -54,13 +54,13 @@ def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
         run.provider.there[batch_id].looks = 0
         return await look(endpoint, batch_id)
 
-    async def pause(carrier: Carrier, seconds: float) -> None:
+    async def pause(setting: Setting, seconds: float) -> None:
         if seconds >= POLL_S:  # calls are gathered for less
             pauses.append(seconds)
-        await wait(carrier, seconds)
+        await wait(setting, seconds)
 
     monkeypatch.setattr(FakeBatches, "look", slow)
-    monkeypatch.setattr(Carrier, "pause", pause)
+    monkeypatch.setattr(Setting, "pause", pause)
     assert _outcome(run) == "finished"
     assert looks == list(range(30)), "the first look comes at once"
     growing = [POLL_S * min(GROWTH**n, LONGEST) for n in range(19)]

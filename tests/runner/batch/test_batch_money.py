@@ -34,7 +34,7 @@ def _counted(run: BatchRun) -> float:
 
 
 @settings(
-    max_examples=60 if "SIFTLOG_PROVE" in os.environ else 5,
+    max_examples=60 if "SIFTLOG_PROVE" in os.environ else 3,
     deadline=None,
     database=None,
 )

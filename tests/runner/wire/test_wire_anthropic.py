@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from runner.errors import MalformedReply
-from runner.reply import Usage
+from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Part, Schema
-from runner.wire import ANTHROPIC_MESSAGES, decode_reply, encode_messages
+from runner.wire import (
+    ANTHROPIC_MESSAGES,
+    Structure,
+    decode_reply,
+    encode_messages,
+)
 from runner.wire.anthropic import MOST_BREAKPOINTS
 
 
@@ -48,7 +54,7 @@ def test_a_request_has_its_system_text_apart_and_marks_where_parts_may_be_cached
         max_tokens=64,
         schema=Schema(name="s", json="{}"),
     )
-    assert json.loads(encode_messages(request, "claude")) == {
+    assert json.loads(encode_messages(request, "claude", structure=Structure.TEXT)) == {
         "model": "claude",
         "max_tokens": 64,
         "temperature": 0.0,
@@ -74,7 +80,7 @@ def test_no_more_parts_are_marked_than_are_taken_and_those_are_the_last() -> Non
     request = ChatRequest(
         messages=(Message(role="user", parts=parts),), max_tokens=1, temperature=None
     )
-    body = json.loads(encode_messages(request, "claude"))
+    body = json.loads(encode_messages(request, "claude", structure=Structure.SCHEMA))
     blocks = body["messages"][0]["content"]
     marked = [block["text"] for block in blocks if "cache_control" in block]
     assert marked == ["2", "3", "4", "5"]
@@ -113,3 +119,52 @@ def test_the_end_of_a_reply_has_one_name_whoever_says_it(
 def test_what_is_no_message_is_told_so(body: bytes) -> None:
     with pytest.raises(MalformedReply, match="not a message"):
         decode_reply(ANTHROPIC_MESSAGES, body)
+
+
+SCHEMA = Schema(name="verdict", json='{"type":"object"}')
+
+
+@pytest.mark.parametrize(
+    ("structure", "form"),
+    [
+        (
+            Structure.SCHEMA,
+            {
+                "output_config": {
+                    "format": {"type": "json_schema", "schema": {"type": "object"}}
+                }
+            },
+        ),
+        (
+            Structure.OBJECT,
+            {
+                "tools": [{"name": "verdict", "input_schema": {"type": "object"}}],
+                "tool_choice": {"type": "tool", "name": "verdict"},
+            },
+        ),
+        (Structure.TEXT, {}),
+    ],
+)
+def test_a_schema_is_put_as_a_format_as_a_tool_or_not_at_all(
+    structure: Structure, form: dict[str, object]
+) -> None:
+    said = (Message(role="user", parts=(Part(text="x"),)),)
+    request = ChatRequest(messages=said, max_tokens=9, schema=SCHEMA)
+    body = json.loads(encode_messages(request, "claude", structure=structure))
+    plain = replace(request, schema=None)
+    without = json.loads(encode_messages(plain, "claude", structure=structure))
+    assert body == {**without, **form}
+
+
+def test_the_input_of_a_tool_is_what_was_said() -> None:
+    body = {
+        "content": [
+            {"type": "text", "text": "I use the tool."},
+            {"type": "tool_use", "id": "t", "name": "verdict", "input": {"a": [1]}},
+        ],
+        "stop_reason": "tool_use",
+    }
+    reply = decode_reply(ANTHROPIC_MESSAGES, json.dumps(body).encode())
+    assert isinstance(reply, Reply)
+    assert json.loads(reply.text) == {"a": [1]}
+    assert reply.finish_reason == "stop"

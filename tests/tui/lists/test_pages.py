@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.lists.pages import Ask, Move, Pages, Place
+from tui.lists.pages import Ask, Move, Pages, Viewport
 
 
 def _read(pages: Pages[str], first: int, last: int, *, is_upward: bool = False) -> int:
@@ -160,12 +160,12 @@ HEIGHT = 7
 def test_the_cursor_is_always_a_row_in_view(
     moves: list[Move], count: int, height: int
 ) -> None:
-    place = Place()
+    viewport = Viewport()
     for move in moves:
-        place = place.moved(move, count, height)
-        assert 0 <= place.cursor < count
-        assert place.top <= place.cursor < place.top + height
-        assert 0 <= place.top <= max(0, count - height)
+        viewport = viewport.moved(move, count, height)
+        assert 0 <= viewport.cursor < count
+        assert viewport.top <= viewport.cursor < viewport.top + height
+        assert 0 <= viewport.top <= max(0, count - height)
 
 
 def _bigger(numbers: Sequence[int], added: set[int]) -> list[int]:
@@ -177,17 +177,17 @@ def test_no_insertion_moves_the_row_under_the_cursor(
     course: list[Move | set[int]],
 ) -> None:
     numbers: list[int] = list(range(100, 140))
-    place = Place()
+    viewport = Viewport()
     for step in course:
         if isinstance(step, Move):
-            place = place.moved(step, len(numbers), HEIGHT)
+            viewport = viewport.moved(step, len(numbers), HEIGHT)
             continue
-        before, line = numbers[place.cursor], place.cursor - place.top
+        before, line = numbers[viewport.cursor], viewport.cursor - viewport.top
         new = _bigger(numbers, step)
-        place = place.relisted(numbers, new, HEIGHT)
-        assert new[place.cursor] == before
-        if line <= place.cursor <= len(new) - HEIGHT + line:
-            assert place.cursor - place.top == line
+        viewport = viewport.relisted(numbers, new, HEIGHT)
+        assert new[viewport.cursor] == before
+        if line <= viewport.cursor <= len(new) - HEIGHT + line:
+            assert viewport.cursor - viewport.top == line
         numbers = new
 
 
@@ -204,31 +204,31 @@ def test_growing_at_the_end_moves_nothing(more: list[int], data: st.DataObject) 
 
 
 @pytest.mark.parametrize(
-    ("move", "place"),
+    ("move", "viewport"),
     [
-        (Move.DOWN, Place(21, 15)),
-        (Move.UP, Place(19, 15)),
-        (Move.HALF_DOWN, Place(23, 17)),
-        (Move.HALF_UP, Place(17, 15)),
-        (Move.PAGE_DOWN, Place(26, 20)),
-        (Move.PAGE_UP, Place(14, 14)),
-        (Move.FIRST, Place(0, 0)),
-        (Move.LAST, Place(99, 93)),
+        (Move.DOWN, Viewport(21, 15)),
+        (Move.UP, Viewport(19, 15)),
+        (Move.HALF_DOWN, Viewport(23, 17)),
+        (Move.HALF_UP, Viewport(17, 15)),
+        (Move.PAGE_DOWN, Viewport(26, 20)),
+        (Move.PAGE_UP, Viewport(14, 14)),
+        (Move.FIRST, Viewport(0, 0)),
+        (Move.LAST, Viewport(99, 93)),
     ],
 )
 def test_every_key_moves_the_cursor_and_scrolls_as_little_as_it_can(
-    move: Move, place: Place
+    move: Move, viewport: Viewport
 ) -> None:
-    assert Place(20, 15).moved(move, 100, HEIGHT) == place
+    assert Viewport(20, 15).moved(move, 100, HEIGHT) == viewport
 
 
 def test_a_row_that_is_gone_leaves_the_cursor_where_it_is() -> None:
-    assert Place(5, 2).relisted(range(10), [0, 1, 2, 3, 4, 6, 7, 8, 9], 4) == Place(
-        5, 2
-    )
-    assert Place(5, 2).relisted(range(10), [1, 2], 4) == Place(1, 0)
-    assert Place(5, 2).relisted(range(10), [], 4) == Place(0, 0)
-    assert Place().relisted([], range(3), 4) == Place()
+    assert Viewport(5, 2).relisted(
+        range(10), [0, 1, 2, 3, 4, 6, 7, 8, 9], 4
+    ) == Viewport(5, 2)
+    assert Viewport(5, 2).relisted(range(10), [1, 2], 4) == Viewport(1, 0)
+    assert Viewport(5, 2).relisted(range(10), [], 4) == Viewport(0, 0)
+    assert Viewport().relisted([], range(3), 4) == Viewport()
 
 
 def test_asks_follow_each_other_without_gaps() -> None:

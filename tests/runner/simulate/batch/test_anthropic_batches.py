@@ -246,6 +246,7 @@ async def test_an_answer_has_the_form_that_was_asked_for(tmp_path: Path) -> None
         "type": "object",
         "properties": {"answer": {"enum": ["a", "b"]}},
         "required": ["answer"],
+        "additionalProperties": False,
     }
     async with stand(tmp_path) as (http, _clock):
         created = await create(
@@ -269,3 +270,29 @@ async def test_an_answer_has_the_form_that_was_asked_for(tmp_path: Path) -> None
     assert (tool["type"], tool["name"]) == ("tool_use", "say")
     assert tool["input"]["answer"] in {"a", "b"}
     assert found["tool"]["message"]["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        ({"type": "object", "properties": {}}, "'additionalProperties' must be set"),
+        ({"type": "array", "items": {"type": "object"}}, "must be set to false"),
+        ({"anyOf": [{"type": "integer", "minimum": 0}]}, "property 'minimum'"),
+    ],
+)
+async def test_a_form_that_no_output_may_have_is_an_error_of_its_item(
+    tmp_path: Path, schema: dict[str, Any], complaint: str
+) -> None:
+    async with stand(tmp_path) as (http, _clock):
+        asked = {"format": {"type": "json_schema", "schema": schema}}
+        tool = {"name": "say", "input_schema": schema}
+        created = await create(
+            http,
+            request("format", output_config=asked),
+            request("tool", tools=[tool], tool_choice={"type": "tool", "name": "say"}),
+        )
+        batch = (await http.get(f"{BATCHES}/{created['id']}")).json()
+        found = await results(http, batch)
+    assert found["format"]["type"] == "errored"
+    assert complaint in found["format"]["error"]["error"]["message"]
+    assert found["tool"]["type"] == "succeeded"

@@ -167,6 +167,18 @@ def test_a_log_that_was_lost_is_found_again_where_it_was_carried(
     assert len(rows(again.folder.shard(0, 2))) == len(job.asked)
 
 
+def test_a_union_knows_what_was_merged_into_it_from_logs_that_are_gone(
+    tmp_path: Path,
+) -> None:
+    runs = Runs(tmp_path)
+    assert runs.asked(0, 2)
+    folder = runs.split(Counting()).folder
+    folder.refresh()
+    for file in folder.path.glob("log.0-2.*"):
+        file.unlink()
+    assert runs.asked(0, 2) == []
+
+
 def test_a_shard_does_not_merge_what_was_carried_of_itself(tmp_path: Path) -> None:
     split = Runs(tmp_path / "runs").split(Counting())
     split.place_of_logs = Place.of(str(tmp_path / "place"))

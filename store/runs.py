@@ -137,6 +137,14 @@ class RunFolder:
         return open_reader(self.log)
 
     def is_alive(self) -> bool:
+        """Whether a process of this machine works on it.
+
+        Who places its shards does, wherever these write.
+        """
+        is_driven = not self.part and lock.is_held(self.driver_lock)
+        return is_driven or self.is_written()
+
+    def is_written(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
         shards = () if self.part else self.shards()
         # who holds the union's lock merges or scores, and makes no calls

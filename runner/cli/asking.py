@@ -17,6 +17,7 @@ from store.commands import Command, Payload, write
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from store.runs import RunFolder, resolve
 from store.stakes import Stakes, sentence
+from store.union.elsewhere import places_in
 from store.views import last_seq, open_reader, status
 
 CLOCK = SystemClock()
@@ -68,9 +69,16 @@ def lift(
 
 def ask_live(manner: Manner, kind: str, payload: Payload) -> int:
     """Ask what only a live process can do."""
-    if not manner.folder.is_alive():
+    folder = manner.folder
+    if not folder.is_alive() and _is_elsewhere(folder):
         raise UsageError(
-            f"Run {manner.folder.run_id} is not alive; there is nothing to {kind}."
+            f"No process of run {folder.run_id} is at work in {folder.path}, and "
+            f"shards elsewhere do not hear what is asked here: {kind} them where they "
+            "are; a signal (SIGTERM, scancel) drains a shard."
+        )
+    if not folder.is_alive():
+        raise UsageError(
+            f"Run {folder.run_id} is not alive; there is nothing to {kind}."
         )
     return ask(manner, kind, payload)
 
@@ -89,13 +97,21 @@ def ask(manner: Manner, kind: str, payload: Payload, **figures: object) -> int:
     tell(f"Asked {folder.run_id}: {kind}{_counted(figures)}.")
     answer, said = "queued", None
     if not is_alive:
-        tell(f"The run is not alive: siftlog resume {folder.run_id} takes it up.")
+        here = "The run is not alive"
+        if _is_elsewhere(folder):
+            here = "Shards elsewhere do not hear of it, and none is at work here"
+        tell(f"{here}: siftlog resume {folder.run_id} takes it up.")
     elif manner.waits:
         answer, said = _wait(folder, command.id, before)
     if manner.as_json:
         shown = {"run": folder.run_id, "command": command.id, "kind": kind}
         record({**shown, **figures, "answer": answer, "said": said})
     return ERROR if answer == "rejected" else DONE
+
+
+def _is_elsewhere(folder: RunFolder) -> bool:
+    """Whether logs of the run may be written in other folders, on any machine."""
+    return bool(places_in(folder.places))
 
 
 def _counted(figures: Mapping[str, object]) -> str:

@@ -134,7 +134,7 @@ def _as_json(run: str, found: Survey, now_us: int) -> dict[str, Any]:
                 "log": each.log,
                 "slices": str(each.slices),
                 "events": each.events,
-                "ended": each.has_ended,
+                "state": each.state,
                 "host": each.host,
                 "carried_age_s": round(_age_s(each.carried_us, now_us), 1),
             }
@@ -149,10 +149,9 @@ def _as_text(run: str, found: Survey, now_us: int) -> str:
     lines = [f"run {run}  {logs}"]
     for each in found.logs:
         age = duration(_age_s(each.carried_us, now_us))
-        state = "ended" if each.has_ended else "not ended"
         lines.append(
             f"log {each.log[:12]}  slices {each.slices}  {each.events:,} events  "
-            f"{state}, carried {age} ago by {each.host}"
+            f"{each.state}, carried {age} ago by {each.host}"
         )
     if found.missing:
         lines.append(f"missing: slices {found.missing}, which no shard has begun")

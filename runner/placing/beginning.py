@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from runner.errors import RunnerError, UsageError
-from runner.launching.launch import check_alive
 from store.clock import Clock
 from store.errors import LogBusy
 from store.lock import WriterLock
@@ -57,8 +56,13 @@ async def outlive(
         RunnerError: they are at work for another reason.
     """
     until = clock.monotonic() + longest_s
-    if folder.is_alive():
+    if folder.is_written():
         tell("Shards of an earlier process still finish their calls.")
-    while folder.is_alive() and clock.monotonic() < until:
+    while folder.is_written() and clock.monotonic() < until:
         await clock.sleep_until(clock.monotonic() + LOOK_S)
-    check_alive(folder)
+    if folder.is_written():
+        raise RunnerError(
+            f"Shards of run {folder.run_id} are at work that somebody else has "
+            f"started: wait until they end, or end them with siftlog drain "
+            f"{folder.run_id}."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,18 +12,48 @@ from runner.control.ending import Ended
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
 from runner.launching.shell import Shell
+from runner.shards.agreeing import check_place
 from runner.shards.part import Part
-from store.errors import Unshipped
+from store.clock import Clock
+from store.errors import PlaceAway, Unshipped
 from store.runs import RunFolder
+from store.segments.place import Place
 from store.segments.shipping import Shipper
 from store.union.elsewhere import add_place
 
 PATIENCE_S = 60.0
-"""For a place that is away when all else is done: a file server changes over to its
-second head meanwhile, and a cluster that ends the job does not wait any longer."""
+"""For a place that is away when all else is done, or before anything is: a file server
+changes over to its second head meanwhile, and a cluster that ends the job does not wait
+any longer."""
 
 LOOK_S = 1.0
 """Between two attempts; and so long it takes until a second Ctrl-C is heard."""
+
+
+async def reach(place: Place, run_id: str, clock: Clock, *, patient: bool) -> None:
+    """See that a place takes a run's logs, before anything is paid for.
+
+    Args:
+        place: where a shard's log is to be carried.
+        run_id: its run.
+        clock: says when to look again.
+        patient: whether one that is away is waited for: a person who has mistyped it
+            wants to know at once, and who starts shards anew would give this one up.
+
+    Raises:
+        PlaceAway: it takes nothing.
+        UsageError: it holds the logs of another run.
+    """
+    until = clock.monotonic() + (PATIENCE_S if patient else 0.0)
+    while True:
+        try:
+            await asyncio.to_thread(check_place, place, run_id)
+        except PlaceAway:
+            if clock.monotonic() >= until:
+                raise
+        else:
+            return
+        await clock.sleep_until(clock.monotonic() + LOOK_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

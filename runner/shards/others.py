@@ -1,6 +1,6 @@
 """What the other logs of a run know of a shard's items: answers, and what they cost.
 
-Only logs that hold some of the shard's slices are read. Where every shard has one log
+Only logs that hold some of the shard's slices are merged. Where every shard has one log
 and goes on with it, there are none, and nothing is merged.
 """
 
@@ -30,6 +30,7 @@ from store.union.elsewhere import places_in
 from store.union.refreshing import refresh
 from store.union.source import LogSource
 from store.union.spent import spent_by_log
+from store.union.standing import standing
 from store.views import events, open_reader, run_started, spending, status
 
 LOOK_S = 0.2
@@ -71,8 +72,9 @@ async def others(
 ) -> Others:
     """Bring the union of the logs with these slices up to date, and read it.
 
-    Where no log holds any of them, the union is read as it is: how the run stands is of
-    interest to a shard that begins.
+    Where no log is at hand that holds any of them, the union is read as it is: it may
+    have what was merged from logs that are gone, and how the run stands is of interest
+    to a shard that begins.
 
     Args:
         own: the shard's.
@@ -90,14 +92,11 @@ async def others(
     away = await asyncio.to_thread(_away, own, slices, place, tell)
     for said in rivals(away, shard, clock.now_us()):
         tell(said)
-    has_answers = bool(here or away)
-    if has_answers:
+    if here or away:
         await _merge(own, here, away, clock)
     elif not own.whole.log.exists():
         return Others()
-    return await asyncio.to_thread(
-        _read, own, slices if has_answers else Slices(), clock.now_us()
-    )
+    return await asyncio.to_thread(_read, own, slices, clock.now_us())
 
 
 async def _merge(
@@ -146,15 +145,23 @@ def _away(
 
 
 def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
-    """What the union says; of no slices, only how the run stands."""
+    """What the union says: of logs, too, that were merged into it and are here no more.
+
+    Where none of them holds any of the slices, that is only how the run stands.
+    """
     union = own.whole.log
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
+        stand = standing(reader)
+        has_answers = stand is not None and any(
+            bytes.fromhex(part.log) != log and part.slices & slices
+            for part in stand.parts
+        )
         first, cap_usd = run_started(reader), spending(reader).cap_usd
         signs = status(reader).signs
         settled = _settled(reader, _began_us(own))
-        for other in spent_by_log(reader) if slices else ():
+        for other in spent_by_log(reader) if has_answers else ():
             if other.log == log:
                 continue
             both, all_of_it = len(other.slices & slices), len(other.slices)
@@ -165,7 +172,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
         state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
         settled=settled,
-        known=Adopted(union) if slices else None,
+        known=Adopted(union) if has_answers else None,
         spent=Spent(spent_pico=spent, possible_pico=possible),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -12,7 +11,8 @@ from runner.errors import UsageError
 from runner.launching import launch
 from runner.launching.shell import Shell
 from runner.options import RunOptions
-from runner.shards.agreeing import check_others, check_place, check_same
+from runner.shards.agreeing import check_others, check_same
+from runner.shards.carrying import reach
 from runner.shards.others import beginning, others
 from runner.shards.part import Part, Shipping
 from runner.work import Work
@@ -59,7 +59,8 @@ async def work_on(
     check_others(folder, shard, work, options, accept_changes=accept_changes)
     place = None if shipping is None else shipping.place
     if place is not None:
-        await asyncio.to_thread(check_place, place, folder.run_id)
+        is_placed = shell.broker is not None
+        await reach(place, folder.run_id, shell.clock, patient=is_placed)
     found = await others(folder, shard, place, shell.clock, shell.tell)
     if found.first is not None and not accept_changes:
         check_same(folder.whole.log, found.first, work, options)

@@ -48,11 +48,9 @@ def compact(place: Place, source: SegmentSource) -> int:
             stretch=stretch,
         )
         span, data = segment.span(is_rolled=True), encode(segment)
-        # sound, before others are removed for it: that it follows on, and that what was
-        # there under its name already is no less
+        # whether it follows on, before others are removed for it
         decode(data, span, place.address)
-        if not place.put_new(span.name, data):
-            _kept(place, span)
+        place.put_new(span.name, data)
         start, link = segment.end, segment.link
     covered = [span for span in small if start.reaches(span.end)]
     for span in covered:

@@ -6,14 +6,22 @@ last segment and its last word are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from store.segments.done import finished
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
 from store.slices import ALL, Slices, left_by
 from store.verify import silent
+
+_ENDED: Final = "ended"
+_STOPPED: Final[Mapping[str | None, str]] = {
+    "run_drained": "drained",
+    "run_cancelled": "cancelled",
+}
+"""By the last event: where nobody is at work, and something is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +34,12 @@ class CarriedLog:
     events: int  #: that lead on from its beginning
     host: str  #: of who carried the last of them
     carried_us: int  #: when; microseconds since 1970 UTC
-    has_ended: bool  #: whether it has come to the end of what it plans
+    state: str  #: as it was then: "ended", "drained", "cancelled", or else "open"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to the end of what it plans."""
+        return self.state == _ENDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +78,8 @@ def survey(place: Place, tell: Callable[[str], None] = silent) -> Survey:
 
 def _carried(source: SegmentSource, ends: dict[str, int]) -> CarriedLog:
     log, events = source.identity.log.hex(), source.mark.seq
+    # one that was gone on with since has not
+    has_ended = ends.get(log) == events
     return CarriedLog(
         log=log,
         run_id=source.identity.run_id,
@@ -72,6 +87,5 @@ def _carried(source: SegmentSource, ends: dict[str, int]) -> CarriedLog:
         events=events,
         host=source.heartbeat.host,
         carried_us=source.heartbeat.at_us,
-        # one that was gone on with since has not
-        has_ended=ends.get(log) == events,
+        state=_ENDED if has_ended else _STOPPED.get(source.last_kind, "open"),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
+from store.lock import WriterLock
 from store.runs import RunFolder, list_runs, resolve
 from store.sqlite import SqliteLog
 from store.testing import FakeClock
@@ -100,6 +101,17 @@ def test_a_run_is_alive_while_its_log_is_open(tmp_path: Path) -> None:
         assert not folder.is_alive()
 
     asyncio.run(work())
+
+
+def test_who_places_shards_elsewhere_is_at_work_on_their_run(tmp_path: Path) -> None:
+    folder = make(tmp_path, "r")
+    lock = WriterLock(folder.driver_lock)
+    lock.acquire()
+    assert folder.is_alive()
+    assert not folder.is_written()
+    assert not folder.shard(0, 2).is_alive()
+    lock.release()
+    assert not folder.is_alive()
 
 
 def test_a_run_is_dead_when_its_process_was_killed(tmp_path: Path) -> None:

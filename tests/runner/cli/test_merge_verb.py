@@ -152,6 +152,17 @@ def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) ->
     assert ran("status", "r1", "--ship", "place", "--at", "3").returncode == USAGE
 
 
+def test_what_is_asked_of_shards_elsewhere_is_not_said_to_reach_them(ran: Run) -> None:
+    ran(*JOB, "0/2", "--local-dir", "node", "--ship", "place")
+    ran("merge", "r1", "--ship", "place")
+    drained = ran("drain", "r1")
+    assert drained.returncode == USAGE
+    assert "shards elsewhere do not hear what is asked here" in drained.stderr
+    limited = ran("limits", "r1", "--rpm", "50")
+    assert limited.returncode == DONE
+    assert "Shards elsewhere do not hear of it" in limited.stderr
+
+
 def test_a_run_that_is_not_split_has_nothing_to_merge(ran: Run) -> None:
     ran("run", "screening", "--run-id", "whole", "--no-score")
     said = ran("merge", "whole")

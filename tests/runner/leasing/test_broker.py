@@ -91,6 +91,16 @@ def test_whoever_wants_much_waits_for_the_others_turn() -> None:
     assert abs(got.count("a") - got.count("b")) <= 1
 
 
+def test_the_next_process_of_a_log_takes_the_place_of_the_one_before() -> None:
+    broker = _broker("a", "b")
+    broker.hear("a", _ask(10), 0.0)
+    after = msgspec.structs.replace(_hello("a2"), log="a")
+    assert broker.join(after, 1.0) is None
+    assert [seen.process for seen in broker.seen(1.0)] == ["b", "a2"]
+    # nor is anything lent to who is gone
+    assert _leases(broker, 30.0) == []
+
+
 def test_a_model_without_a_limit_is_lent_whatever_is_asked() -> None:
     broker = _broker("a", rpm=None)
     broker.hear("a", _ask(1000), 0.0)

@@ -42,11 +42,22 @@ def test_who_finds_too_little_waits_for_what_others_hold() -> None:
     assert list(purse.lend()) == [Loan(process="b", pico=30)]
 
 
+def test_who_needs_little_does_not_overtake_who_waits_for_more() -> None:
+    purse = _purse(100, "a", "b", "c")
+    purse.ask("a", AskMoney(need_pico=80, want_pico=0))
+    purse.ask("b", AskMoney(need_pico=30, want_pico=0))
+    assert purse.ask("c", AskMoney(need_pico=10, want_pico=0)) is None
+    purse.back("a", 15, 60)
+    assert list(purse.lend()) == [Loan(process="b", pico=30)]
+    purse.back("a", 5, 60)
+    assert list(purse.lend()) == [Loan(process="c", pico=10)]
+
+
 def test_a_call_is_refused_once_not_even_all_that_may_come_back_pays_for_it() -> None:
     purse = _purse(100, "a", "b")
     purse.ask("a", AskMoney(need_pico=80, want_pico=0))
     purse.ask("b", AskMoney(need_pico=30, want_pico=0))
-    purse.spent("a", 69)
+    purse.spent("a", 70)
     assert list(purse.lend()) == []
     purse.spent("a", 71)
     assert list(purse.lend()) == [Loan(process="b", pico=None)]

@@ -33,6 +33,7 @@ from store.lock import WriterLock
 from store.manifest import PlannedTask, manifest_bytes
 from store.runs import RunFolder
 from store.segments.place import Place
+from store.union.elsewhere import places_in
 from store.views import events, open_reader, spending
 from tests.runner.shards.sharded import Split, rows
 from tests.store.segments.carried import Fickle
@@ -162,7 +163,28 @@ def test_a_log_that_was_lost_is_found_again_where_it_was_carried(
     again.place_of_logs = place
     assert again.part(0, 2).outcome == "finished"
     assert again.work.job.asked == []
+    assert places_in(again.folder.places) == [place.address]
     assert len(rows(again.folder.shard(0, 2))) == len(job.asked)
+
+
+def test_a_union_knows_what_was_merged_into_it_from_logs_that_are_gone(
+    tmp_path: Path,
+) -> None:
+    runs = Runs(tmp_path)
+    assert runs.asked(0, 2)
+    folder = runs.split(Counting()).folder
+    folder.refresh()
+    for file in folder.path.glob("log.0-2.*"):
+        file.unlink()
+    assert runs.asked(0, 2) == []
+
+
+def test_a_shard_does_not_merge_what_was_carried_of_itself(tmp_path: Path) -> None:
+    split = Runs(tmp_path / "runs").split(Counting())
+    split.place_of_logs = Place.of(str(tmp_path / "place"))
+    split.part(0, 2)
+    split.part(0, 2)
+    assert not split.folder.log.exists()
 
 
 def test_a_place_holds_the_logs_of_one_run(tmp_path: Path) -> None:
@@ -201,6 +223,9 @@ def test_a_shard_is_of_the_run_that_the_others_are_of(tmp_path: Path) -> None:
     more = replace(runs.split(Counting()), options=options_from({"replicates": 2}))
     with pytest.raises(UsageError, match="another 'replicates'"):
         more.part(0, 2)
+    named = replace(runs.split(Counting()), options=options_from({"model": ["b"]}))
+    with pytest.raises(UsageError, match="another 'models'"):
+        named.part(0, 2)
     deciding = replace(
         more,
         options=options_from({"model": ["a", "b"], "stop_when_decided": "answers"}),

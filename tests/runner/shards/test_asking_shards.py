@@ -55,6 +55,20 @@ def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None
     assert _answers(split.folder.shard(0, 1)) == []
 
 
+def test_what_another_answered_since_a_log_began_concerns_that_log_too(
+    tmp_path: Path,
+) -> None:
+    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split.part(0, 2)
+    split.part(1, 2)
+    write(split.folder, replace(ASKED, payload={"filter": "stage:read"}))
+    for index in range(2):
+        split.part(index, 2)
+        split.folder.refresh()
+        own = split.folder.shard(index, 2)
+        assert _answers(own) == ["command_accepted", "command_applied"]
+
+
 def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> None:
     courses: list[list[Entry | Event]] = [[ACCEPTED, APPLIED], [REJECTED], [ACCEPTED]]
     logs = [

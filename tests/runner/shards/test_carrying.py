@@ -13,7 +13,8 @@ import pytest
 from runner.control.ending import Ended
 from runner.engine.driver import Driver
 from runner.launching.shell import Shell
-from runner.shards.carrying import LOOK_S, PATIENCE_S, Carrier
+from runner.shards.carrying import LOOK_S, PATIENCE_S, Carrier, reach
+from store.errors import PlaceAway
 from store.runs import RunFolder
 from store.segments.shipping import Shipper
 from store.testing import FakeClock
@@ -116,6 +117,23 @@ def test_what_lies_here_alone_is_not_finished(tmp_path: Path, before: Ended) -> 
 def test_nobody_has_to_wait_for_a_place_that_is_away(tmp_path: Path) -> None:
     ended, at_s, _, _ = _concluded(tmp_path, FINISHED, back_s=1e9, stop_s=7.5)
     assert (ended.outcome, at_s) == ("drained", 7 + LOOK_S)
+
+
+def _reached(folder: Path, *, back_s: float, patient: bool) -> float:
+    """When a shard may begin."""
+    clock = Skipped()
+    place = Away(str(folder / "place"), clock, back_s)
+    asyncio.run(reach(place, "r1", clock, patient=patient))
+    return clock.monotonic()
+
+
+def test_a_shard_that_was_placed_waits_for_its_place(tmp_path: Path) -> None:
+    """Who types it is told at once."""
+    assert _reached(tmp_path, back_s=7.5, patient=True) == 7 + LOOK_S
+    assert _reached(tmp_path, back_s=0, patient=False) == 0
+    for back_s, patient in ((1e9, True), (LOOK_S, False)):
+        with pytest.raises(PlaceAway):
+            _reached(tmp_path, back_s=back_s, patient=patient)
 
 
 def test_only_a_finished_log_says_so_in_its_place(tmp_path: Path) -> None:

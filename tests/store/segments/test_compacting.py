@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 
 from store.connect import open_reader
 from store.errors import CorruptLog, PlaceAway
+from store.events import Event
 from store.segments.compacting import compact
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
+from store.segments.span import Span
 from tests.store.logs import reopen
+from tests.store.samples import ASIDE
 from tests.store.segments.carried import UNITS, Fickle, carried, local, sending, whole
 
 EACH = tuple(range(1, len(UNITS)))
@@ -56,12 +60,7 @@ def test_a_log_that_goes_on_after_all_is_carried_on(small: Path, place: Place) -
     with open_reader(small) as reader:
         beside = sending(reader, place)
         _compacted(place)
-
-        async def go_on() -> None:
-            async with await reopen(small) as log:
-                await log.append(UNITS[0][0])
-
-        asyncio.run(go_on())
+        _go_on(small, ASIDE[0])
         beside.send()
         assert whole(_source(place)) == local(small)
         beside.finish()
@@ -75,12 +74,7 @@ def test_what_was_added_to_large_ones_is_put_together_alone(
     _compacted(place)
     (first,) = place.names("seg")
     for _ in range(2):
-
-        async def go_on() -> None:
-            async with await reopen(path) as log:
-                await log.append(UNITS[0][0])
-
-        asyncio.run(go_on())
+        _go_on(path, ASIDE[0])
         with open_reader(path) as reader:
             sending(reader, place).send()
     assert _compacted(place) == 2
@@ -112,6 +106,51 @@ def test_nothing_is_removed_for_a_large_one_that_is_damaged(
         _compacted(place)
     assert set(place.names("seg")) == {*kept, large}
     assert whole(_source(place)) == local(small)
+
+
+def test_what_does_not_follow_on_is_left_as_it_is(
+    path: Path, tmp_path: Path, place: Place
+) -> None:
+    """As when a log was copied, and both were written."""
+    carried(path, place, EACH)
+    copy = shutil.copy(path, tmp_path / "copy.db")
+    _go_on(path, ASIDE[0])
+    with open_reader(path) as reader:
+        sending(reader, place).send()
+    _compacted(place)
+    (upto,) = (span.end for span in map(Span.named, place.names("seg")) if span)
+    _go_on(copy, ASIDE[1])
+    for _ in range(2):
+        _go_on(copy, ASIDE[0])
+        with open_reader(copy) as reader:
+            beside = sending(reader, Elsewhere(place))
+            beside.mark = upto
+            beside.send()
+            upto = beside.mark
+    names = place.names("seg")
+    assert len(names) == 3
+    with pytest.raises(CorruptLog, match="is not what was committed"):
+        _compacted(place)
+    assert place.names("seg") == names
+
+
+def _go_on(path: Path, event: Event) -> None:
+    async def main() -> None:
+        async with await reopen(path) as log:
+            await log.append(event)
+
+    asyncio.run(main())
+
+
+class Elsewhere(Fickle):
+    """A place that looks empty to who carries."""
+
+    def __init__(self, inner: Place) -> None:
+        super().__init__(inner.address)
+
+    def names(self, under: str) -> list[str]:
+        del under
+        return []
 
 
 def test_a_place_that_takes_nothing_loses_nothing(path: Path, tmp_path: Path) -> None:

@@ -57,6 +57,32 @@ def test_a_second_look_sees_what_another_has_put(place: Place) -> None:
     assert place.names("seg") == ["seg/a/1.zst"]
 
 
+def test_listings_that_a_client_remembers_are_asked_for_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered: dict[str, list[str]] = {}
+    find = MemoryFileSystem.find
+
+    def once(self: MemoryFileSystem, path: str) -> list[str]:
+        return remembered.setdefault(path, find(self, path))
+
+    def forget(_self: MemoryFileSystem) -> None:
+        remembered.clear()
+
+    monkeypatch.setattr(MemoryFileSystem, "find", once)
+    monkeypatch.setattr(MemoryFileSystem, "invalidate_cache", forget)
+    place = Place.of(f"memory://{tmp_path}")
+    assert place.names("seg") == []
+    Place.of(f"memory://{tmp_path}").put_new("seg/a", b"one")
+    assert place.names("seg") == ["seg/a"]
+
+
+def test_a_place_is_proved_without_leaving_anything(place: Place) -> None:
+    place.prove()
+    place.prove()
+    assert place.names("") == []
+
+
 def test_a_file_that_was_begun_is_not_seen(tmp_path: Path) -> None:
     place = Place.of(str(tmp_path))
     place.put_new("seg/a/1.zst", b"one")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.connect import open_reader
+from store.events import Entry, Event, RunCancelled, RunDrained
 from store.segments.place import Place
 from store.segments.survey import CarriedLog, survey
 from store.slices import Slices
@@ -49,15 +50,24 @@ def test_a_log_is_told_by_how_far_it_leads_and_whether_that_is_its_end(
 def test_a_log_that_was_gone_on_with_has_not_ended(path: Path, place: Place) -> None:
     carried(path, place)
 
-    async def go_on() -> None:
+    async def go_on(event: Entry | Event) -> None:
         async with await reopen(path) as log:
-            await log.append(UNITS[0][0])
+            await log.append(event)
 
     with open_reader(path) as reader:
         sending(reader, place).finish()
-    asyncio.run(go_on())
-    with open_reader(path) as reader:
-        sending(reader, place).send()
+    states = []
+    for event in (
+        UNITS[0][0],
+        RunDrained(by="operator", why="", open=2),
+        UNITS[0][0],
+        RunCancelled(by="operator"),
+    ):
+        asyncio.run(go_on(event))
+        with open_reader(path) as reader:
+            sending(reader, place).send()
+        states.append(_only(place).state)
+    assert states == ["open", "drained", "open", "cancelled"]
     assert not _only(place).has_ended
 
 

@@ -1,0 +1,56 @@
+"""What a driver says of logs that it cannot merge."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.launching.shell import Shell
+from runner.placing.freshness import FIRST_S, PATIENCE_S, Freshness
+from store.runs import RunFolder
+from store.testing import FakeClock
+from tests.runner.shards.sharded import unwatched
+
+
+class Seen(FakeClock):
+    """Every sleep is over at once, up to *end_s*; notes when something was told."""
+
+    def __init__(self, told: list[str], end_s: float) -> None:
+        super().__init__()
+        self._told = told
+        self._end_s = end_s
+        self.told_at: list[float] = []
+
+    async def sleep_until(self, when: float) -> None:
+        self.told_at += [self.monotonic()] * (len(self._told) - len(self.told_at))
+        self.advance(when - self.monotonic())
+        if self.monotonic() > self._end_s:
+            raise asyncio.CancelledError
+
+
+def test_logs_that_cannot_be_read_for_long_are_told_once(tmp_path: Path) -> None:
+    folder, told = RunFolder(tmp_path / "r1"), list[str]()
+    folder.path.mkdir()
+    folder.places.write_text("no list")
+    clock = Seen(told, 4 * PATIENCE_S)
+    shell = Shell(
+        clock=clock,
+        environment=os.environ,
+        runs_dir=tmp_path,
+        tell=told.append,
+        launched=lambda: None,
+        watch=unwatched,
+    )
+
+    async def main() -> None:
+        await Freshness(folder, shell).keep()
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    (said,) = told
+    assert "places.json is no list of places" in said
+    (at_s,) = clock.told_at
+    assert PATIENCE_S < at_s < PATIENCE_S + 4 * FIRST_S

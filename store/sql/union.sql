@@ -161,7 +161,7 @@ SELECT task + :tasks, stage, model, key, replicate, root + :tasks, grp, context,
        state, attempts, abandoned, tries, sent, since_us, started_seq + :seqs,
        reply_seq + :seqs, not_before_us, error, reason, latency_ms, cost_pico,
        updated_seq + :seqs, event_seq + :seqs
-FROM tasks ORDER BY task;
+FROM task ORDER BY task;
 -- name: graft_task
 INSERT INTO task VALUES
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);

@@ -28,6 +28,22 @@ class PlannedTask:
     context: str | None = None  #: JSON that a follow-up needs and cannot derive
     group: str | None = None  #: key under which a gathering stage collects it
 
+    def under(self, root: int) -> PlannedTask:
+        """The same task where its first-stage task has another number.
+
+        Once a task of every log that is merged, and twice as quick as `replace`.
+        """
+        return PlannedTask(
+            stage=self.stage,
+            key=self.key,
+            model=self.model,
+            replicate=self.replicate,
+            root=root,
+            skip=self.skip,
+            context=self.context,
+            group=self.group,
+        )
+
 
 _DECODER = msgspec.json.Decoder(list[PlannedTask])
 _ENCODER = msgspec.json.Encoder()

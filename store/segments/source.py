@@ -95,6 +95,10 @@ class SegmentSource:
                 f"it is read up to event {mark.seq}; ship that log once more"
             )
 
+    def has_more(self, after: int, blobs_after: int) -> bool:
+        """Whether there is anything to read after these marks of `stretches`."""
+        return next(iter(self.stretches(after, blobs_after)), None) is not None
+
     def held(self) -> AbstractContextManager[None]:
         """Segments hold events alone."""
         return nullcontext()

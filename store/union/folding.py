@@ -157,11 +157,12 @@ class _Batch:
                 UNION["movers"], (json.dumps([row.updated_seq for row in alone]),)
             ).fetchall()
         )
+        untouched: set[int] = set()
         for row in alone:
             mover = movers.get(row.updated_seq)
             if row.event_seq is None and row.task not in reopened:
-                continue  # nothing has happened to it since it was planned
-            if mover == self._part:
+                untouched.add(row.task)  # nothing has happened since it was planned
+            elif mover == self._part:
                 own[row.task] = row
             else:
                 self._claims[row.task] = {mover or 0: row}
@@ -175,7 +176,9 @@ class _Batch:
             ).fetchall()
         )
         for task in missing:
-            own[task] = _as_planned(self._rows[task], skips.get(task))
+            row, skip = self._rows[task], skips.get(task)
+            is_planned = task in untouched and row.reason == skip
+            own[task] = row if is_planned else _as_planned(row, skip)
         return own
 
     # -- the events ------------------------------------------------------------------

@@ -99,10 +99,11 @@ class Graft:
         self, log: Reader, moved: dict[str, int]
     ) -> Iterator[tuple[object, ...]]:
         stages, models = (self._ids(log, table) for table in ("stage", "model"))
-        for row in log.execute(UNION["graft_tasks"], moved):
-            yield (row[0], stages[row[1]], models[row[2]], *row[3:])
+        for task, stage, model, *rest in log.execute(UNION["graft_tasks"], moved):
+            yield (task, stages[stage], models[model], *rest)
 
-    def _ids(self, log: Reader, table: str) -> dict[str, int]:
-        """The union's numbers for the names in a table of the log."""
-        names = [name for name, _ in log.execute(SQL[f"ids_{table}"]).fetchall()]
-        return projections.ids(self._union, table, names)
+    def _ids(self, log: Reader, table: str) -> dict[int, int]:
+        """The union's numbers for a log's numbers of the names in a table."""
+        own = dict(log.execute(SQL[f"ids_{table}"]).fetchall())
+        here = projections.ids(self._union, table, own)
+        return {number: here[name] for name, number in own.items()}

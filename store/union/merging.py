@@ -66,6 +66,7 @@ def _union_tables(conn: sqlite3.Connection) -> None:
     for table in FACTS:
         conn.execute(UNION[f"create_{table}"])
     conn.execute(UNION["create_numbered_skip"])
+    conn.execute(UNION["number_freely"])
     folding.create(conn)
 
 

@@ -95,13 +95,23 @@ class Numbers:
     def of_one(self, row: EventRow, own: int) -> tuple[int, bytes]:
         """The union's number of the task *own* that a row is about, and its facts.
 
+        The number is the first of the fields. All others stay as they are, those too
+        that only a later siftlog knows.
+
         Raises:
-            CorruptLog: the log never planned it.
+            CorruptLog: the log never planned it, or the facts are of another task than
+                their row says.
         """
         task = self._here.get(own)
         if task is None:
             raise _unplanned(row, own)
-        return task, _renumbered(row, own, task)
+        beginning = b'{"task":%d,' % own
+        if not row.facts.startswith(beginning):
+            raise CorruptLog(
+                f"event {row.seq} of a log is not about task {own}, as its row says: "
+                "see 'siftlog verify'"
+            )
+        return task, b'{"task":%d,' % task + row.facts[len(beginning) :]
 
     def of_many(self, row: EventRow) -> OfMany:
         """An event that is not about one task, and what of its plan is new here.
@@ -144,7 +154,7 @@ class Numbers:
                 self.tasks += 1
                 task = known[name] = self._fresh[name] = self.tasks
                 root = task if plan.root == own else self._here[plan.root]
-                fresh.append(plan if root == plan.root else replace(plan, root=root))
+                fresh.append(plan if root == plan.root else plan.under(root))
                 places += event.places[i : i + 1] if event.places else ()
             self._here[own] = task
             self._planned.append((own, task, plan.skip))
@@ -182,21 +192,3 @@ def _read(row: EventRow) -> Event | Unknown:
         raise CorruptLog(
             f"event {row.seq} of a log cannot be read ({error}): see 'siftlog verify'"
         ) from error
-
-
-def _renumbered(row: EventRow, own: int, task: int) -> bytes:
-    """The facts of an event about task *own*, with another number for it.
-
-    The number is the first of the fields. All others stay as they are, those too that
-    only a later siftlog knows.
-
-    Raises:
-        CorruptLog: they are of another task than their row says.
-    """
-    beginning = b'{"task":%d,' % own
-    if not row.facts.startswith(beginning):
-        raise CorruptLog(
-            f"event {row.seq} of a log is not about task {own}, as its row says: "
-            "see 'siftlog verify'"
-        )
-    return b'{"task":%d,' % task + row.facts[len(beginning) :]

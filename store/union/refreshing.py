@@ -83,12 +83,9 @@ def _written(shards: Sequence[Path]) -> Iterable[Source]:
     """The logs of the run's shards that hold an event; a new one may not yet."""
     for path in shards:
         try:
-            with open_reader(path) as reader:
-                is_written = last_seq(reader) > 0
+            yield LogFile(path)
         except NotALog:
             continue  # its shard is about to make it
-        if is_written:
-            yield LogFile(path)
 
 
 def _followed(log: Path, sources: Sequence[Source]) -> int:
@@ -108,7 +105,7 @@ def _followed(log: Path, sources: Sequence[Source]) -> int:
         is_behind = any(
             _is_later(source.heartbeat, beat)
             or (mark := marks.get(source.identity.log)) is None
-            or next(iter(source.stretches(*mark)), None) is not None
+            or source.has_more(*mark)
             for source in sources
         )
         return 0 if is_behind else len(marks)

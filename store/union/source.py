@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from store import projections
 from store.chain import EventRow, genesis
 from store.connect import Reader, open_reader
-from store.errors import CorruptLog
+from store.errors import CorruptLog, NotALog
 from store.events import NAMES, TasksPlanned
 from store.reading import last_seq
 from store.statements import SQL
@@ -84,6 +84,10 @@ class Source(Protocol):
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         ...
 
+    def has_more(self, after: int, blobs_after: int) -> bool:
+        """Whether there is anything to read after these marks of `stretches`."""
+        ...
+
     def held(self) -> AbstractContextManager[LogSource | None]:
         """The log as it is at one moment, with projections that are of that moment.
 
@@ -127,12 +131,22 @@ class LogSource:
             return None
         return Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
 
+    def ends(self) -> tuple[int, int]:
+        """The last event that there is, and the last part."""
+        upto, _ = self.reader.execute(UNION["last_link"]).fetchone() or (0, b"")
+        # looked at later, so that what the events use is among them
+        (most,) = self.reader.execute(UNION["last_blob"]).fetchone()
+        return upto, most
+
+    def has_more(self, after: int, blobs_after: int) -> bool:
+        """Whether there is anything to read after these marks of `stretches`."""
+        upto, most = self.ends()
+        return upto > after or most > blobs_after
+
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         reader = self.reader
-        upto = reader.execute(UNION["last_link"]).fetchone()
-        # looked at later, so that what the events use is among them
-        (most,) = reader.execute(UNION["last_blob"]).fetchone()
+        upto, most = self.ends()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
             found = reader.execute(
@@ -142,9 +156,9 @@ class LogSource:
             yield Stretch(
                 blobs=[BlobRow(*row[1:]) for row in found], blobs_upto=blobs_after
             )
-        while upto is not None and after < upto[0]:
+        while after < upto:
             links = reader.execute(
-                UNION["links_after"], (after, upto[0], STRETCH_ROWS)
+                UNION["links_after"], (after, upto, STRETCH_ROWS)
             ).fetchall()
             rows = self._fitting(after, [seq for seq, _ in links])
             after = rows[-1].seq
@@ -196,16 +210,24 @@ class LogFile:
     """A log that lies here, and is open while it is read: a run may have a thousand."""
 
     def __init__(self, path: Path) -> None:
-        """A source of a log that holds an event.
+        """A source of a log that holds an event, as far as it goes now.
 
         Raises:
             NotALog: it is still being made.
-            CorruptLog: nobody has opened it for writing yet.
+            CorruptLog: it cannot be read.
         """
         self._path = path
+        # all that a look needs at once: most of its time goes into opening logs
         with open_reader(path) as reader:
+            if not last_seq(reader):
+                raise NotALog(f"{path} holds no event yet: wait for its shard")
             log = LogSource(reader)
             self.identity, self.heartbeat = log.identity, log.heartbeat
+            self._upto, self._blobs_upto = log.ends()
+
+    def has_more(self, after: int, blobs_after: int) -> bool:
+        """Whether there was anything to read after these marks of `stretches`."""
+        return self._upto > after or self._blobs_upto > blobs_after
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""

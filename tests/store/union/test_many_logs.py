@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from store.connect import open_reader
+import pytest
+
+from store.connect import Reader, open_reader
 from store.runs import RunFolder
 from store.union.standing import standing
 from tests.store.union.union_logs import shard_log, shard_started
@@ -41,3 +43,23 @@ def test_more_logs_are_merged_than_files_may_be_open(tmp_path: Path) -> None:
         stand = standing(reader)
     assert stand is not None
     assert not stand.missing
+
+
+def test_a_look_that_finds_nothing_new_opens_each_log_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    logs = [shard_log(tmp_path, f"{i}-3", [shard_started(i, 3)]) for i in range(3)]
+    folder.refresh()
+    opened: list[Path] = []
+
+    def open_counted(path: Path) -> Reader:
+        opened.append(path)
+        return open_reader(path)
+
+    for module in ("source", "refreshing"):
+        monkeypatch.setattr(f"store.union.{module}.open_reader", open_counted)
+    again = folder.refresh()
+    assert again is not None
+    assert again.events == 0
+    assert sorted(opened) == sorted([*logs, folder.log])

@@ -67,6 +67,9 @@ class Beginning:
                 at = last
                 yield replace(whole, rows=rows, links=[(last, link)])
 
+    def has_more(self, after: int, blobs_after: int) -> bool:
+        return next(iter(self.stretches(after, blobs_after)), None) is not None
+
     def held(self) -> AbstractContextManager[None]:
         """No log says where it stood then."""
         return nullcontext()

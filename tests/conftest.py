@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.processes import end_started
 
 # a busy machine is slow, which is no property of the code
 settings.register_profile(
@@ -26,3 +29,10 @@ def realdata() -> Path:
     if not folder.is_dir():
         pytest.skip("real data is absent: set SIFTLOG_REALDATA to its folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_process_outlives_its_test() -> Iterator[None]:
+    """One that does would be told of in whichever test comes next."""
+    yield
+    end_started()

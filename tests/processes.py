@@ -48,7 +48,7 @@ def start(
     out = (cwd / "out.txt").open("a")
     err = (cwd / "err.txt").open("a")
     with out, err:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [SIFTLOG, *map(str, words)],
             cwd=cwd,
             env=environment(env),
@@ -56,6 +56,19 @@ def start(
             stderr=err,
             text=True,
         )
+    _STARTED.append(process)
+    return process
+
+
+_STARTED: list[subprocess.Popen[str]] = []
+
+
+def end_started() -> None:
+    """End what a test has started and, as it failed, not ended."""
+    while _STARTED:
+        process = _STARTED.pop()
+        process.kill()
+        process.wait()
 
 
 @contextmanager

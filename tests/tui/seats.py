@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
@@ -23,6 +24,8 @@ from tui.sources.listing import Listed
 from tui.sources.sight import Sight, Trouble
 from tui.watched import Sources
 
+LAST_DRAWN = ("Detach", "make this one larger")
+
 
 @dataclass(frozen=True)
 class Seat:
@@ -38,11 +41,17 @@ class Seat:
         return "\n".join("".join(part.text for part in strip) for strip in strips)
 
     async def settle(self) -> None:
-        """Wait for the keys in the last line, which are drawn after all else."""
-        for _ in range(50):
-            await self.pilot.pause()
-            if "Detach" in self.shown():
+        """Wait for what is drawn last: the keys, or that the window is too small."""
+        await self.pilot.pause()
+        await self.until(lambda: any(text in self.shown() for text in LAST_DRAWN))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for what workers and threads bring about in their own time."""
+        for _ in range(1500):
+            if holds():
                 return
+            await self.pilot.pause(0.02)
+        pytest.fail(f"it does not get there:\n{self.shown()}")
 
     async def press(self, *keys: str) -> None:
         """Press keys, and wait for what they do."""

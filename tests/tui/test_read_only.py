@@ -62,7 +62,7 @@ async def _run(folder: RunFolder, *, is_live: bool) -> AsyncIterator[None]:
 async def _settle(pilot: Pilot[str]) -> None:
     """Wait until the screen in front stands."""
     await pilot.pause(0.02)
-    for _ in range(200):
+    for _ in range(1500):
         if pilot.app.screen.query(Widget):
             return
         await pilot.pause(0.02)

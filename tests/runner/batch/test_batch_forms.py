@@ -73,7 +73,7 @@ async def _create(endpoint: BatchEndpoint, *ids: str, key: str = "siftlog-x-y") 
 
 
 async def _ended(endpoint: BatchEndpoint, batch_id: str) -> Standing:
-    for _ in range(500):
+    for _ in range(5000):
         standing = await endpoint.look(batch_id)
         if standing.outcome is not None:
             return standing

@@ -94,7 +94,7 @@ def test_it_is_written_while_the_run_goes_on(tmp_path: Path) -> None:
             assert cache is not None
             cache.keep(_task("k"), "1", _received("reply"))
             with closing(file.connect(cache_path(tmp_path))) as conn:
-                for _ in range(1000):
+                for _ in range(10_000):
                     if file.groups(conn):
                         return
                     await asyncio.sleep(0.005)

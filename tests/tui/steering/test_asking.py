@@ -58,10 +58,8 @@ class Seat:
     def watch(self, act: Callable[[Seat, Pilot[str]], Awaitable[None]]) -> None:
         async def main() -> None:
             async with self.app.run_test(size=(120, 40)) as pilot:
-                for _ in range(50):
-                    await pilot.pause()
-                    if "Detach" in self.shown():
-                        break
+                await pilot.pause()
+                await self.until(pilot, lambda: "Detach" in self.shown())
                 await act(self, pilot)
 
         asyncio.run(main())
@@ -73,11 +71,15 @@ class Seat:
 
     async def reckoned(self, pilot: Pilot[str], kind: str, **payload: str) -> None:
         """Wait until the figures of a request have been asked for."""
-        for _ in range(50):
-            if (kind, payload) in self.requests.reckoned:
+        await self.until(pilot, lambda: (kind, payload) in self.requests.reckoned)
+
+    async def until(self, pilot: Pilot[str], holds: Callable[[], bool]) -> None:
+        """Wait for what workers and threads bring about in their own time."""
+        for _ in range(1500):
+            if holds():
                 return
             await pilot.pause(0.02)
-        pytest.fail(f"reckoned: {self.requests.reckoned}")
+        pytest.fail(f"reckoned: {self.requests.reckoned}\n{self.shown()}")
 
     async def later(self, pilot: Pilot[str], seconds: float = LOOK_S) -> None:
         self.clock.advance(seconds)
@@ -199,8 +201,7 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
         score = seat.offered("Score again…")
         assert score is not None
         score()
-        await pilot.pause(0.05)
-        assert "would be scored once more" in seat.shown()
+        await seat.until(pilot, lambda: "would be scored once more" in seat.shown())
         await seat.press(pilot, "y")
         assert seat.told[-1] == "score the answers again: recorded as scoring 2."
 

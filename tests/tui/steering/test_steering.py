@@ -21,7 +21,7 @@ JOB = "paper-investigation"
 
 def _answered(folder: RunFolder, count: int) -> list[Asked]:
     """The requests, once so many were carried out."""
-    for _ in range(400):
+    for _ in range(1500):
         with open_reader(folder.log) as reader:
             found = asked(reader, CommandTail(folder.control).read())
         if sum(each.answer is Answer.APPLIED for each in found) == count:

@@ -35,6 +35,7 @@ class RecordedBatch:
     seq: int  #: of the event that prepared it
     id: str | None = None  #: the provider's; None: it may have it or not
     is_open: bool = True  #: its end is not recorded
+    is_found: bool = False  #: the provider's list told of it, not its creation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +68,8 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
                     prepared_us=row.ts_us,
                     seq=row.seq,
                 )
-            case BatchCreated(batch=key, id=provider_id) if key in found:
-                found[key] = replace(found[key], id=provider_id)
+            case BatchCreated(batch=key) as event if key in found:
+                found[key] = replace(found[key], id=event.id, is_found=event.found)
             case BatchEnded(batch=key) if key in found:
                 found[key] = replace(found[key], is_open=False)
             case _:

@@ -46,9 +46,14 @@ class Adoption:
         """
         async with self._lock:
             if self._orphans is None:
-                found = await self._found(self._run.ids.union(keys))
+                # of a batch that was taken over, only some items may have been
+                adopted = self._run.adopted
+                whole = self._run.ids - adopted.keys()
+                found = await self._found(whole.union(keys))
                 self._orphans = {}
                 for orphan in found:
+                    if orphan.item in adopted.get(orphan.batch, ()):
+                        continue
                     asked = request_of(orphan.item)
                     self._orphans.setdefault(asked, deque()).append(orphan)
 

@@ -71,7 +71,7 @@ class Batch:
     def close(self, tag: str, model: str, now_us: int) -> list[BatchItem]:
         """Take no more calls in; what is in it, under the key that it has from now."""
         asked = [call.asked for call in self._gathered]
-        self.key = batch_key(tag, model, asked)
+        self.key = batch_key(tag, model, asked, now_us)
         self.prepared_us = now_us
         items = [
             BatchItem(

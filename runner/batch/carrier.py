@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
@@ -52,6 +53,8 @@ class Setting:
     leaving: asyncio.Event  #: set as the process is about to end
     tell: Callable[[str], None]  #: takes a sentence for people
     ids: set[str]  #: the provider's, of all batches of the run that are known
+    adopted: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    """Items that the log has of batches that another log had made, by their ids."""
 
     async def pause(self, seconds: float) -> None:
         """Wait so long; `Left` as soon as the process is about to end."""

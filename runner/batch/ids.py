@@ -28,13 +28,14 @@ def run_tag(run_id: str) -> str:
     return f"siftlog-{_digest([run_id], size=4)}"
 
 
-def batch_key(tag: str, model: str, asked: Iterable[Asked]) -> str:
-    """The key of the batch of a run that asks this.
+def batch_key(tag: str, model: str, asked: Iterable[Asked], prepared_us: int) -> str:
+    """The key of the batch of a run that asks this, and was prepared then.
 
-    Attempts count: what is asked again after a batch expired is another batch.
+    Attempts count: what is asked again after a batch expired is another batch. So does
+    the time: a log that begins anew, after one was lost, counts attempts anew.
     """
     words = (f"{each.task} {each.attempt} {each.request}" for each in asked)
-    return f"{tag}-{_digest([model, *words], size=8)}"
+    return f"{tag}-{_digest([model, str(prepared_us), *words], size=8)}"
 
 
 def item_id(key: str, asked: Asked) -> str:

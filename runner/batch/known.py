@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from runner.batch.ids import key_of
 from store.batch_view import RecordedBatch, batches, items_of
 from store.batches import BatchItem
 from store.events import AttemptStarted
@@ -29,9 +30,10 @@ class LeftBatches:
     """What a run's earlier processes have left to batches."""
 
     batches: tuple[Known, ...] = ()
-    ids: frozenset[str] = (
-        frozenset()
-    )  #: of every batch that the provider is known to have
+    ids: frozenset[str] = frozenset()
+    """Of every batch that the provider is known to have."""
+    adopted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Items that were taken over from batches of a lost log, by the id of the batch."""
 
     def of(self, model: str) -> tuple[Known, ...]:
         """The batches of one model."""
@@ -59,7 +61,21 @@ def left_batches(
             found.append(known)
             still -= known.open
     ids = frozenset(batch.id for batch in there if batch.id is not None)
-    return LeftBatches(batches=tuple(found), ids=ids)
+    return LeftBatches(batches=tuple(found), ids=ids, adopted=_adopted(conn, there))
+
+
+def _adopted(
+    conn: sqlite3.Connection, there: Iterable[RecordedBatch]
+) -> dict[str, frozenset[str]]:
+    """What was taken over: its items bear another key than the log has them under."""
+    adopted: dict[str, frozenset[str]] = {}
+    for batch in there:
+        if batch.id is None or not batch.is_found:
+            continue
+        items = {item.id for item in items_of(conn, batch)}
+        if any(key_of(item) != batch.key for item in items):
+            adopted[batch.id] = adopted.get(batch.id, frozenset()) | items
+    return adopted
 
 
 def _known(

@@ -202,18 +202,13 @@ class OpenAIBatches:
 
     async def _items(self, batch: _Batch) -> AsyncGenerator[str]:
         """The ids of what a batch has answered, or may answer yet."""
-        has_ended = batch.status in OUTCOMES
-        file = batch.output_file_id if has_ended else batch.input_file_id
+        is_over = batch.status in OUTCOMES
+        file = batch.output_file_id if is_over else batch.input_file_id
         if not file:
             return
         async with aclosing(self._link.lines(f"/files/{file}/content")) as lines:
             async for line in lines:
-                item = self._decoded(line)
-                response = item.response
-                if not has_ended or (
-                    response is not None and response.status_code == httpx.codes.OK
-                ):
-                    yield item.custom_id
+                yield self._decoded(line).custom_id
 
     async def look(self, batch_id: str) -> Standing:
         """How a batch stands."""

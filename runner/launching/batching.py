@@ -77,5 +77,6 @@ def batch_clients(
         leaving=leaving,
         tell=shell.tell,
         ids=set(left.ids),
+        adopted=left.adopted,
     )
     return open_batch_clients(endpoints, options, setting, left)

@@ -26,6 +26,8 @@ from store.views import Status, events, open_reader, status
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 
 MODEL = "m"
+DAY_US = 24 * 3600 * 1_000_000
+"""Between the beginnings of two processes: no moment comes twice."""
 TASKS = 3 * 4
 """Three items with two words each, and a sum of them."""
 
@@ -37,11 +39,12 @@ class Killed(BaseException):
 class RunClock:
     """The clock of the running loop, for the log's thread too."""
 
-    def __init__(self) -> None:
+    def __init__(self, start_us: int) -> None:
         self._loop = asyncio.get_running_loop()
+        self._start_us = start_us
 
     def now_us(self) -> int:
-        return START_US + round(self.monotonic() * 1e6)
+        return self._start_us + round(self.monotonic() * 1e6)
 
     def monotonic(self) -> float:
         return self._loop.time()
@@ -76,6 +79,7 @@ class BatchRun:
         self.folder = RunFolder(folder / "r1")
         self.provider = provider
         self.told: list[str] = []
+        self.processes = 0
         self.settings = ToySettings(items=3)
         self.work = load_work(ToyJob(), self.settings)
         self.options = options_from(
@@ -96,6 +100,7 @@ class BatchRun:
     def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
         """One process; None: it was killed."""
         burning = fuse or Fuse()
+        self.processes += 1
 
         def step() -> None:
             burning.step()
@@ -145,7 +150,7 @@ class BatchRun:
             yield
 
         return Shell(
-            clock=RunClock(),
+            clock=RunClock(START_US + self.processes * DAY_US),
             environment={},
             runs_dir=self.folder.path.parent,
             tell=self.told.append,

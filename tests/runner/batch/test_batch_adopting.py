@@ -120,6 +120,22 @@ def test_a_list_that_fails_is_read_again_and_a_refused_key_ends_the_run(
     assert sum("that its log lacks: away" in said for said in run.told) == 1
 
 
+def test_what_a_killed_process_did_not_come_to_take_over_the_next_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = Provider(random.Random(3))
+    assert _paid(BatchRun(tmp_path, provider, monkeypatch, batch_requests=50)) == {1}
+    shutil.rmtree(tmp_path / "r1")
+    # two of the three items of the first batch are taken over, and recorded
+    run = BatchRun(tmp_path, provider, monkeypatch, batch_adopt=True)
+    steps = 3
+    while not run.folder.log.exists() or not run.events("batch_created"):
+        run.process(Fuse(steps))
+        steps += 1
+    assert _paid(run) == {1}
+    assert provider.bodies == TASKS
+
+
 # -- over a wire ---------------------------------------------------------------
 
 TAG, HASH = "siftlog-0a1b2c3d", "feed" * 16
@@ -185,9 +201,8 @@ async def test_a_batch_at_work_is_waited_for_where_nothing_says_whose_it_is() ->
         assert await endpoint.orphans(TAG, known=set(), before_us=before_us) is None
         known = {batch_id}
         assert await endpoint.orphans(TAG, known=known, before_us=before_us) == []
-        clock.advance(1)
+        clock.advance(3600)
         await _create(endpoint, "siftlog-another-1", 7)
-        clock.advance(3599)
         found = await endpoint.orphans(TAG, known=set(), before_us=before_us)
         assert found is not None, "one that is begun later cannot be of a lost log"
         assert {orphan.batch for orphan in found} == {batch_id}

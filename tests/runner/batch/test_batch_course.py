@@ -80,7 +80,7 @@ def test_an_item_says_whose_it_is_in_letters_that_providers_take(
     run: str, asked: Asked
 ) -> None:
     tag = run_tag(run)
-    key = batch_key(tag, "m", [asked])
+    key = batch_key(tag, "m", [asked], 1)
     name = item_id(key, asked)
     assert name.startswith(f"{key}-")
     assert key.startswith(f"{tag}-")
@@ -97,9 +97,10 @@ def test_another_batch_has_another_key(asked: list[Asked], data: st.DataObject) 
     at = data.draw(st.integers(0, len(asked) - 1))
     field = data.draw(st.sampled_from(["task", "attempt"]))
     changed[at] = asked[at]._replace(**{field: getattr(asked[at], field) + 1})
-    assert batch_key("t", "m", asked) == batch_key("t", "m", asked)
-    assert batch_key("t", "m", asked) != batch_key("t", "m", changed)
-    assert batch_key("t", "m", asked) != batch_key("t", "n", asked)
+    key = batch_key("t", "m", asked, 1)
+    assert batch_key("t", "m", asked, 1) == key
+    others = [("m", changed, 1), ("n", asked, 1), ("m", asked, 2)]
+    assert all(batch_key("t", *other) != key for other in others)
 
 
 def test_shards_and_runs_have_tags_of_their_own() -> None:

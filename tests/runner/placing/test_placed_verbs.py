@@ -91,6 +91,16 @@ def test_what_cannot_be_placed_is_refused_before_anything_is(
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["there"]
 
 
+def test_a_place_that_takes_nothing_is_refused_before_anything_is_placed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert exit_code(["run", JOB, *PLACED, "--run-id=r", "--ship=file"]) == 1
+    assert "file cannot be used" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_run_with_one_log_is_not_split_afterwards(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

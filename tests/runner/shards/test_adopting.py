@@ -13,7 +13,7 @@ from runner.errors import RunnerError, UsageError
 from runner.options import options_from
 from runner.plan import identity
 from runner.request import ChatRequest, Message, Part
-from runner.shards.others import others
+from runner.shards.others import Others, others
 from runner.shards.part import shard_of
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
@@ -358,8 +358,8 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
     _paid(folder.path, 0, 2, 4.0)
     _paid(folder.path, 1, 2, 1.0)
 
-    def spent(index: int, count: int) -> int:
-        found = asyncio.run(
+    def found(index: int, count: int) -> Others:
+        return asyncio.run(
             others(
                 folder.shard(index, count),
                 shard_of(f"{index}/{count}"),
@@ -368,10 +368,13 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
                 lambda _: None,
             )
         )
-        return found.spent.spent_pico
+
+    def spent(index: int, count: int) -> int:
+        return found(index, count).spent.spent_pico
 
     assert [spent(i, 4) for i in range(4)] == [2 * 10**12] * 2 + [10**12 // 2] * 2
     # its own log is not another
     assert [spent(i, 2) for i in range(2)] == [0, 0]
+    assert [found(i, 2).known for i in range(2)] == [None, None]
     thirds = [spent(i, 3) for i in range(3)]
     assert 5 * 10**12 <= sum(thirds) <= 5 * 10**12 + 3

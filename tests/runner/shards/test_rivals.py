@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from runner.shards.others import others
 from runner.shards.part import shard_of
 from runner.shards.rivals import FRESH_S, rivals
 from store.connect import open_reader
 from store.events import Event, RunCancelled, RunDrained, RunFinished
+from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
-from store.testing import START_US
+from store.testing import START_US, FakeClock
 from tests.store.logs import reopen
 from tests.store.segments.carried import carried, sending
 
@@ -64,3 +66,14 @@ def test_who_was_carried_long_ago_is_thought_to_be_gone(tmp_path: Path) -> None:
 )
 def test_who_has_said_a_last_word_is_gone(tmp_path: Path, end: Event) -> None:
     assert list(rivals([_source(tmp_path, end)], QUARTER, START_US)) == []
+
+
+def test_a_shard_is_told_of_them_as_it_begins(tmp_path: Path) -> None:
+    source = _source(tmp_path)
+    own = RunFolder(tmp_path / source.identity.run_id)
+    place, told = Place.of(f"memory://{tmp_path}"), list[str]()
+    asyncio.run(
+        others(own.shard(0, 1), shard_of("0/1"), place, FakeClock(), told.append)
+    )
+    (said,) = told
+    assert said.startswith("Shard 1/4 was carried from ")

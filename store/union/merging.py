@@ -155,10 +155,11 @@ class Merger:
                 if log is None:
                     return known
                 graft = Graft(self._conn, known.part)
-                for stretch in log.stretches(0):
+                for stretch in log.stretches(0, known.blobs_upto):
                     after = self._copied(after, stretch, graft)
                 graft.write(log.reader, known.end.seq, known.tasks, after.end.seq)
         except _MeetsAnother:
+            self._kinds = Kinds(self._conn)  # ids that were rolled back are forgotten
             return known
         self._end = after.end
         return after

@@ -1,8 +1,10 @@
 """Logs of a split run becoming one, beside the replay of a single log of their size.
 
-A replay writes projections alone, from rows that are there; a merge reads the rows of
-other files, follows their chains, copies every row with its body, and folds it. So both
-are shown, and the fold of the union alone, which is what a replay compares with.
+A replay writes projections alone, from rows that are there. A merge reads the rows of
+other files, follows their chains, copies every row with its body, and takes the logs'
+own projections over; where it has events alone, it folds them. So all of these are
+shown, the fold of the union, which is what a replay compares with, and what SQLite
+takes to copy the rows by itself.
 Processor seconds of one thread: the clock of a shared machine tells of its neighbours.
 """
 
@@ -15,7 +17,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +28,9 @@ from store.rebuild import rebuild
 from store.runs import RunFolder
 from store.shard import Shard
 from store.slices import Slices
-from store.statements import SQL
+from store.statements import SQL, script
+from store.union.refreshing import refresh
+from store.union.source import LogFile
 from store.writer import Fact, Writer
 from tests.bench.prose import replies
 from tests.bench.row import Row
@@ -74,7 +78,11 @@ def _even(path: Path, tasks: int) -> list[Row]:
     with closing(connect(single.log)) as conn:
         replayed = _seconds(lambda: rebuild(conn))
         (events,) = conn.execute(SQL["last_seq"]).fetchone()
-    cursor = sum(_cursor(split.shard(i, LOGS).log) for i in range(LOGS))
+    logs = [split.shard(i, LOGS).log for i in range(LOGS)]
+    cursor = sum(map(_cursor, logs))
+    copied = _copied(logs, path / "copied.db")
+    alone = [_EventsAlone(log) for log in logs]
+    folded_in = _seconds(lambda: refresh(path / "folded.db", (), alone))
     merged = _seconds(split.refresh)
     for i in range(LOGS):
         _go_on(split.shard(i, LOGS).log, range(part - new + 1, part + 1))
@@ -85,7 +93,9 @@ def _even(path: Path, tasks: int) -> list[Row]:
     return [
         shown(f"bare cursor over {LOGS} logs, us an event", cursor / events * 1e6),
         shown(f"replay of one log, {at}, us an event", replayed / events * 1e6),
+        shown("rows copied by SQLite alone, us an event", copied / events * 1e6),
         shown(f"{LOGS} logs merged, us an event", merged / events * 1e6),
+        shown(f"{LOGS} logs as events alone, us an event", folded_in / events * 1e6),
         least("union", "fold of the union / replay, rate", replayed / folded, 0.8),
         least("union", f"{LOGS} logs merged / replay, rate", replayed / merged, 0.8),
         most(
@@ -114,6 +124,7 @@ def _contested(path: Path, tasks: int) -> list[Row]:
     with closing(connect(folder.log)) as conn:
         folded = _seconds(lambda: rebuild(conn))
     return [
+        shown("merged again, all adopted, us an event", second / (tasks * 3) * 1e6),
         least("union", "merged again, all adopted / first, rate", first / second, 0.5),
         shown("fold of that union, us an event", folded / (tasks * 6) * 1e6),
     ]
@@ -210,6 +221,48 @@ def _cursor(path: Path) -> float:
     with closing(connect(path)) as conn:
         rows = conn.execute(SQL["link_rows"], (0, 1 << 62))
         return _seconds(lambda: deque(rows, maxlen=0))
+
+
+class _EventsAlone(LogFile):
+    """A log of which only the events have arrived, as by segments."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """None: where its writer stood then is not known."""
+        yield None
+
+
+def _copied(logs: Sequence[Path], path: Path) -> float:
+    """The events, bodies and tasks of *logs* in one file, numbered on, with indexes.
+
+    The least that a merge could take: no chain is followed, and facts stay as they are.
+    """
+    with closing(connect(path)) as conn:
+        conn.execute(SQL["page_size"])
+        conn.execute("PRAGMA journal_mode = OFF")
+        conn.execute(SQL["no_sync"])
+        for statement in (*script("schema"), *script("projections")):
+            conn.execute(statement)
+        conn.execute("DROP TRIGGER event_dense")
+        began = time.process_time()
+        for log in logs:
+            conn.execute(SQL["attach_log"], (str(log),))
+            conn.execute(SQL["begin"])
+            for table in ("event", "body", "task"):
+                _number_on(conn, table)
+            conn.execute(SQL["commit"])
+            conn.execute("DETACH log")
+        for statement in script("indexes"):
+            conn.execute(statement)
+        return time.process_time() - began
+
+
+def _number_on(conn: sqlite3.Connection, table: str) -> None:
+    key, *others = (row[1] for row in conn.execute(f"PRAGMA table_info({table})"))
+    conn.execute(
+        f"INSERT INTO main.{table} SELECT {key} + (SELECT coalesce(max({key}), 0) "
+        f"FROM main.{table}), {', '.join(others)} FROM log.{table} ORDER BY {key}"
+    )
 
 
 def _peak_mb(folder: RunFolder) -> float:

@@ -17,7 +17,7 @@ from store.events import Entry, Event, TaskCompleted, TasksPlanned
 from store.manifest import manifest_bytes, planned_tasks
 from store.reading import last_seq
 from store.status import status
-from store.union import folding
+from store.union import folding, source
 from store.union.source import LogSource
 from store.verify import verify
 from tests.store.samples import courses, plan, reply, started, task
@@ -79,6 +79,7 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
         ]
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(folding, "fold", none_folded)
+            patched.setattr(source, "STRETCH_ROWS", 3)
             taken_over = union_of(folder / "union.db", logs)
         with open_reader(taken_over) as reader:
             report = verify(reader)  # by folding all of its events
@@ -97,8 +98,9 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
     ids=["a task of another log", "an answer of another log"],
 )
 def test_a_log_that_meets_another_is_folded(
-    tmp_path: Path, second: list[Entry | Event]
+    tmp_path: Path, second: list[Entry | Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(source, "STRETCH_ROWS", 1)  # it meets it in the midst of itself
     logs = [
         shard_log(tmp_path, "0-2", [shard_started(0, 2), PLANNED, started(1), PAID]),
         shard_log(tmp_path, "1-2", [shard_started(1, 2)], *[[each] for each in second]),
@@ -108,6 +110,8 @@ def test_a_log_that_meets_another_is_folded(
         assert verify(reader).is_sound
         assert status(reader).attempts.started == 1 + (second[0] is PLANNED)
     backwards = union_of(tmp_path / "backwards.db", reversed(logs))
+    with open_reader(backwards) as reader:
+        assert verify(reader).is_sound
     assert outcome(backwards) == outcome(union)
 
 

@@ -89,9 +89,7 @@ class CommandChild:
                     "it yourself, into a file"
                 ) from error
             finally:
-                # whoever was cancelled as it was being started has one to end, too
-                if self._process is not None:
-                    await _whole(_ended(self._process))
+                await _whole(self._end())
             return _records(arguments[0], process.returncode, printed, said)
 
     async def _start(self, words: Sequence[str]) -> Process:
@@ -99,6 +97,15 @@ class CommandChild:
             *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )
         return self._process
+
+    async def _end(self) -> None:
+        """End it if it runs, and wait until it is gone."""
+        if self._process is None:
+            return  # it could not be started
+        if self._process.returncode is None:
+            self._process.kill()
+        # reads what is left in the pipes: they are closed only when they are empty
+        await self._process.communicate()
 
     def close(self) -> None:
         """End what is running; whoever waits for it hears that it failed."""
@@ -137,14 +144,6 @@ async def _last(stream: asyncio.StreamReader | None) -> bytes:
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         kept = (kept + chunk)[-_SAID:]
     return kept
-
-
-async def _ended(process: Process) -> None:
-    """End it if it runs, and wait until it is gone."""
-    if process.returncode is None:
-        process.kill()
-        # reads what is left in the pipes: they are closed only when they are empty
-        await process.communicate()
 
 
 async def _whole(work: Coroutine[object, object, T]) -> T:

@@ -11,7 +11,10 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 Record: TypeAlias = dict[str, Any]
 
@@ -69,28 +72,40 @@ class CommandChild:
         async with self._turn:
             # -P: a folder called runner where the monitor was started is not ours
             words = (sys.executable, "-P", "-c", f"{_STEP_BACK}\n{_CODE}", *arguments)
-            closings = self._closings
+            closings, self._process = self._closings, None
             try:
-                self._process = await asyncio.create_subprocess_exec(
-                    *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-                )
+                process = await _whole(self._start(words))
+                if closings != self._closings:
+                    process.kill()  # it ran before there was anything to be closed
+                printed, said = await _heard(process)
             except OSError as error:
                 raise ChildFailed(
                     f"siftlog {arguments[0]} could not be started ({error.strerror}): "
                     "run it yourself"
                 ) from error
-            if closings != self._closings:
-                self._process.kill()  # it ran before there was anything to be closed
-            try:
-                printed, said = await _heard(self._process)
             except _TooMuch as error:
                 raise ChildFailed(
                     f"siftlog {arguments[0]} printed more than {_OUTPUT:,} bytes: run "
                     "it yourself, into a file"
                 ) from error
             finally:
-                await _ended(self._process)
-            return _records(arguments[0], self._process.returncode, printed, said)
+                await _whole(self._end())
+            return _records(arguments[0], process.returncode, printed, said)
+
+    async def _start(self, words: Sequence[str]) -> Process:
+        self._process = await asyncio.create_subprocess_exec(
+            *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        return self._process
+
+    async def _end(self) -> None:
+        """End it if it runs, and wait until it is gone."""
+        if self._process is None:
+            return  # it could not be started
+        if self._process.returncode is None:
+            self._process.kill()
+        # reads what is left in the pipes: they are closed only when they are empty
+        await self._process.communicate()
 
     def close(self) -> None:
         """End what is running; whoever waits for it hears that it failed."""
@@ -131,12 +146,23 @@ async def _last(stream: asyncio.StreamReader | None) -> bytes:
     return kept
 
 
-async def _ended(process: Process) -> None:
-    """End it if it runs, and wait until it is gone; also for who was cancelled."""
-    if process.returncode is None:
-        process.kill()
-        # reads what is left in the pipes: they are closed only when they are empty
-        await asyncio.shield(process.communicate())
+async def _whole(work: Coroutine[object, object, T]) -> T:
+    """Wait for the end of *work*; who is cancelled meanwhile is so after it.
+
+    A start that is broken off leaves a process that runs and that nobody knows of.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # nobody else looks at it
+    raise cancelled
 
 
 def _records(verb: str, code: int | None, printed: bytes, said: bytes) -> list[Record]:

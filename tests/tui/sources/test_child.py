@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import itertools
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,6 +169,29 @@ def test_closing_ends_a_process_that_is_just_being_started(
         return waiting.result()
 
     assert "signal 9" in asyncio.run(close())
+
+
+def test_who_stops_waiting_as_it_is_being_started_leaves_no_process_either(
+    printing: Printing,
+) -> None:
+    printing("import time; time.sleep(600)")
+
+    async def cancel(steps: int, times: int) -> None:
+        child = CommandChild()
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(child.records("compare"))
+            for _ in range(times):
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                asking.cancel()
+
+    # a process or a pipe that is forgotten says so as it is collected
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for steps, times in itertools.product(range(9), (1, 2)):
+            asyncio.run(cancel(steps, times))
+            gc.collect()
+    assert not [str(each.message) for each in told]
 
 
 async def _refused(child: CommandChild) -> str:

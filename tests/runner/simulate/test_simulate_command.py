@@ -46,7 +46,7 @@ def test_the_command_prints_its_address_and_ends_cleanly_on_a_signal(
         (["--rate-429=0.7", "--rate-drop=0.7"], "together at most 1"),
         (["--batch-error-rate=0.7", "--batch-expire-rate=0.7"], "of their items"),
         (["--batch-queue=0"], "--batch-queue is a number of items"),
-        (["--batch-seconds=-1"], "--batch-seconds is a time"),
+        (["--batch-seconds=-1"], "--batch-seconds and --batch-lag-seconds are times"),
         (["--job=nothing-like-it"], "no job 'nothing-like-it'"),
     ],
 )

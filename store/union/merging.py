@@ -1,8 +1,8 @@
 """Taking the events of a log into the union, under numbers of the union's own.
 
 The rows travel as they are stored; only what names tasks by number is written anew
-(`store.union.numbering`). A new log is taken in as a whole, with its own projections, if
-it meets no other (`store.union.grafting`). Of all others each stretch is copied and
+(`store.union.numbering`). A new log is taken in as a whole, with its own projections,
+if it meets no other (`store.union.grafting`). Of all others each stretch is copied and
 folded in one transaction, so that a merge which is cut off goes on where it was.
 """
 

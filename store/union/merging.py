@@ -1,8 +1,9 @@
 """Taking the events of a log into the union, under numbers of the union's own.
 
 The rows travel as they are stored; only what names tasks by number is written anew
-(`store.union.numbering`). Each stretch of a log is one transaction, so that a merge
-which is cut off goes on where it was.
+(`store.union.numbering`). A new log is taken in as a whole, with its own projections,
+if it meets no other (`store.union.grafting`). Of all others each stretch is copied and
+folded in one transaction, so that a merge which is cut off goes on where it was.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import os
 import signal
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from textual.events import Event, InputEvent
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.worker import WorkerError
 
 from store.clock import Clock
 from store.printable import printable
@@ -101,6 +103,15 @@ class Shell(App[str]):
             for each in _ENDINGS:
                 # not the loop's own: it may be waiting for a terminal that is stuck
                 signal.signal(each, partial(self._end, loop))
+
+    async def on_unmount(self) -> None:
+        """Wait for the end of what is broken off, before the loop that it needs ends.
+
+        A child that was killed is still to be waited for.
+        """
+        for worker in list(self.workers):
+            with suppress(WorkerError):  # as it was cancelled, or has failed
+                await worker.wait()
 
     def _end(self, loop: asyncio.AbstractEventLoop, by: int, frame: object) -> None:
         """Leave the terminal as it was found, whoever ends this."""

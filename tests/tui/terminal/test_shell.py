@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,23 @@ def test_a_slow_terminal_is_looked_at_less_often_and_told(tmp_path: Path) -> Non
         assert seat.app.pace.rate == 2.0
 
     watched(snapshot(tmp_path / "r1"), press)
+
+
+def test_its_end_waits_for_what_is_being_broken_off(tmp_path: Path) -> None:
+    """A child that was killed is to be waited for while there still is a loop."""
+    ends: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):  # longer than the screens take, in turns of the loop
+                await asyncio.sleep(0)
+            ends.append("waited for")
+
+    async def press(seat: Seat) -> None:
+        seat.app.run_worker(work())
+        await seat.pilot.pause()
+
+    watched(snapshot(tmp_path / "r1"), press)
+    assert ends == ["waited for"]

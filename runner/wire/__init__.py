@@ -12,10 +12,11 @@ from runner.wire.anthropic import ANTHROPIC_MESSAGES, encode_messages
 from runner.wire.chat import OPENAI_CHAT, Structure, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
-from runner.wire.reading import MOST_TOKENS, UNREADABLE
+from runner.wire.reading import UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
+from runner.wire.usage import MOST_TOKENS, usage_in
 
 __all__ = [
     "ANTHROPIC_MESSAGES",
@@ -36,4 +37,5 @@ __all__ = [
     "encode_reply",
     "encode_rerank",
     "skeleton",
+    "usage_in",
 ]

@@ -19,6 +19,7 @@ from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
 from store.rebuild import rebuild
 from store.statements import SQL, script
+from store.union.statements import is_union
 from store.writer import Position
 
 #: Set on every opening for writing. FULL: an acknowledged event survives power loss.
@@ -44,6 +45,7 @@ class Opened:
     config_sha256: bytes
     epoch: int
     position: Position
+    genesis: bytes | None  #: what the chain begins with; None: of a union, derived
 
 
 def prepare(conn: sqlite3.Connection, path: Path) -> None:
@@ -97,13 +99,18 @@ def open_for_writing(
         CorruptLog: its last commit is not what it was.
     """
     position = ready(conn, path)
-    run_id, _epoch, config_sha256, _created_us = conn.execute(SQL["run"]).fetchone()
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     conn.execute(SQL["begin"])
     (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
     conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
     conn.execute(SQL["commit"])
+    first = genesis(run_id, config_sha256, created_us)
     return Opened(
-        run_id=run_id, config_sha256=config_sha256, epoch=epoch, position=position
+        run_id=run_id,
+        config_sha256=config_sha256,
+        epoch=epoch,
+        position=position,
+        genesis=None if is_union(conn) else first,
     )
 
 

@@ -350,6 +350,7 @@ def _what_next(log: Path, *, is_empty: bool) -> str:
             f"{sidecar} in {log.parent} to begin anew"
         )
     return (
-        "restore the files of the log from a copy, or go on without these events with "
-        f"siftlog resume {run} --accept-loss, which may pay for their answers again"
+        f"see 'siftlog verify {run}', then restore the files of the log from a copy, "
+        "or go on without these events and perhaps pay for their answers again: "
+        f"siftlog resume {run} --accept-loss"
     )

@@ -21,7 +21,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
-from store.connect import Connector, connect
+from store.connect import Connector, connect, open_reader
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
 from store.heads import (
@@ -167,6 +167,9 @@ class SqliteLog:
         # looked at before anything is made beside it, since it may be another
         # program's, and by a reader, which leaves a damaged WAL as evidence
         end = check_end(path, accept_loss=accept_loss)
+        if not end.is_closed:
+            with open_reader(path) as reader:
+                opening.check_tail(reader, path)
         return await cls._start(
             path,
             clock,

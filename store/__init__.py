@@ -22,6 +22,7 @@ __all__ = [
     "events",
     "expected",
     "forecast",
+    "heads",
     "limit_words",
     "lock",
     "log",

@@ -4,6 +4,7 @@
       NotALog        the file is something else: name another run
       NewerLog       written by a later siftlog: upgrade, or read only
       CorruptLog     damaged: restore a copy; `siftlog verify` says where
+        EventsLost   acknowledged events are gone: restore them, or --accept-loss
       LogBusy        another process writes it: wait, or look with `watch`
       Fenced         another writer took the log over: stop at once
       LogClosed      a commit failed and the writer stopped: mend, then resume
@@ -39,6 +40,10 @@ class NewerLog(StoreError):
 
 class CorruptLog(StoreError):
     """The log is damaged."""
+
+
+class EventsLost(CorruptLog):
+    """Events that were acknowledged are missing, or are not what they were."""
 
 
 class LogBusy(StoreError):

@@ -69,6 +69,7 @@ class RunResumed:
     settings: str
     unknown: int  #: attempts of the earlier writer whose outcome nobody knows
     budget_usd: float | None = None  #: cap of the whole run from here on
+    lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

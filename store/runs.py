@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from store import lock
 from store.connect import Reader, open_reader
 from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
+from store.heads import End, check_absent, look_at_end
 from store.reading import created_us
 from store.union.elsewhere import sources_in
 
@@ -69,6 +70,49 @@ class RunFolder:
     def log(self) -> Path:
         """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
+
+    def own_logs(self) -> list[Path]:
+        """The logs that were written here, gone ones of which a sidecar is left too.
+
+        Of a run that is split those of its shards, not their union.
+        """
+        if self.part:
+            return [self.log]
+        noted = {sidecar.with_suffix(".db") for sidecar in self.path.glob("log*.heads")}
+        return sorted(noted | {shard.log for shard in self.shards()}) or [self.log]
+
+    def ends(self) -> list[End]:
+        """How the ends of its logs compare with what was acknowledged.
+
+        Raises:
+            EventsLost: nothing can be read of a log in which events were acknowledged.
+            StoreError: a log cannot be read.
+        """
+        ends = []
+        for log in self.own_logs():
+            try:
+                ends.append(look_at_end(log))
+            except (NotALog, NoSuchRun):
+                if log == self.log:
+                    raise
+                continue  # a shard that is just being made
+        return ends
+
+    def check_ends(self, *, accept_loss: bool) -> list[End]:
+        """The same, before anything is sent for its open tasks.
+
+        Args:
+            accept_loss: go on although acknowledged events are missing.
+
+        Raises:
+            EventsLost: they are, and nobody has accepted that.
+            StoreError: a log cannot be read.
+        """
+        ends = self.ends()
+        for end in ends:
+            if not accept_loss:
+                end.refuse_loss()
+        return ends
 
     @property
     def lock(self) -> Path:
@@ -199,6 +243,8 @@ def _named(runs_dir: Path, name: str) -> RunFolder:
             f"{name!r} begins the names of {len(beginning)} runs, such as "
             f"{beginning[0].run_id} and {beginning[1].run_id}: type more of it"
         )
+    for folder in (RunFolder(runs_dir / name), RunFolder(path.absolute())):
+        check_absent(folder.log)
     if path.is_dir() or (runs_dir / name).is_dir():
         raise NotALog(
             f"the folder {name!r} holds no run (no log.db in it): list the runs with "

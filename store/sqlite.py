@@ -24,6 +24,14 @@ from store.committer import Committer, WriterThread, same
 from store.connect import Connector, connect, open_reader
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
+from store.heads import (
+    Heads,
+    OpenSlots,
+    check_absent,
+    check_end,
+    heads_path,
+    open_slots,
+)
 from store.lock import WriterLock
 from store.log import LogStatistics, Planning, StoredReply
 from store.mounts import network_problem
@@ -56,6 +64,7 @@ class SqliteLog:
         thread: WriterThread,
         opened: opening.Opened,
         writer: Writer,
+        lost: int = 0,
     ) -> None:
         self._path = path
         self._clock = clock
@@ -65,6 +74,7 @@ class SqliteLog:
         self._writer = writer
         self._committer = Committer(path, thread, writer)
         self._is_closed = False
+        self.lost = lost  #: acknowledged events that are missing, as was accepted
 
     @classmethod
     async def create(
@@ -76,6 +86,7 @@ class SqliteLog:
         clock: Clock,
         owner: str,
         connector: Connector = connect,
+        open_slots: OpenSlots = open_slots,
     ) -> Self:
         """Make a new log at *path* and open it.
 
@@ -86,9 +97,11 @@ class SqliteLog:
             clock: gives every event its time.
             owner: who writes, for messages: "user@host".
             connector: opens the file.
+            open_slots: opens its sidecar.
 
         Raises:
             RunExists: there is a log already.
+            EventsLost: there was one, and only its sidecar is left.
             LogBusy: another process is writing it.
             StoreError: the file system cannot keep a log.
         """
@@ -108,28 +121,63 @@ class SqliteLog:
                 now_us=clock.now_us(),
             )
 
-        return await cls._start(path, clock, owner, connector, create)
+        check_absent(path)
+        return await cls._start(
+            path,
+            clock,
+            owner,
+            connector=connector,
+            open_slots=open_slots,
+            first=create,
+        )
 
     @classmethod
     async def open(
-        cls, path: Path, *, clock: Clock, owner: str, connector: Connector = connect
+        cls,
+        path: Path,
+        *,
+        clock: Clock,
+        owner: str,
+        connector: Connector = connect,
+        open_slots: OpenSlots = open_slots,
+        accept_loss: bool = False,
     ) -> Self:
         """Open the log at *path* to go on with it.
 
         Nothing is recorded by opening: attempts that an earlier writer left without an
         outcome are named by `in_flight`, and what becomes of them is the caller's word.
 
+        Args:
+            path: where the log is.
+            clock: gives every event its time.
+            owner: who writes, for messages: "user@host".
+            connector: opens the file.
+            open_slots: opens its sidecar.
+            accept_loss: open it although acknowledged events are missing.
+
         Raises:
             NoSuchRun: there is no file.
+            EventsLost: acknowledged events are missing; the files stay as they are.
             LogBusy: another process is writing it.
             NotALog: it is another program's file.
             NewerLog: a later siftlog wrote it.
             CorruptLog: its last commit is damaged.
             StoreError: it lies on a network file system.
         """
-        # looked at before anything is made beside it: it may be somebody else's
-        open_reader(path).close()
-        return await cls._start(path, clock, owner, connector, None)
+        # looked at before anything is made beside it, since it may be another
+        # program's, and by a reader, which leaves a damaged WAL as evidence
+        end = check_end(path, accept_loss=accept_loss)
+        if not end.is_closed:
+            with open_reader(path) as reader:
+                opening.check_tail(reader, path)
+        return await cls._start(
+            path,
+            clock,
+            owner,
+            connector=connector,
+            open_slots=open_slots,
+            lost=end.lost,
+        )
 
     @classmethod
     async def _start(
@@ -137,8 +185,11 @@ class SqliteLog:
         path: Path,
         clock: Clock,
         owner: str,
+        *,
         connector: Connector,
-        first: Callable[[sqlite3.Connection], None] | None,
+        open_slots: OpenSlots,
+        first: Callable[[sqlite3.Connection], None] | None = None,
+        lost: int = 0,
     ) -> Self:
         refused = network_problem(path.parent)
         if refused is not None:
@@ -154,7 +205,10 @@ class SqliteLog:
                 opening.open_for_writing, path, owner=owner, now_us=clock.now_us()
             )
             writer = await thread.run(
-                Writer, epoch=opened.epoch, position=opened.position
+                Writer,
+                epoch=opened.epoch,
+                position=opened.position,
+                heads=_heads(path, opened, open_slots),
             )
         except BaseException as error:
             await thread.close()
@@ -166,7 +220,13 @@ class SqliteLog:
                 ) from error
             raise
         return cls(
-            path, clock=clock, lock=lock, thread=thread, opened=opened, writer=writer
+            path,
+            clock=clock,
+            lock=lock,
+            thread=thread,
+            opened=opened,
+            writer=writer,
+            lost=lost,
         )
 
     async def __aenter__(self) -> Self:
@@ -353,9 +413,28 @@ class SqliteLog:
             await self._committer.drain()
             if self._committer.failure is None:
                 await self._thread.run(_checkpoint)
+                await self._thread.run(lambda _conn: self._writer.end())
         finally:
+            self._writer.release()
             await self._thread.close()
             self._lock.release()
+
+
+def _heads(path: Path, opened: opening.Opened, open_slots: OpenSlots) -> Heads | None:
+    """The sidecar, begun at the log's end; a union has none, for it can be made again.
+
+    Called once the log was taken over: that commit has made durable whatever an
+    earlier writer, which was killed, had written and not yet synced.
+    """
+    if opened.genesis is None:
+        return None
+    try:
+        file = open_slots(heads_path(path))
+    except OSError:
+        return None  # the log is as good without it; its end is unproven then
+    heads = Heads(file, log=opened.genesis, epoch=opened.epoch)
+    heads.begin(opened.position.seq, opened.position.link)
+    return heads
 
 
 def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) -> None:

@@ -22,6 +22,7 @@ from store.chain import EventRow, link
 from store.codec import Encoding, Packer, facts_of
 from store.errors import Fenced, IllegalMove
 from store.events import NAMES, Entry, Event, TasksPlanned
+from store.heads import Heads
 from store.manifest import PlannedTask, planned_tasks
 from store.statements import SQL
 
@@ -77,9 +78,23 @@ class Writer:
     """Appends batches of units to one log, each batch in one transaction."""
 
     def __init__(
-        self, conn: sqlite3.Connection, *, epoch: int, position: Position
+        self,
+        conn: sqlite3.Connection,
+        *,
+        epoch: int,
+        position: Position,
+        heads: Heads | None = None,
     ) -> None:
+        """Go on from where a log ends.
+
+        Args:
+            conn: the log's, to which nobody else writes.
+            epoch: which opening of the log this is.
+            position: where it ends.
+            heads: notes every commit outside of the database; None: nothing does.
+        """
         self._conn = conn
+        self._heads = heads
         self._epoch = epoch
         self._position = position
         self._packer = Packer()
@@ -105,6 +120,16 @@ class Writer:
                 return [error]
             return [outcome for unit in units for outcome in self.commit([unit])]
 
+    def end(self) -> None:
+        """Note outside of the database that the log is closed in good order."""
+        if self._heads is not None:
+            self._heads.end(self._position.seq, self._position.link)
+
+    def release(self) -> None:
+        """Let go of what was opened for it; harmless when repeated."""
+        if self._heads is not None:
+            self._heads.close()
+
     def _transact(self, units: Sequence[Sequence[Fact]]) -> list[int]:
         conn = self._conn
         conn.execute(SQL["begin"])
@@ -116,6 +141,9 @@ class Writer:
             if conn.in_transaction:
                 conn.execute(SQL["rollback"])
             raise
+        if self._heads is not None:
+            # not earlier: what a power cut takes back must never have been noted
+            self._heads.note(position.seq, position.link)
         self._blobs.remember(fresh)
         seq = self._position.seq
         self._position = position

@@ -10,7 +10,7 @@ import click
 
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
-from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+from runner.cli.speech import CHECK_FAILED, DONE, record, say_loss, tell, text
 from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ def score(
 
     under = checks.floors(least)
     folder = resolve(given["runs_dir"], run_name)
+    if no_record or moment_name is not None:
+        say_loss(folder)
+    else:
+        folder.check_ends(accept_loss=False)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
     typed = job_settings(ctx.args, given["sets"])

@@ -155,6 +155,7 @@ def resume(
 
     leave = _leave(given)
     folder = resolve(given["runs_dir"], run_name)
+    folder.check_ends(accept_loss=given["accept_loss"])
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         is_paused = bool(status(reader).pauses)
@@ -211,6 +212,7 @@ def resume(
             options,
             shell,
             accept_changes=accept_changes,
+            accept_loss=given["accept_loss"],
             own=session.own_limits(given),
         )
     )

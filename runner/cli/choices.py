@@ -235,6 +235,12 @@ carrying = together(
         metavar="SECONDS",
         help="How long what is recorded may wait for that.",
     ),
+    click.option(
+        "--accept-loss",
+        is_flag=True,
+        help="Go on although recorded events were lost with a damaged log: their "
+        "answers may be paid for again.",
+    ),
     # who places shards gives it to them: nobody types it
     option("--broker", metavar="HOST:PORT", hidden=True),
 )

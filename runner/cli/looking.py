@@ -13,7 +13,16 @@ import click
 
 from runner.cli import choices
 from runner.cli.folding import in_columns
-from runner.cli.speech import CHECK_FAILED, DONE, raw, record, row, tell, text
+from runner.cli.speech import (
+    CHECK_FAILED,
+    DONE,
+    raw,
+    record,
+    row,
+    say_loss,
+    tell,
+    text,
+)
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -109,6 +118,8 @@ def status(
     from store.views import open_reader, present
 
     folder = resolve(runs_dir, run_name)
+    if check or not folder.shards():  # of which there may be a thousand
+        say_loss(folder)
     if moment_name is None:
         # asked before reading: what a dying writer committed last is not missed
         is_held = folder.is_alive()

@@ -67,6 +67,7 @@ def run_placed(
         local_dir=_disk(given["local_dir"]),
         ship=None if given["ship"] is None else address_of(given["ship"]),
         ship_every_s=given["ship_every"],
+        accept_loss=given["accept_loss"],
     )
     tell(
         f"Placing {placement.shards} shards of run {folder.run_id} with "

@@ -159,6 +159,7 @@ def _worked(
             own=session.own_limits(given),
             shipping=_shipping(given),
             accept_changes=accept_changes,
+            accept_loss=given["accept_loss"],
         )
     )
 

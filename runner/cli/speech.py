@@ -7,12 +7,15 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli.folding import folded
 from store.printable import LINE, printable
+
+if TYPE_CHECKING:
+    from store.runs import RunFolder
 
 DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
 """Exit codes of every verb (architecture, "Command line")."""
@@ -46,6 +49,13 @@ def record(values: Mapping[str, Any]) -> None:
     """
     click.echo(json.dumps(values, allow_nan=False))
     sys.stdout.flush()
+
+
+def say_loss(folder: RunFolder) -> None:
+    """A sentence on stderr for each log of a run that lost acknowledged events."""
+    for end in folder.ends():
+        if end.is_lost:
+            tell(f"warning: {end.sentence}; see 'siftlog verify {folder.run_id}'.")
 
 
 def text(block: str) -> None:

@@ -17,6 +17,7 @@ from store.clock import Clock
 from store.errors import RunExists, StoreError
 from store.events import RunStarted
 from store.expected import Expected
+from store.heads import check_absent
 from store.mounts import network_problem
 from store.runs import RunFolder
 from store.shard import Shard
@@ -74,12 +75,18 @@ async def create(
 
 
 def check_new(folder: RunFolder) -> None:
-    """Raise `UsageError` where there is a run already."""
+    """Refuse a folder where there is a run, or was one whose log is gone.
+
+    Raises:
+        UsageError: there is one.
+        EventsLost: there was one.
+    """
     if folder.log.exists() or folder.shards():
         raise UsageError(
             f"There is a run {folder.run_id!r} already; "
             f"go on with siftlog resume {folder.run_id} or choose another --run-id."
         )
+    check_absent(folder.log)
 
 
 async def _made(

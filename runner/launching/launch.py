@@ -33,6 +33,7 @@ from runner.shards.part import Part
 from runner.work import Work
 from store.estimates import liveness
 from store.events import RunResumed
+from store.heads import check_end
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.views import open_reader, run_started, spending, status
@@ -96,6 +97,7 @@ async def resume(
     shell: Shell,
     *,
     accept_changes: bool,
+    accept_loss: bool = False,
     own: Collection[str] = (),
     company: Company | None = None,
     part: Part | None = None,
@@ -108,6 +110,7 @@ async def resume(
         options: how calls are sent.
         shell: what surrounds it.
         accept_changes: whether inputs and prompts may differ from what they were.
+        accept_loss: whether it goes on although acknowledged events are missing.
         own: names of the limits that were given for this process; what was asked of
             earlier ones about them does not hold for it.
         company: as for `start`.
@@ -116,7 +119,11 @@ async def resume(
     Raises:
         UsageError: there is nothing to go on with.
         RunChanged: inputs or prompts differ.
+        EventsLost: acknowledged events are missing, and that was not accepted.
     """
+    end = check_end(folder.log, accept_loss=accept_loss)
+    if end.is_lost or end.acknowledged is None:
+        shell.tell(f"{end.sentence}.")
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         if options.budget is None:
@@ -138,7 +145,12 @@ async def resume(
         if company is None and first.group is not None:
             stack.enter_context(held(shell.runs_dir, first.group))
         log = await stack.enter_async_context(
-            await SqliteLog.open(folder.log, clock=shell.clock, owner=owner())
+            await SqliteLog.open(
+                folder.log,
+                clock=shell.clock,
+                owner=owner(),
+                accept_loss=accept_loss,
+            )
         )
         if not accept_changes:
             await check_requests(log, work, options)
@@ -154,6 +166,7 @@ async def resume(
                 settings=work.settings_json,
                 unknown=len(unknown.attempts) if unknown is not None else 0,
                 budget_usd=options.budget,
+                lost=log.lost,
             ),
             *lifts(before.pauses, by="resume"),
         )

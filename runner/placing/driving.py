@@ -206,6 +206,8 @@ class _Drive:
         if placement.ship is not None:
             words.append(f"--ship={placement.ship}")
             words.append(f"--ship-every={placement.ship_every_s}")
+        if placement.accept_loss:
+            words.append("--accept-loss")
         return [
             ShardSpec(
                 run_id=run_id,

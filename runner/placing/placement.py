@@ -24,6 +24,7 @@ class Placement:
     local_dir: str | None = None  #: of a disk of each shard's machine; may hold `$NAME`
     ship: str | None = None  #: where the shards carry their logs to
     ship_every_s: float = 5.0  #: how long what is recorded may wait for that
+    accept_loss: bool = False  #: shards go on though acknowledged events are missing
 
     @property
     def words(self) -> str:

@@ -21,6 +21,7 @@ from store.connect import Reader
 from store.errors import NoSuchRun, NotALog
 from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RunStarted
+from store.heads import check_end
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
@@ -69,6 +70,8 @@ async def others(
     place: Place | None,
     clock: Clock,
     tell: Callable[[str], None],
+    *,
+    accept_loss: bool = False,
 ) -> Others:
     """Bring the union of the logs with these slices up to date, and read it.
 
@@ -82,13 +85,17 @@ async def others(
         place: where this shard's log is carried, beside the places that are known.
         clock: says when to look again.
         tell: hears what of the place cannot be read, and who may be at work there.
+        accept_loss: whether acknowledged events may be missing from logs that lie here.
 
     Raises:
+        EventsLost: some are missing, and that was not accepted.
         StoreError: a log is of another run, or the place is away.
         RunnerError: another process does not come to an end with merging.
     """
     slices = Slices.parse(shard.slices)
     here = [each for each in own.shards() if each != own and _holds(each, slices)]
+    for each in here:
+        check_end(each.log, accept_loss=accept_loss)
     away = await asyncio.to_thread(_away, own, slices, place, tell)
     for said in rivals(away, shard, clock.now_us()):
         tell(said)

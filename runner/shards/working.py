@@ -30,6 +30,7 @@ async def work_on(
     own: Collection[str] = (),
     shipping: Shipping | None = None,
     accept_changes: bool = False,
+    accept_loss: bool = False,
 ) -> Ended:
     """Take a shard of a run to its end, from wherever its log stands.
 
@@ -42,12 +43,15 @@ async def work_on(
         own: names of the limits that were given for this process.
         shipping: where its log is carried; None: it stays where it is.
         accept_changes: whether inputs and prompts may differ from what they were.
+        accept_loss: whether it goes on although acknowledged events are missing, here
+            or in a log with some of the same items.
 
     Raises:
         UsageError: it stops when something is decided, or is of another run, or what
             is in the place is.
         PlaceAway: nothing can be kept in the place.
         RunChanged: the run has other inputs.
+        EventsLost: such events are missing, and that was not accepted.
         RunnerError: another process is at work on the same items.
     """
     if options.stopping is not None:
@@ -61,7 +65,9 @@ async def work_on(
     if place is not None:
         is_placed = shell.broker is not None
         await reach(place, folder.run_id, shell.clock, patient=is_placed)
-    found = await others(folder, shard, place, shell.clock, shell.tell)
+    found = await others(
+        folder, shard, place, shell.clock, shell.tell, accept_loss=accept_loss
+    )
     if found.first is not None and not accept_changes:
         check_same(folder.whole.log, found.first, work, options)
     first = beginning(folder)
@@ -88,6 +94,7 @@ async def work_on(
                 own=own,
                 shipping=shipping,
                 accept_changes=accept_changes,
+                accept_loss=accept_loss,
             )
     else:
         part = Part(shard=shard, shipping=shipping, others=found)
@@ -97,6 +104,7 @@ async def work_on(
             options,
             shell,
             accept_changes=accept_changes,
+            accept_loss=accept_loss,
             own=own,
             part=part,
         )

@@ -94,6 +94,12 @@ ON CONFLICT(name) DO UPDATE SET ver = max(ver, excluded.ver) RETURNING id;
 INSERT INTO chain(last_seq, h) VALUES (?, ?);
 -- name: last_links
 SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT 2;
+-- name: links_back
+SELECT last_seq, h FROM chain ORDER BY last_seq DESC LIMIT ?;
+-- name: latest_events
+SELECT task, event_seq FROM task WHERE task IN (SELECT value FROM json_each(?));
+-- name: link_at
+SELECT h FROM chain WHERE last_seq = ?;
 -- name: link_rows
 SELECT e.seq, e.ts_us, e.epoch, k.name, e.ver, e.task, e.attempt, e.prev, e.enc,
        e.blen, e.facts, b.data

@@ -112,6 +112,29 @@ class Disk(apsw.VFS):
         flags[1] = flags[0]
         return _Handle(self.files.setdefault(path, File()), self.watch)
 
+    def open_slots(self, path: Path) -> Slots:
+        """The sidecar of a log on this disk."""
+        return Slots(self.files.setdefault(str(path), File()), self.watch)
+
+
+class Slots:
+    """The file of a sidecar: what is written to it and not synced may be forgotten."""
+
+    def __init__(self, file: File, watch: Callable[[], None]) -> None:
+        self._file = file
+        self._watch = watch
+
+    def write(self, offset: int, data: bytes) -> None:
+        self._watch()
+        self._file.write(Write(offset, data))
+
+    def sync(self) -> None:
+        self._watch()
+        self._file.sync()
+
+    def close(self) -> None:
+        pass
+
 
 class _Handle:
     """An open file, in the form apsw asks for; one process, so locks always hold."""

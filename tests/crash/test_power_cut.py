@@ -2,8 +2,9 @@
 
 The writer is the real one, on a disk that forgets unsynced writes. At moments spread
 over the whole run the disk is copied as a power cut could leave it, and the copy is
-opened and checked. With `synchronous=NORMAL` the same cuts must lose something, or the
-test would prove nothing.
+opened and checked. The sidecar of the log lies on the same disk: it may be behind, torn
+or gone, and must never make a sound log unusable. With `synchronous=NORMAL` the same
+cuts must lose something, or the test would prove nothing.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def _entries(number: int) -> Iterator[Entry]:
 
 
 async def _work(course: Course, vfs: str, folder: Path, synchronous: str) -> None:
+    assert course.disk is not None
     replaced = {SQL["autocheckpoint"]: CHECKPOINT}
     if synchronous != SHIPPED:
         replaced[SQL["synchronous"]] = f"PRAGMA synchronous = {synchronous}"
@@ -92,6 +94,7 @@ async def _work(course: Course, vfs: str, folder: Path, synchronous: str) -> Non
         clock=FakeClock(),
         owner="tester",
         connector=lambda path: ApswConnection(path, vfs, replaced),  # type: ignore[arg-type,return-value]
+        open_slots=course.disk.open_slots,
     ) as log:
         for entry in (Entry(event=RUN_STARTED), plan_first(TASKS)):
             course.acknowledged[await log.append(entry)] = entry.event

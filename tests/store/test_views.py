@@ -19,6 +19,7 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
+from store.heads import heads_path
 from store.sqlite import SqliteLog
 from store.task import TaskState
 from store.testing import FakeClock
@@ -279,6 +280,7 @@ def test_every_finish_is_a_state_that_liveness_knows(path: Path, kind: str) -> N
     with open_reader(written(path, [RUN_STARTED, drain])) as reader:
         assert status(reader).signs.draining_by == "me"
     path.unlink()
+    heads_path(path).unlink()
     with open_reader(written(path, [RUN_STARTED, drain], [finished])) as reader:
         signs = status(reader).signs
     assert (signs.phase, signs.draining_by) == ("run_finished", None)

@@ -21,7 +21,9 @@ from typing import Final, TypeAlias
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
 from runner.errors import AttemptError, BadRequest, ContextTooLong, FormRefused
 from runner.errors import OptionRefused as Refused
+from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Request
+from runner.structured import has_object
 from runner.terms import USUAL, Terms
 from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
@@ -32,7 +34,9 @@ SYSTEM: Final = "system"
 PACKED: Final = "encoding_format"
 LIMITS: Final = ("max_tokens", "max_completion_tokens")
 ROOM: Final = "reasoning room"
+PLAIN_SCHEMA: Final = "plain schema"
 KNOWN: Final = "known to be refused"
+IGNORED: Final = "ignored"
 
 Step: TypeAlias = tuple[str | None, Shape]
 """What is sent instead, in words, and the shape that sends it."""
@@ -79,6 +83,9 @@ _REASONING: Final = re.compile(
 )
 """What OpenAI says of its reasoning models alone, which take no temperature either."""
 
+ENOUGH: Final = 12
+"""Replies from which on it is judged whether a schema has any effect."""
+
 _COMMON: Final = re.compile(r"[a-z]+")
 """Names that are also words of English: they count only in quotes, or as a place."""
 _PLAINLY_NAMED: Final = frozenset({"temperature"})
@@ -97,14 +104,14 @@ def _structure(shape: Shape, words: str) -> Step | None:
     """Strict schema, schema, JSON object, words alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
     if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return "plain schema", replace(shape, plain_schema=True)
+        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
-            return "json_object", replace(shape, structure=Structure.OBJECT)
+            return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
         case Structure.OBJECT:
-            return "text", replace(shape, structure=Structure.TEXT)
+            return Structure.TEXT.value, replace(shape, structure=Structure.TEXT)
         case Structure.TEXT:
             return None
 
@@ -170,6 +177,8 @@ class Ladder:
         self._facts: list[ParameterRefused] = []
         self._known: set[str] = set()  #: left out by the family, and not yet recorded
         self._left: list[str] = []  #: names of the limit that were refused
+        self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
+        self._ignored = False
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -301,16 +310,44 @@ class Ladder:
         other = LIMITS[1 - LIMITS.index(name)]
         if other not in self._left:
             return other, replace(shape, limit=other)  # type: ignore[arg-type]
-        # without a limit the model's own applies, and that must have been reserved
-        return None
+        if self._terms.most_output is None or self._is_forced("max_output_tokens"):
+            return None
+        return None, replace(shape, limit=None)
+
+    @property
+    def most_output(self) -> int | None:
+        """Tokens of a reply, where no limit is sent; None: the request limits it."""
+        return self._terms.most_output if self.shape.limit is None else None
 
     def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
         stopped = _as(Refused, error)
-        stopped.args = (
+        said = (
             f"{self._endpoint} does not take {name}, which was set for {self._model}: "
-            f"{words} (set another value, or let --drop-refused leave it out)",
+            f"{words} (set another value, or let --drop-refused leave it out)"
         )
+        stopped.args = (said,)
         return stopped
+
+    # -- replies ---------------------------------------------------------------
+
+    def replied(self, reply: Reply) -> None:
+        """Count a reply to a request with a schema; record once that it has no effect.
+
+        What a model writes under a schema that is enforced is JSON unless it was cut
+        or refused. Half of the replies without, out of twelve or more, are no chance:
+        with one in twenty they would be seen once in 10,000 runs.
+        """
+        is_sent = self.shape.structure is not Structure.TEXT
+        if self._ignored or not is_sent or reply.finish_reason != "stop":
+            return
+        self._read[0] += 1
+        self._read[1] += not has_object(reply)
+        replies, unfit = self._read
+        if replies >= ENOUGH and 2 * unfit >= replies:
+            self._ignored = True
+            words = f"{unfit} of {replies} replies hold no JSON object"
+            instead = self.shape.structure.value
+            self._record(FORMAT, words, instead, how=IGNORED)
 
     # -- facts -----------------------------------------------------------------
 
@@ -339,33 +376,31 @@ class Ladder:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
             self._known.discard(fact.name)
-            if fact.how == "ignored":
-                continue
-            if fact.name in LIMITS:
+            if fact.how == IGNORED:
+                self._ignored = True
+            elif fact.name in LIMITS:
                 self._left.append(fact.name)
-                if fact.instead is not None:
-                    self.begin_with(fact.instead)
-            elif fact.name == FORMAT and fact.instead == "plain schema":
-                self.shape = replace(self.shape, plain_schema=True)
-            elif fact.name == FORMAT:
-                self.shape = replace(self.shape, structure=_STRUCTURES[fact.instead])
-            elif fact.name == SYSTEM and fact.instead in {"developer", "user"}:
-                self.shape = replace(self.shape, system=fact.instead)  # type: ignore[arg-type]
-            elif fact.name == PACKED:
-                self.shape = replace(self.shape, packed=False)
-            elif fact.name == ROOM:
-                self.shape = replace(self.shape, room=False)
-            elif fact.name not in self._terms.explicit or self._drops:
+                self.shape = replace(self.shape, limit=fact.instead)  # type: ignore[arg-type]
+            elif fact.name in _RESTORED:
+                self.shape = _RESTORED[fact.name](self.shape, fact.instead)
+            elif not self._is_forced(fact.name):
                 # what was set meanwhile is to be refused in the endpoint's words
                 self._omit({fact.name})
 
 
-_STRUCTURES: Final[Mapping[str | None, Structure]] = {
-    Structure.LOOSE.value: Structure.LOOSE,
-    Structure.OBJECT.value: Structure.OBJECT,
-    Structure.TEXT.value: Structure.TEXT,
-    None: Structure.TEXT,
+def _restored_structure(shape: Shape, instead: str | None) -> Shape:
+    if instead == PLAIN_SCHEMA:
+        return replace(shape, plain_schema=True)
+    return replace(shape, structure=Structure(instead))
+
+
+_RESTORED: Final[Mapping[str, Callable[[Shape, str | None], Shape]]] = {
+    FORMAT: _restored_structure,
+    SYSTEM: lambda shape, role: replace(shape, system=role),  # type: ignore[arg-type]
+    PACKED: lambda shape, _: replace(shape, packed=False),
+    ROOM: lambda shape, _: replace(shape, room=False),
 }
+"""What a recorded step makes of a shape."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     FORMAT: ("structure", "plain_schema"),

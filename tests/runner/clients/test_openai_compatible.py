@@ -28,7 +28,7 @@ from runner.clients.openai_compatible import (
 )
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
-from runner.wire import Structure, encode_chat, encode_reply
+from runner.wire import Shape, encode_chat, encode_reply
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,8 +7,7 @@ are of no use here (`design/http-transport.md` has the figures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Final, NamedTuple, assert_never
 
 import httpx
@@ -16,17 +15,16 @@ import httpx
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
 from runner.clients.http_sender import COMPRESSIONS, HttpSender
-from runner.clients.ladder import Ladder
+from runner.clients.ladder import Ladder, Sent
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring, Secret
+from runner.clients.secret import Secret
 from runner.clients.tally import Tally
-from runner.errors import AttemptError, MalformedReply, UsageError
+from runner.errors import MalformedReply, UsageError
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
     RERANK,
-    Structure,
     decode_reply,
     encode_chat,
     encode_embed,
@@ -44,12 +42,12 @@ PATHS: Final[Mapping[str, str]] = {
 
 
 class _Written(NamedTuple):
-    """A request as it leaves, and what to make of what comes."""
+    """A request as it leaves."""
 
     url: httpx.URL
     content: bytes
     form: str  #: of the reply
-    met: Callable[[AttemptError], AttemptError]  #: what an error means for this form
+    sent: Sent
 
 
 class OpenAICompatibleClient:
@@ -61,19 +59,17 @@ class OpenAICompatibleClient:
         # an empty address, as of an unset variable, must not mean OpenAI
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         self._endpoint = endpoint_url(base_url)
-        self._limit: Final = (
-            "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
-        )
         self._urls = {
             form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
         }
-        structures = Structure if options.structured else (Structure.TEXT,)
-        self._structures = Ladder(*structures)
-        self._packings = Ladder(True, False)  # noqa: FBT003 - the two rungs are bools
-        self._rankings = Ladder(None)
+        self._ladder = options.ladder or Ladder(
+            self._endpoint, model, structured=options.structured
+        )
+        if self._endpoint == OPENAI_URL:
+            self._ladder.begin_with("max_completion_tokens")
         self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
-        keys = Keyring(options.api_key) if options.api_key else Keyring()
-        self._sender = HttpSender(self._endpoint, options, keys)
+        self._headers |= options.headers
+        self._sender = HttpSender(self._endpoint, options, options.keys)
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -94,7 +90,7 @@ class OpenAICompatibleClient:
             if status != httpx.codes.OK:
                 now_us = self._options.clock.now_us()
                 refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
-                raise written.met(refused)
+                raise self._ladder.met(refused, written.sent)
             try:
                 reply = decode_reply(written.form, body)
             except MalformedReply as error:
@@ -109,23 +105,20 @@ class OpenAICompatibleClient:
             )
 
     def _written(self, request: Request) -> _Written:
+        sent = self._ladder.sent(request)
         match request:
             case ChatRequest():
-                structure = self._structures.rung if request.schema else Structure.TEXT
-                form, met = OPENAI_CHAT, partial(self._structures.met, asked=structure)
-                content = encode_chat(
-                    request, self._model, structure=structure, limit=self._limit
-                )
+                form = OPENAI_CHAT
+                content = encode_chat(request, self._model, sent.shape)
             case EmbedRequest():
-                packed = self._packings.rung
-                form, met = OPENAI_EMBEDDINGS, partial(self._packings.met, asked=packed)
-                content = encode_embed(request, self._model, packed=packed)
+                form = OPENAI_EMBEDDINGS
+                content = encode_embed(request, self._model, packed=sent.shape.packed)
             case RerankRequest():
-                form, met = RERANK, partial(self._rankings.met, asked=None)
+                form = RERANK
                 content = encode_rerank(request, self._model)
             case _:
                 assert_never(request)
-        return _Written(self._urls[form], content, form, met)
+        return _Written(self._urls[form], content, form, sent)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from runner.errors import MalformedReply
+from runner.parameters import decoded
 from runner.reply import Ranked, Ranking, Usage
 from runner.request import RerankRequest
 from runner.wire.reading import UNREADABLE, read_body
@@ -28,7 +29,7 @@ def encode_rerank(request: RerankRequest, model: str) -> bytes:
     }
     if request.top_n is not None:
         body["top_n"] = request.top_n
-    return msgspec.json.encode(body)
+    return msgspec.json.encode(body | decoded(request.parameters.extra_body))
 
 
 def encode_ranking(ranking: Ranking) -> bytes:

@@ -88,7 +88,9 @@ class RunDrained:
 
     VERSION: ClassVar[int] = 1
 
-    by: str  #: "operator", "budget", "endpoint", "held", "lease" or "decision"
+    by: str
+    """Who or what ended it: "operator", "budget", "endpoint", "held", "lease",
+    "decision", "futility" or "job"."""
     why: str  #: one sentence for people
     open: int
 
@@ -169,6 +171,7 @@ class TaskFailed:
     task: int
     attempt: int
     error: str  #: class of the last failure, a name of `runner.errors`
+    fault: str | None = None  #: exception and line in the job's code, where it raised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +218,7 @@ class AttemptAnswered:
     reask: str | None = None  #: the content was refused for this reason; asked again
     fault: str | None = None  #: what of it stands where, in words, if that was told
     adopted: str | None = None  #: "<writer>:<seq>" of it in another log of the run
+    empty: bool = False  #: a chat's reply without any text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -262,9 +262,9 @@ def _exit_code(ended: Ended, failed: int) -> int:
             return FAILED_TASKS if failed else DONE
         case "budget":
             return BUDGET
-        case "endpoint" | "given up":
+        case "endpoint" | "given up" | "job":
             return ERROR
-        case "drained" | "held" | "cancelled":
+        case "drained" | "futility" | "held" | "cancelled":
             return INTERRUPTED
         case _:
             assert_never(ended.outcome)

@@ -57,7 +57,10 @@ async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
             # a re-ask sends more than the job's request, so single attempts only
             for row in (r for r in rows if r.attempts == 1):
                 sent = await log.started(row.task)
-                request = work.job.request(work.dataset, task_of(row))
+                try:
+                    request = work.job.request(work.dataset, task_of(row))
+                except Exception:  # noqa: BLE001, S112 - that task will fail by itself
+                    continue
                 if sent is not None and sent != skeleton(request, model)[2]:
                     raise RunChanged(
                         f"Task {row.task} ({row.key}) would now send another request "

@@ -33,6 +33,9 @@ NEUTRAL = (
     e.Cancelled,
     e.ContentFiltered,
     e.ContextTooLong,
+    e.NotServed,
+    e.Unavailable,
+    e.JobFault,
 )
 
 
@@ -92,7 +95,8 @@ class Breaker:
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
         if RULES[type(error)].stops_endpoint:
-            return self.stop(f"{self._name} refused the key: {error}")
+            what = "refused the key" if isinstance(error, e.AuthFailed) else "is out"
+            return self.stop(f"{self._name} {what}: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:

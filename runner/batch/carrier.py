@@ -36,6 +36,9 @@ GROWTH: Final = 1.25
 """Each look that shows nothing new puts the next one off by so much,"""
 LONGEST: Final = 10
 """up to as many times the first pause."""
+MOST_SEARCHES: Final = 60
+"""In a row, of a batch that may have been made, in a list that cannot be read; a later
+process looks again. An hour with the usual pause, as the breaker's `GIVE_UP_S`."""
 MOST_READINGS: Final = 5
 """Of results that do not come whole, though nothing breaks."""
 STRIDE: Final = 256
@@ -180,8 +183,18 @@ class Carrier:
         try:
             search = await self._endpoint.find(sought)
         except AttemptError as error:
+            batch.refusals += 1
+            if batch.refusals >= MOST_SEARCHES:
+                raise Left(
+                    Unavailable(
+                        f"whether batch {batch.key} was made could not be found out in "
+                        f"{batch.refusals} tries; the last one: {error}",
+                        status=error.status,
+                    )
+                ) from error
             await self._trouble(batch, error)
             return Happening.UNDECIDED
+        batch.refusals = 0
         if search.id is not None:
             batch.id = search.id
             await self._created(batch, found=True)

@@ -123,7 +123,7 @@ class Ending:
             else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
             "USD)"
         )
-        in_spite = f"go on all the same with: {command} {GO_ON}"
+        in_spite = f"{lost}go on all the same with: {command} {GO_ON}"
         by, why = {
             "finished": (
                 "operator",
@@ -137,7 +137,7 @@ class Ending:
             "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
             "futility": (
                 "futility",
-                f"{self.driver.futile}. {still_open:,} tasks stay open; {lost}{in_spite}",
+                f"{self.driver.futile}. {still_open:,} tasks stay open; {in_spite}",
             ),
             "job": ("job", f"{self.driver.stuck}; mend the job, then {go_on}"),
             "held": (

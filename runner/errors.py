@@ -13,6 +13,9 @@
         MalformedReply      the body is not the endpoint's form: again
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
+        QuotaSpent          no credit or quota is left: stop the endpoint
+        NotServed           model or route is unknown there: stop the model
+        Unavailable         a service that the run needs stays broken: stop the model
         Expired             its batch ended without it: again, with the next
         FormRefused         the endpoint does not take a parameter: again, without it
         OptionRefused       ... which a person set: stop, and leave tasks open
@@ -21,6 +24,7 @@
         SchemaMismatch      the content is not what was asked: re-ask, if allowed
         BudgetExceeded      no money left for it: not sent
         Cancelled           a person or a shutdown ended it
+        JobFault            the job's own code raised: mend it, then retry
 
 A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
 Which class leads to which decision stands in `runner/engine/retry.py`, as one table.
@@ -102,6 +106,18 @@ class AuthFailed(AttemptError):
     """The endpoint refuses the key."""
 
 
+class QuotaSpent(AttemptError):
+    """The account has no credit or quota left, which waiting does not change."""
+
+
+class NotServed(AttemptError):
+    """The endpoint does not have the model, or not the route that was asked."""
+
+
+class Unavailable(AttemptError):
+    """A service that all calls of the model need is missing or stays broken."""
+
+
 class Expired(AttemptError):
     """The batch ended before the request's turn came; nothing was billed for it."""
 
@@ -132,3 +148,7 @@ class BudgetExceeded(AttemptError):
 
 class Cancelled(AttemptError):
     """The attempt was ended from outside."""
+
+
+class JobFault(AttemptError):
+    """The job's `request` or `follow_up` raised; the message is class and line."""

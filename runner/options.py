@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from runner.clients.route import is_offline
+from runner.engine.futility import DEFAULT, Futility, rules_of
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
 from runner.parameters import (
@@ -208,6 +209,10 @@ class RunOptions(ParameterOptions):
     stop_when_decided: str | None = Field(
         None, description="metric[>=margin] of two models that ends the run"
     )
+    stop_if: tuple[str, ...] | None = Field(
+        None, description="shares of useless replies that stop a model; or off"
+    )
+    """None: the usual rule, for models that are asked over the network."""
     alpha: float = Field(
         0.05, gt=0, lt=1, description="chance of a wrong decision, at most"
     )
@@ -246,6 +251,19 @@ class RunOptions(ParameterOptions):
     @classmethod
     def _one_or_more(cls, models: object) -> object:
         return (models,) if isinstance(models, str) else models
+
+    @field_validator("stop_if", mode="before")
+    @classmethod
+    def _one_rule_or_more(cls, rules: object) -> object:
+        return (rules,) if isinstance(rules, str) else rules
+
+    @field_validator("stop_if")
+    @classmethod
+    def _rules(cls, typed: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Rules as they are typed, each checked."""
+        if typed is not None:
+            rules_of(typed)
+        return typed
 
     @field_validator("price", mode="before")
     @classmethod
@@ -300,6 +318,16 @@ class RunOptions(ParameterOptions):
         """Every model that is named in any role, once."""
         others = (self.judge_model, self.embed_model, self.rerank_model)
         return tuple(dict.fromkeys((*self.model, *others)))
+
+    def futility(self, models: Collection[str]) -> Futility:
+        """What judges the replies of *models*; offline ones only if that was typed.
+
+        A baseline costs nothing, and may leave many replies unread by design.
+        """
+        if self.stop_if is not None:
+            return Futility(rules_of(self.stop_if), models)
+        online = [model for model in models if not is_offline(model)]
+        return Futility(rules_of([DEFAULT]), online)
 
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from runner.faults import JobFaults, read_reply
 from runner.job import Dataset, Stage
 from runner.plan import task_of
 from runner.reply import AnyReply
@@ -31,12 +32,13 @@ def parsed_answer(
     dataset: Dataset,
     row: TaskRow,
     stored: StoredReply | None,
+    faults: JobFaults | None = None,
 ) -> Answer:
     """The same with its reply read by the parser of its stage."""
     answer = answer_of(row, stored)
     if answer.reply is None:
         return answer
-    parsed = stages[row.stage].parse(dataset, answer.task, answer.reply)
+    parsed = read_reply(stages[row.stage], dataset, answer.task, answer.reply, faults)
     return replace(answer, parsed=parsed)
 
 

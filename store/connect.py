@@ -174,6 +174,9 @@ def _stand_in(conn: Reader, path: Path) -> None:
         if not has_lanes:
             for statement in script("older"):
                 conn.execute(statement)
+        (has_reply_tally,) = conn.execute(SQL["has_reply_tally"]).fetchone()
+        if not has_reply_tally:
+            conn.execute(SQL["empty_reply_tally"])
     except sqlite3.DatabaseError as error:
         raise unreadable(path, error) from error
 

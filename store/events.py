@@ -90,7 +90,9 @@ class RunDrained:
 
     VERSION: ClassVar[int] = 1
 
-    by: str  #: "operator", "budget", "endpoint", "held", "lease" or "decision"
+    by: str
+    """Who or what ended it: "operator", "budget", "endpoint", "held", "lease",
+    "decision", "futility" or "job"."""
     why: str  #: one sentence for people
     open: int
 
@@ -171,6 +173,7 @@ class TaskFailed:
     task: int
     attempt: int
     error: str  #: class of the last failure, a name of `runner.errors`
+    fault: str | None = None  #: exception and line in the job's code, where it raised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +225,7 @@ class AttemptAnswered:
     charged_usd: float | None = None  #: what the reply itself says that it cost
     usage_doubtful: bool = False  #: the reply's total is smaller than its parts
     served: Served | None = None  #: None: the reply says nothing, or the log is older
+    empty: bool = False  #: a chat's reply without any text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,7 @@ from store.sums import (
     Failures,
     Minute,
     Outcome,
+    ReplyTally,
     bucket_of,
 )
 from store.task import (
@@ -70,7 +71,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 4
+CODE_VERSION = 5
 
 OneTask: TypeAlias = (
     AttemptStarted
@@ -133,6 +134,9 @@ class Fold:
     latencies: dict[tuple[str, str, int], int] = field(
         default_factory=lambda: defaultdict(int)
     )
+    replies: dict[tuple[str, str], ReplyTally] = field(
+        default_factory=lambda: defaultdict(ReplyTally)
+    )
     limiters: dict[str, tuple[LimitObserved, int]] = field(default_factory=dict)
     errors: dict[tuple[str, str, str], ErrorClass] = field(default_factory=dict)
     failures: dict[tuple[int, str, str, str, Outcome], Failures] = field(
@@ -168,12 +172,7 @@ class Fold:
             case AttemptFailed():
                 self._failed_attempt(seq, ts_us, event)
             case TaskFailed():
-                draft = self._step(seq, event, Move.FAIL)
-                draft.error = event.error
-                draft.reply_seq = None
-                self.minutes[
-                    draft.stage, draft.model, ts_us // US_PER_MINUTE
-                ].failed += 1
+                self._failed(seq, ts_us, event)
             case TaskSkipped():
                 draft = self._step(seq, event, Move.SKIP)
                 draft.reason = event.reason
@@ -300,6 +299,14 @@ class Fold:
             if event.latency_ms is not None:
                 bucket = bucket_of(event.latency_ms)
                 self.latencies[draft.model, draft.stage, bucket] += 1
+        if event.adopted is None:  # the log that paid for it has counted it
+            tally = self.replies[draft.stage, draft.model]
+            tally.replies += 1
+            tally.truncated += event.finish_reason == "length"
+            tally.refused += event.finish_reason == "refusal"
+            tally.filtered += event.finish_reason == "content_filter"
+            tally.empty += event.empty
+            tally.unparsed += refused
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
@@ -325,6 +332,21 @@ class Fold:
         outcome = Outcome.RETRIED if retried else Outcome.FINAL
         self._went_wrong(ts_us, event.error, draft, outcome)
 
+    def _failed(self, seq: int, ts_us: int, event: TaskFailed) -> None:
+        draft = self._step(seq, event, Move.FAIL)
+        draft.error = event.error
+        draft.reply_seq = None
+        self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].failed += 1
+        tally = self.replies[draft.stage, draft.model]
+        tally.failed += 1
+        tally.filtered += event.error == "ContentFiltered"
+        if event.fault is not None:
+            # it failed in the job's own code, and no attempt has counted it
+            key = (event.error, draft.stage, draft.model)
+            seen = self.errors.get(key) or ErrorClass(0, 0, seq, event.task)
+            self.errors[key] = ErrorClass(seen.n + 1, seen.final + 1, seq, event.task)
+            self._went_wrong(ts_us, event.error, draft, Outcome.FINAL)
+
     def _went_wrong(
         self, ts_us: int, what: str, draft: TaskDraft, outcome: Outcome
     ) -> None:
@@ -343,6 +365,9 @@ class Fold:
             self.counters["tasks_unparsed"] += 1
             self.reasons["parse", event.unparsed] += 1
             self._went_wrong(ts_us, event.unparsed, draft, Outcome.UNPARSED)
+            # an earlier reply that was settled for was counted as it was refused
+            if event.attempt == draft.attempts and not event.adopted:
+                self.replies[draft.stage, draft.model].unparsed += 1
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].succeeded += 1
         self.run.success_us = ts_us
 

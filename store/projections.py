@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 
 from store.events import Event
 from store.fold import CODE_VERSION, Block, Fold, touched
@@ -95,6 +96,10 @@ def write(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
                 )
                 for key, lane in lanes_of(fold.minutes, fold.latencies).items()
             ],
+        ),
+        (
+            "add_replies",
+            [(*key, *astuple(tally)) for key, tally in fold.replies.items()],
         ),
         ("add_latency", [(*key, n) for key, n in fold.latencies.items()]),
         (

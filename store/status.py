@@ -85,6 +85,24 @@ class UsageCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyShares:
+    """Replies and failed tasks of one model, by what was wrong with them.
+
+    A reply may count under several headings. Everything that ever came is counted,
+    replies that were asked for again included.
+    """
+
+    model: str
+    replies: int  #: answers of the response cache included
+    truncated: int  #: ended at the output limit
+    refused: int  #: by the model
+    filtered: int  #: by the provider, with a reply or an error status
+    empty: int  #: without any text
+    unparsed: int  #: the job's parser could not read them
+    failed: int  #: tasks that ended without a reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSeen:
     """What held one model back when last observed, learned limits included."""
 
@@ -121,6 +139,7 @@ class Status:
     tasks: TaskCounts
     attempts: AttemptCounts
     lanes: tuple[LaneCounts, ...]
+    replies: tuple[ReplyShares, ...]  #: by model
     limits: tuple[LimitsSeen, ...]
     pauses: tuple[Pause, ...]
     errors: Mapping[str, int]  #: failed attempts by class
@@ -264,6 +283,7 @@ def status(conn: sqlite3.Connection) -> Status:
             unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
         ),
         lanes=lanes,
+        replies=reply_shares(conn),
         limits=_limits(conn),
         pauses=held,
         errors=dict(sorted(errors.items())),
@@ -345,6 +365,32 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
             SQL["usage"]
         ).fetchall()
     ]
+
+
+def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
+    """What was wrong with the replies of each model."""
+    return tuple(
+        ReplyShares(
+            model=model,
+            replies=replies,
+            truncated=truncated,
+            refused=refused,
+            filtered=filtered,
+            empty=empty,
+            unparsed=unparsed,
+            failed=failed,
+        )
+        for (
+            model,
+            replies,
+            truncated,
+            refused,
+            filtered,
+            empty,
+            unparsed,
+            failed,
+        ) in conn.execute(SQL["reply_shares"]).fetchall()
+    )
 
 
 def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | None:

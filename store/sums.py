@@ -45,6 +45,22 @@ class Lane:
 
 
 @dataclass(slots=True)
+class ReplyTally:
+    """Replies and failed tasks of one stage and model, by what was wrong with them.
+
+    All that ever came is counted: a `retry` takes nothing away.
+    """
+
+    replies: int = 0  #: answers of the response cache included
+    truncated: int = 0  #: ended at the output limit
+    refused: int = 0  #: by the model
+    filtered: int = 0  #: by the provider, with a reply or an error status
+    empty: int = 0  #: without any text
+    unparsed: int = 0  #: the job's parser could not read them
+    failed: int = 0  #: tasks that ended without a reply
+
+
+@dataclass(slots=True)
 class ErrorClass:
     """Failed attempts of one class, stage and model."""
 

@@ -34,6 +34,7 @@ TABLES = (
     "counts",
     "minute",
     "lane",
+    "reply_tally",
     "latency_hist",
     "limiter",
     "error_class",

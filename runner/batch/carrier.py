@@ -21,10 +21,12 @@ from runner.errors import (
     ConnectionLost,
     Expired,
     MalformedReply,
+    NotServed,
     Overloaded,
     RateLimited,
     ServerError,
     Timeout,
+    Unavailable,
 )
 from store.batches import BatchCreated, BatchEnded, BatchPolled
 from store.clock import Clock
@@ -34,10 +36,20 @@ GROWTH: Final = 1.25
 """Each look that shows nothing new puts the next one off by so much,"""
 LONGEST: Final = 10
 """up to as many times the first pause."""
+MOST_SEARCHES: Final = 60
+"""In a row, of a batch that may have been made, in a list that cannot be read; a later
+process looks again. An hour with the usual pause, as the breaker's `GIVE_UP_S`."""
 MOST_READINGS: Final = 5
 """Of results that do not come whole, though nothing breaks."""
 STRIDE: Final = 256
 """Results between two looks at whether the log keeps up."""
+
+MISSING_ROUTE: Final = (
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.NOT_IMPLEMENTED,
+)
+"""What a server without batches answers to an upload, or to a creation."""
 
 VAGUE: Final = (ConnectionLost, Timeout, ServerError, Overloaded, MalformedReply)
 """What a creation may end with that worked all the same."""
@@ -130,6 +142,11 @@ class Carrier:
             await self._trouble(batch, error)
             return Happening.POSTPONED
         batch.refusals += 1
+        if error.status in MISSING_ROUTE:
+            error = Unavailable(
+                f"the endpoint has no batch API; run without --batch ({error})",
+                status=error.status,
+            )
         decision = decide(
             error,
             same=batch.refusals,
@@ -138,7 +155,15 @@ class Carrier:
             deadline_s=float("inf"),
             chance=1.0,
         )
-        if decision.retry_in_s is None or RULES[type(error)].stops_endpoint:
+        rule = RULES[type(error)]
+        is_shared = rule.stops_endpoint or isinstance(error, NotServed | Unavailable)
+        if decision.retry_in_s is None and isinstance(error, VAGUE):
+            error = Unavailable(
+                f"no batch could be made in {batch.refusals} tries; the last one: "
+                f"{error}",
+                status=error.status,
+            )
+        if decision.retry_in_s is None or is_shared:
             await self._ended(
                 batch, Standing(status="", outcome="failed", why=str(error))
             )
@@ -158,8 +183,18 @@ class Carrier:
         try:
             search = await self._endpoint.find(sought)
         except AttemptError as error:
+            batch.refusals += 1
+            if batch.refusals >= MOST_SEARCHES:
+                raise Left(
+                    Unavailable(
+                        f"whether batch {batch.key} was made could not be found out in "
+                        f"{batch.refusals} tries; the last one: {error}",
+                        status=error.status,
+                    )
+                ) from error
             await self._trouble(batch, error)
             return Happening.UNDECIDED
+        batch.refusals = 0
         if search.id is not None:
             batch.id = search.id
             await self._created(batch, found=True)

@@ -30,6 +30,7 @@ from runner.errors import (
     AttemptError,
     BadRequest,
     Expired,
+    Unavailable,
 )
 from runner.request import ChatRequest
 from runner.wire import Shape
@@ -186,7 +187,13 @@ class BatchClient:
         """The provider never had it: its calls join another, but not for ever."""
         self._misses += 1
         if batch.error is not None and self._misses > MOST_MISSES:
-            batch.tell_rest(batch.error)
+            batch.tell_rest(
+                Unavailable(
+                    f"no batch could be made in {self._misses} tries; the last one: "
+                    f"{batch.error}",
+                    status=batch.error.status,
+                )
+            )
         batch.tell_rest(Unsent())
 
     async def _gather(self, batch: Batch) -> None:

@@ -293,7 +293,7 @@ def import_(
         async def write() -> None:
             async with create(folder, work, options, shell.clock, imported=True) as log:
                 shell.launched()
-                await importing.write_answers(log, work, spool)
+                await importing.write_answers(log, work, spool, tell)
 
         asyncio.run(write())
     tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")

@@ -206,6 +206,14 @@ engine_options = together(
         help="Take over batches of a run of this name whose log is lost.",
     ),
     option(
+        "--stop-if",
+        multiple=True,
+        metavar="WHAT>SHARE%",
+        help="Stop a model once more than this share of its replies is unusable, "
+        "truncated, empty, unparsed, refused, filtered or failed, beyond chance; "
+        "repeatable; off: never.  [default: unusable>50%]",
+    ),
+    option(
         "--price",
         metavar="IN,OUT[,CACHED]",
         help="Dollars a million tokens, for each model without prices of its own.",

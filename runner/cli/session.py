@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from runner.cli import checks, choices
 from runner.cli.detaching import Leave
 from runner.cli.progress import progress
+from runner.cli.replies import closing_lines
 from runner.cli.speech import (
     BUDGET,
     CHECK_FAILED,
@@ -43,7 +44,7 @@ from store.errors import StoreError
 from store.limit_words import UNITS
 from store.runs import RunFolder
 from store.shard import Shard
-from store.views import open_reader, present
+from store.views import Status, open_reader, present
 
 CLOCK = SystemClock()
 
@@ -225,17 +226,13 @@ def end(
         else ()
     )
     code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
-    if code == FAILED_TASKS and state.imported:
-        tell(f"{state.tasks.failed} tasks had failed where they were made.")
-    elif code == FAILED_TASKS:
-        run = folder.run_id
-        resume = "the same command" if folder.part else f"siftlog resume {run}"
-        tell(
-            f"{state.tasks.failed} tasks failed; ask them again with: "
-            f"siftlog retry {run} && {resume}"
-        )
-    for sentence in failed:
-        tell(f"siftlog: {sentence}")
+    if code == FAILED_TASKS:
+        tell(_failures(folder, state))
+    for sentence in (
+        *(f"siftlog: {said}" for said in failed),
+        *closing_lines(state.replies),
+    ):
+        tell(sentence)
     if failed and code in {DONE, FAILED_TASKS}:
         code = CHECK_FAILED
     if given["as_json"]:
@@ -247,6 +244,7 @@ def end(
                 "exit": code,
                 "tasks": shown["tasks"],
                 "attempts": shown["attempts"],
+                "replies": shown["replies"],
                 "cost_usd": shown["cost_usd"],
                 "possible_usd": shown["possible_usd"],
                 "in_flight_usd": shown["in_flight_usd"],
@@ -256,15 +254,27 @@ def end(
     return code
 
 
+def _failures(folder: RunFolder, state: Status) -> str:
+    """How many tasks failed, and the next step."""
+    if state.imported:
+        return f"{state.tasks.failed} tasks had failed where they were made."
+    run = folder.run_id
+    resume = "the same command" if folder.part else f"siftlog resume {run}"
+    return (
+        f"{state.tasks.failed} tasks failed; ask them again with: "
+        f"siftlog retry {run} && {resume}"
+    )
+
+
 def _exit_code(ended: Ended, failed: int) -> int:
     match ended.outcome:
         case "finished" | "decided":
             return FAILED_TASKS if failed else DONE
         case "budget":
             return BUDGET
-        case "endpoint" | "given up":
+        case "endpoint" | "given up" | "job":
             return ERROR
-        case "drained" | "held" | "cancelled":
+        case "drained" | "futility" | "held" | "cancelled":
             return INTERRUPTED
         case _:
             assert_never(ended.outcome)

@@ -9,6 +9,7 @@ from typing import Any
 from runner.cli.figures import duration
 from runner.cli.foretold import forecast_json, forecast_lines
 from runner.cli.outlook import outlook_json, outlook_lines
+from runner.cli.replies import replies_json, replies_lines
 from store.clock import Clock
 from store.estimates import liveness
 from store.limit_words import UNITS, words_of
@@ -86,6 +87,7 @@ def status_json(present: Present) -> dict[str, Any]:
         "errors": dict(status.errors),
         "skips": dict(status.skips),
         "parse_failures": dict(status.parse_failures),
+        "replies": replies_json(status.replies),
         "model_cost_usd": dict(status.model_cost_usd),
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
@@ -172,6 +174,7 @@ def status_text(present: Present) -> str:
         if counts:
             said = ", ".join(f"{name} {n:,}" for name, n in counts.items())
             lines.append(f"{title:9} {said}")
+    lines += [f"replies   {said}" for said in replies_lines(status.replies)]
     if status.scorings:
         lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
     if status.why is not None:

@@ -22,7 +22,9 @@ from runner.errors import (
     ContentFiltered,
     ContextTooLong,
     FormRefused,
+    NotServed,
     Overloaded,
+    QuotaSpent,
     RateLimited,
     SchemaMismatch,
     ServerError,
@@ -60,7 +62,27 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
-_QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_quota|insufficient[_ ]balance|billing_(hard_limit|not_active)"
+    r"|budget_exceeded|credit balance is too low",
+    re.IGNORECASE,
+)
+"""OpenAI `insufficient_quota`, `billing_hard_limit_reached`, DeepSeek "Insufficient
+Balance", a LiteLLM proxy `budget_exceeded` (status 400), Anthropic "Your credit balance
+is too low" (status 400)."""
+_QUOTA_429 = re.compile(
+    rf"{_QUOTA.pattern}|billing|exceeded your current quota", re.IGNORECASE
+)
+"""Looser, because the status says already that something is used up."""
+_MODEL = re.compile(
+    r"model_not_found|invalid_model|invalid model name|not a valid model"
+    r"|(^|: )\W*(unknown|no such|invalid) model\b|model not exist|deploymentnotfound"
+    r"|model\W+\S+\W+(does not exist|(is )?not found|is not (available|supported))",
+    re.IGNORECASE,
+)
+"""What endpoints say of a model that they do not have, where the status is not 404.
+Among others: a LiteLLM proxy "Invalid model name passed in model=x", OpenRouter "x is
+not a valid model ID", DeepSeek "Model Not Exist", Mistral `invalid_model`."""
 _MISMATCH = re.compile(
     r"json_validate_failed|does not match the expected schema", re.IGNORECASE
 )
@@ -79,7 +101,20 @@ contains features not supported by xgrammar", ik_llama.cpp, with status 500,
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
-    Rule(statuses=_only(402), error=AuthFailed, advice="the account needs credit"),
+    Rule(statuses=_only(402), error=QuotaSpent, advice="the account needs credit"),
+    # An empty account answers 400, 403 or 429 too, and no waiting will fill it.
+    Rule(
+        statuses=range(400, 429),
+        words=_QUOTA,
+        error=QuotaSpent,
+        advice="the account needs credit",
+    ),
+    Rule(
+        statuses=_only(429),
+        words=_QUOTA_429,
+        error=QuotaSpent,
+        advice="the account needs credit",
+    ),
     Rule(
         statuses=range(400, 404),
         words=_FILTER,
@@ -87,13 +122,6 @@ RULES: Final[tuple[Rule, ...]] = (
         advice="the endpoint will not take this text",
     ),
     Rule(statuses=_only(403), error=AuthFailed, advice="check what the key may do"),
-    # An empty account answers 429 too, and no waiting will fill it.
-    Rule(
-        statuses=_only(429),
-        words=_QUOTA,
-        error=AuthFailed,
-        advice="the account needs credit",
-    ),
     Rule(statuses=_only(429), error=RateLimited, advice=""),
     Rule(statuses=_only(408), error=Timeout, advice=""),
     Rule(
@@ -101,6 +129,12 @@ RULES: Final[tuple[Rule, ...]] = (
         words=_CONTEXT,
         error=ContextTooLong,
         advice="shorten the prompt or choose a model that takes more",
+    ),
+    Rule(
+        statuses=_CLIENT,
+        words=_MODEL,
+        error=NotServed,
+        advice="check the model's name",
     ),
     Rule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
     Rule(
@@ -111,8 +145,14 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         statuses=_only(404),
-        error=BadRequest,
+        error=NotServed,
         advice="check the base URL and the model's name",
+    ),
+    Rule(statuses=_only(405), error=NotServed, advice="check the base URL"),
+    Rule(
+        statuses=_only(501),
+        error=NotServed,
+        advice="the server does not offer that route",
     ),
     Rule(statuses=_CLIENT, error=BadRequest, advice=""),
     Rule(statuses=_only(503), error=Overloaded, advice=""),

@@ -34,7 +34,9 @@ from runner.errors import (
     ContentFiltered,
     ContextTooLong,
     MalformedReply,
+    NotServed,
     Overloaded,
+    QuotaSpent,
     RateLimited,
     ServerError,
     Timeout,
@@ -60,7 +62,7 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
     "ContentPolicyViolationError": ContentFiltered,
     "AuthenticationError": AuthFailed,
     "PermissionDeniedError": AuthFailed,
-    "PaymentRequiredError": AuthFailed,
+    "PaymentRequiredError": QuotaSpent,
     "RateLimitError": RateLimited,
     "Timeout": Timeout,
     "ServiceUnavailableError": Overloaded,
@@ -70,7 +72,7 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
     "APIConnectionError": ConnectionLost,
     "UnsupportedParamsError": BadRequest,
     "BadRequestError": BadRequest,
-    "NotFoundError": BadRequest,
+    "NotFoundError": NotServed,
     "UnprocessableEntityError": BadRequest,
     "APIError": ServerError,
 }
@@ -180,7 +182,7 @@ class LiteLLMClient:
         said = one_line(self._keys.mask(str(error).partition("\n")[0]))
         if exchange.status is None:
             if UNSERVED.search(said):
-                return BadRequest(f"{self._model}: {said}")
+                return NotServed(f"{self._model}: {said}")
             return (meaning or BadRequest)(f"{self._model}: {said}")
         if httpx.codes.is_success(exchange.status):
             return MalformedReply(

@@ -21,6 +21,9 @@ from store.runs import RunFolder
 from store.stopping import ComparisonDecided
 from store.views import TaskCounts, open_reader, status
 
+GO_ON = "--stop-if off"
+"""How a run is taken up whose replies are of no use, all the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -120,6 +123,7 @@ class Ending:
             else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
             "USD)"
         )
+        in_spite = f"{lost}go on all the same with: {command} {GO_ON}"
         by, why = {
             "finished": (
                 "operator",
@@ -131,6 +135,11 @@ class Ending:
             ),
             "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
             "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
+            "futility": (
+                "futility",
+                f"{self.driver.futile}. {still_open:,} tasks stay open; {in_spite}",
+            ),
+            "job": ("job", f"{self.driver.stuck}; mend the job, then {go_on}"),
             "held": (
                 "held",
                 f"Tasks with an unknown call are held; {go_on} --unknown retry",

@@ -7,7 +7,7 @@ need not know the difference.
 from __future__ import annotations
 
 from runner.clients.client import Received
-from runner.reply import ParseFailure
+from runner.reply import ParseFailure, Reply
 from store.events import AttemptAnswered, TaskCompleted
 from store.served import with_headers
 
@@ -33,14 +33,15 @@ def answered(
         possible_usd: what it may have cost, where the price is known and usage is not.
         cached: whether it was there already: nothing was sent.
     """
-    usage = received.reply.usage
+    reply = received.reply
+    usage = reply.usage
     return AttemptAnswered(
         task=task,
         attempt=attempt,
         form=received.form,
         status=received.status,
         latency_ms=latency_ms,
-        finish_reason=received.reply.finish_reason,
+        finish_reason=reply.finish_reason,
         tokens_in=usage.tokens_in if usage else None,
         tokens_out=usage.tokens_out if usage else None,
         tokens_cached=usage.tokens_cached if usage else None,
@@ -55,6 +56,7 @@ def answered(
         charged_usd=usage.charged_usd if usage else None,
         usage_doubtful=usage is not None and usage.is_doubtful,
         served=with_headers(received.reply.served, received.headers or {}),
+        empty=isinstance(reply, Reply) and not reply.text.strip(),
     )
 
 

@@ -22,18 +22,20 @@ from runner.clients.ladder import Ladder
 from runner.engine.answered import answered, completed
 from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
+from runner.engine.futility import Flaw, Futility, flaws_of
 from runner.engine.growth import Growth
 from runner.engine.known import Known
 from runner.engine.lane import Work
 from runner.engine.reask import may_reask, reask_messages, refused
 from runner.engine.retry import may_be_billed
 from runner.engine.scheduler import Scheduler
+from runner.faults import JobFaults, job_fault, read_reply
 from runner.job import Dataset, Job
 from runner.limits.told import told
 from runner.money.bounds import USUAL_TOKEN, worst_output, worst_prompt
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.plan import task_of
-from runner.reply import ParseFailure, Reply
+from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
 from runner.terms import USUAL, Terms
@@ -70,6 +72,7 @@ class Parts:
     scheduler: Scheduler
     growth: Growth
     tell: Callable[[str], None]  #: shows a sentence to people
+    faults: JobFaults | None = None  #: takes exceptions of the job's own code
     seed: int = 0  #: of the jitter; never touches a result
     reask: int = 0  #: how often an unreadable reply is asked for again
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
@@ -84,6 +87,8 @@ class Parts:
     ladders: Mapping[str, Ladder] = field(default_factory=dict)
     """By model: what its endpoint takes; none of those that answer offline."""
     batched: Collection[str] = ()  #: models whose calls leave in batches
+    futility: Futility = field(default_factory=Futility)
+    """Judges replies; stops a model whose replies are of no use."""
     carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     """Set as the run drains: batches are then left to a later process."""
@@ -168,12 +173,15 @@ class Attempts:
 
     def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
         """Why a reply was refused by an earlier process, in as many words as then."""
-        parsed = self._stages[item.work.stage].parse(
-            self._parts.dataset, item.task, reply
-        )
+        parsed = self._parsed(item, reply)
         if isinstance(parsed, ParseFailure) and parsed.reason == reason:
             return parsed
         return ParseFailure(reason=reason)  # the parser is another one by now
+
+    def _parsed(self, item: _Item, reply: AnyReply) -> object | ParseFailure:
+        """What the job's parser makes of a reply."""
+        parts, stage = self._parts, self._stages[item.work.stage]
+        return read_reply(stage, parts.dataset, item.task, reply, parts.faults)
 
     def _price(self, work: Work) -> Price | None:
         return self._parts.prices.get(work.model)
@@ -185,7 +193,10 @@ class Attempts:
         is_paid = price is not None and not price.is_free
         if not is_paid and not self._scheduler.counts_tokens(work.model):
             return
-        request = self._request(item)
+        try:
+            request = self._request(item)
+        except e.JobFault:
+            return  # it will not be sent, and fails as its turn comes
         output = worst_output(request)
         ladder = self._parts.ladders.get(work.model)
         if ladder is not None and ladder.most_output is not None:
@@ -195,7 +206,12 @@ class Attempts:
             work.worst_pico = worst_pico(price, worst_prompt(request), output)
 
     def _request(self, item: _Item) -> Request:
-        request = self._parts.request(item.task)
+        """The request of the next attempt; raise `JobFault` where the job raises."""
+        parts = self._parts
+        try:
+            request = parts.request(item.task)
+        except Exception as error:
+            raise job_fault(error, parts.job, "request", parts.faults) from error
         if item.extra and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + item.extra)
         return request
@@ -203,7 +219,11 @@ class Attempts:
     async def perform(self, work: Work) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
-        call = await self._begin(item)
+        try:
+            call = await self._begin(item)
+        except e.JobFault as error:
+            await self._faulted(item, error)
+            return
         # once more: the process may have been stopped while the start was written
         if not self._scheduler.may_send(self._clock.monotonic()):
             await self._failed(item, e.Cancelled(NOT_SENT, was_sent=False), 0.0)
@@ -239,14 +259,18 @@ class Attempts:
 
     def _call_again(self, item: _Item) -> Coroutine[Any, Any, Received]:
         """Go on with an attempt that the log has."""
-        request = self._request(item)
-        digest = skeleton(request, item.work.model).sha256
+        try:
+            request = self._request(item)
+            is_stale = skeleton(request, item.work.model).sha256 != item.asked
+        except e.JobFault:
+            # what the provider has is taken in all the same; nothing else is sent
+            request, is_stale = ChatRequest(messages=(), max_tokens=1), True
         call = Call(
             task=item.task,
             request=request,
             attempt=item.attempt,
             asked=item.asked,
-            is_stale=digest != item.asked,
+            is_stale=is_stale,
         )
         return self._parts.clients[item.work.model].call(call)
 
@@ -274,6 +298,20 @@ class Attempts:
             else:
                 await self._answered(item, received, self._clock.monotonic() - began)
             return
+
+    async def _faulted(self, item: _Item, error: e.JobFault) -> None:
+        """The job could not say what to ask: the task fails, and nothing was sent."""
+        now = self._clock.monotonic()
+        self._scheduler.failed(item.work, error, now, self._chance.random())
+        self._wake()
+        end = TaskFailed(
+            task=item.work.number,
+            attempt=item.attempt,
+            error=type(error).__name__,
+            fault=str(error),
+        )
+        answer = Answer(task=item.task, error=end.error)
+        await self._finish(item, [end], answer, {Flaw.FAILED, Flaw.JOB_FAULT})
 
     async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
         work = item.work
@@ -310,13 +348,17 @@ class Attempts:
         elif item.refused is None:
             # nothing follows from it, so it is queued before anything is awaited
             end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
-            ended = [*facts, entry, end]
-            await self._finish(item, ended, Answer(task=item.task, error=name))
+            flaws = {Flaw.FAILED}
+            if isinstance(error, e.ContentFiltered):
+                flaws.add(Flaw.FILTERED)
+            answer = Answer(task=item.task, error=name)
+            await self._finish(item, [*facts, entry, end], answer, flaws)
         else:
             # by itself, for the last reply's follow-ups may have to wait their turn
             await self._log.append(*facts, entry)
             completion, answer = item.refused
-            await self._finish(item, [completion], answer)
+            # its reply was judged as it came
+            await self._finish(item, [completion], answer, None)
 
     def _facts(self, model: str) -> list[ParameterRefused]:
         """What was found out of an endpoint since, to be recorded; people hear it."""
@@ -363,22 +405,17 @@ class Attempts:
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
         )
-        try:
-            parsed = self._stages[work.stage].parse(
-                self._parts.dataset, item.task, reply
-            )
-        except Exception:
-            # a fault of the parser's must not lose the answer
-            await self._log.append(*facts, Entry(event=event, payload=received.body))
-            raise
+        parsed = self._parsed(item, reply)
+        flaws = flaws_of(reply, parsed)
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
         # log before the attempt that takes the slot over
         if (
             failure is not None
             and isinstance(reply, Reply)
-            and may_reask(reply, asked=item.reasks, most=self._parts.reask)
+            and may_reask(reply, failure, asked=item.reasks, most=self._parts.reask)
         ):
+            self._judge(work.model, flaws)
             asked = replace(event, reask=failure.reason, fault=failure.detail)
             await self._log.append(*facts, Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
@@ -391,17 +428,40 @@ class Attempts:
             # a dialogue's last reply answers a question that no run begins with
             self._parts.cache.keep(item.task, item.asked, received)
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        await self._finish(item, [completed(work.number, item.attempt, parsed)], answer)
+        end = completed(work.number, item.attempt, parsed)
+        await self._finish(item, [end], answer, flaws)
+
+    def _judge(self, model: str, flaws: Collection[Flaw]) -> None:
+        """Count an outcome; stop the model once its outcomes are of no use."""
+        why = self._parts.futility.judge(model, frozenset(flaws))
+        if why is not None:
+            self._scheduler.stop_model(model, why)
+            self._parts.tell(f"{why}. Nothing more of this model is sent.")
+            self._wake()
 
     async def _finish(
-        self, item: _Item, entries: Sequence[Entry | Event], answer: Answer
+        self,
+        item: _Item,
+        entries: Sequence[Entry | Event],
+        answer: Answer,
+        flaws: Collection[Flaw] | None,
     ) -> None:
-        """Record a task's end together with the tasks that follow from it."""
+        """Record a task's end together with the tasks that follow from it.
+
+        Args:
+            item: the task.
+            entries: its end, and what else is to be recorded with it.
+            answer: what came of it.
+            flaws: what was wrong with the outcome; None: it was judged before.
+        """
         item.is_ending = True
-        pairs = await self._parts.growth.finish(item.row, answer, entries)
-        for stage, model in pairs:
+        grown = await self._parts.growth.finish(item.row, answer, entries)
+        if flaws is not None:
+            fault = {Flaw.FAILED, Flaw.JOB_FAULT} if grown.failed else set()
+            self._judge(item.work.model, {*flaws, *fault})
+        for stage, model in grown.pairs:
             self._scheduler.planned(stage, model)
         del self._items[item.work.number]
         self._scheduler.settled(item.work)
         self.counts["tasks_ended"] += 1
-        self.counts["tasks_failed"] += answer.error is not None
+        self.counts["tasks_failed"] += answer.error is not None or bool(grown.failed)

@@ -25,7 +25,11 @@ from store.views import Pause
 HEARTBEAT_S = 1.0
 PAGE = 500
 """Tasks taken over from an earlier process at a time."""
-Outcome: TypeAlias = Literal["finished", "drained", "endpoint", "budget", "held"]
+Outcome: TypeAlias = Literal[
+    "finished", "drained", "endpoint", "futility", "budget", "held", "job"
+]
+"""How the loop ends. With `futility` a model's replies were of no use; with `job` its
+code raised where no task could fail for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +137,16 @@ class Driver:
         return self._scheduler.stopped
 
     @property
+    def futile(self) -> str | None:
+        """Why models were stopped for their replies, where that is what is left."""
+        return self._scheduler.futile
+
+    @property
+    def stuck(self) -> str | None:
+        """What the plan lacks because the job's code raised."""
+        return self._growth.stuck
+
+    @property
     def broke(self) -> str | None:
         """Why the budget stops the run, where that is what is left."""
         if self._unaffordable is None:
@@ -166,9 +180,13 @@ class Driver:
             return "drained"
         if self._scheduler.stopped is not None:
             return "endpoint"
+        if self._scheduler.futile is not None:
+            return "futility"
         if self._unaffordable is not None:
             return "budget"
-        return "held" if self._scheduler.held else "finished"
+        if self._scheduler.held:
+            return "held"
+        return "finished" if self._growth.stuck is None else "job"
 
     async def _dispatch(
         self, calls: asyncio.TaskGroup, plan: asyncio.Task[None]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.engine.answered import completed
+from runner.errors import JobFault
+from runner.faults import JobFaults, broken, job_fault
 from runner.job import Dataset, Job
 from runner.plan import (
     BLOCK,
@@ -26,7 +28,7 @@ from runner.plan import (
 )
 from runner.reading import parsed_answer
 from runner.task import Answer, TaskSpec
-from store.events import Entry, Event, TasksPlanned
+from store.events import Entry, Event, TaskCompleted, TaskFailed, TasksPlanned
 from store.log import Log, Planning
 from store.manifest import PlannedTask, manifest_bytes
 from store.task import TaskRow
@@ -48,6 +50,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """What ends of tasks led to."""
+
+    pairs: list[tuple[str, str]]  #: each (stage, model) that got tasks
+    failed: frozenset[int] = frozenset()  #: tasks whose `follow_up` raised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
     """A task that has come to its end, or is looked at again."""
 
@@ -60,9 +70,18 @@ class Growth:
     """The plan of one run, growing in its log."""
 
     def __init__(
-        self, *, job: Job, dataset: Dataset, log: Log, roles: Roles, start: Start
+        self,
+        *,
+        job: Job,
+        dataset: Dataset,
+        log: Log,
+        roles: Roles,
+        start: Start,
+        faults: JobFaults | None = None,
     ) -> None:
         self._job = job
+        self.faults = faults  #: takes exceptions of the job's code, if anything does
+        self._stuck: dict[str, None] = {}
         self._dataset = dataset
         self._log = log
         self._roles = roles
@@ -86,6 +105,19 @@ class Growth:
         return self._next - 1
 
     @property
+    def stuck(self) -> str | None:
+        """What a finished part of the plan lacks, as the beginning of a sentence.
+
+        A group's follow-ups belong to no single task that could fail for them. They
+        are derived again by every later process, from the stored answers.
+        """
+        if not self._stuck:
+            return None
+        first, others = next(iter(self._stuck)), len(self._stuck) - 1
+        more = f" (and {others:,} more such)" if others else ""
+        return f"Follow-ups are missing: {first}{more}"
+
+    @property
     def skipped(self) -> int:
         """Of the tasks planned by this process, those that are never asked."""
         return self._skipped
@@ -105,13 +137,14 @@ class Growth:
 
     async def finish(
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
-    ) -> list[tuple[str, str]]:
-        """Record a task's end and what follows; each (stage, model) that got tasks."""
+    ) -> Grown:
+        """Record a task's end and what follows."""
         return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
 
-    async def finish_all(self, ended: Sequence[TaskEnd]) -> list[tuple[str, str]]:
+    async def finish_all(self, ended: Sequence[TaskEnd]) -> Grown:
         """Record the ends of several tasks, and what follows, as one unit."""
-        pairs = await self._follow_and_append(ended)
+        grown = await self._follow_and_append(ended)
+        pairs = grown.pairs
         keys = [
             key
             for end in ended
@@ -120,7 +153,7 @@ class Growth:
         ]
         for key in dict.fromkeys(keys):
             pairs += await self._gather(key)
-        return pairs
+        return Grown(pairs=pairs, failed=grown.failed)
 
     # -- first stage -----------------------------------------------------------
 
@@ -142,11 +175,22 @@ class Growth:
             is_shuffled=self._is_shuffled,
             takes=self._takes,
         )
-        for block in blocks:
+        for block in self._planned_blocks(blocks):
             missing = block.without(there)
             if missing.tasks or not self._exhausted:
                 for pair in await self._plan_block(missing):
                     yield pair
+
+    def _planned_blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks; raise `RunnerError` where the job's `plan` raises."""
+        while True:
+            try:
+                block = next(blocks, None)
+            except Exception as error:
+                raise broken(error, self._job, "plan") from error
+            if block is None:
+                return
+            yield block
 
     async def _identities(self) -> frozenset[Identity]:
         """What makes each planned task itself; read only after a change."""
@@ -177,20 +221,33 @@ class Growth:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow_and_append(
-        self, ended: Sequence[TaskEnd]
-    ) -> list[tuple[str, str]]:
+    async def _follow_and_append(self, ended: Sequence[TaskEnd]) -> Grown:
         """Append what is to be recorded with the tasks that follow from each answer.
 
         Only a reply is followed up alone; a failure is appended without awaiting
         anything before, for its slot is free already.
         """
-        entries = [entry for end in ended for entry in end.entries]
-        following = [(end, specs) for end in ended if (specs := self._specs(end))]
+        entries: list[Entry | Event] = []
+        following: list[tuple[TaskEnd, list[TaskSpec]]] = []
+        failed: set[int] = set()
+        for end in ended:
+            try:
+                specs = self._specs(end)
+            except JobFault as fault:
+                specs = []
+                if end.entries:
+                    failed.add(end.row.task)
+                    entries += _failed(end, str(fault))
+                else:  # it was completed by an earlier process, with other code
+                    self._stuck[f"follow_up of {end.row.key} raised {fault}"] = None
+            else:
+                entries += end.entries
+            if specs:
+                following.append((end, specs))
         if not following:
             if entries:
                 await self._log.append(*entries)
-            return []
+            return Grown(pairs=[], failed=frozenset(failed))
         # who looks what is planned must not be overtaken before it has planned
         async with self._growing:
             planned: defaultdict[int, list[PlannedTask]] = defaultdict(list)
@@ -203,14 +260,21 @@ class Growth:
             together = [*entries, *self._entries(tasks)]
             if together:
                 await self._log.append(*together)
-        return _pairs(tasks)
+        return Grown(pairs=_pairs(tasks), failed=frozenset(failed))
+
+    def _follow_up(self, answers: tuple[Answer, ...]) -> list[TaskSpec]:
+        """What follows from answers; raise `JobFault` where the job raises."""
+        try:
+            return list(self._job.follow_up(self._dataset, answers))
+        except Exception as error:
+            raise job_fault(error, self._job, "follow_up", self.faults) from error
 
     def _specs(self, end: TaskEnd) -> list[TaskSpec]:
         """What follows from one answer alone."""
         stage = self._stages[end.row.stage]
         if not stage.follows or stage.gathers or end.answer.reply is None:
             return []
-        return list(self._job.follow_up(self._dataset, (end.answer,)))
+        return self._follow_up((end.answer,))
 
     async def _missing(
         self,
@@ -289,7 +353,12 @@ class Growth:
         if not rows:
             return []
         answers = tuple([await self._answer(row) for row in rows])
-        specs = list(self._job.follow_up(self._dataset, answers))
+        try:
+            specs = self._follow_up(answers)
+        except JobFault as fault:
+            where = f"group {group} of stage {stage} and {model}"
+            self._stuck[f"follow_up of {where} raised {fault}"] = None
+            return []
         planned = await self._missing(specs, answers, rows[0].root)
         if planned:
             await self._log.append(*self._entries(planned))
@@ -297,7 +366,7 @@ class Growth:
 
     async def _answer(self, row: TaskRow) -> Answer:
         stored = await self._log.reply(row.task)
-        return parsed_answer(self._stages, self._dataset, row, stored)
+        return parsed_answer(self._stages, self._dataset, row, stored, self.faults)
 
     # -- after a crash, or a change of code ------------------------------------
 
@@ -312,7 +381,8 @@ class Growth:
                     continue  # an answer of this process, which reads it elsewhere
                 answer = await self._answer(row)
                 end = completed(row.task, row.attempts, answer.parsed)
-                for pair in await self.finish(row, answer, [end]):
+                grown = await self.finish(row, answer, [end])
+                for pair in grown.pairs:
                     yield pair
 
     async def _catch_up(self) -> AsyncIterator[tuple[str, str]]:
@@ -336,7 +406,22 @@ class Growth:
                 self._pending[row.stage, row.model, row.replicate, row.group] = None
             return []
         ended = TaskEnd(row=row, answer=await self._answer(row), entries=())
-        return await self._follow_and_append([ended])
+        return (await self._follow_and_append([ended])).pairs
+
+
+def _failed(end: TaskEnd, fault: str) -> list[Entry | Event]:
+    """What is recorded of a task whose `follow_up` raised, in place of its end."""
+    return [
+        TaskFailed(
+            task=entry.task,
+            attempt=entry.attempt,
+            error=JobFault.__name__,
+            fault=fault,
+        )
+        if isinstance(entry, TaskCompleted)
+        else entry
+        for entry in end.entries
+    ]
 
 
 def _pairs(tasks: Sequence[PlannedTask]) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from runner.engine.attempts import Parts
 from runner.engine.growth import TaskEnd
 from runner.engine.known import Known
 from runner.engine.reask import may_reask
+from runner.faults import read_reply
 from runner.plan import stage_of, task_of
 from runner.reply import ParseFailure
 from runner.task import Answer, Task
@@ -53,7 +54,10 @@ class Hits:
         for row in rows:
             if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
-                request = parts.request(task)
+                try:
+                    request = parts.request(task)
+                except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
+                    continue
                 asked.append((row, task, skeleton(request, row.model)))
         if not asked:
             return []
@@ -66,7 +70,8 @@ class Hits:
         ]
         if not ended:
             return []
-        for stage, model in await parts.growth.finish_all(ended):
+        grown = await parts.growth.finish_all(ended)
+        for stage, model in grown.pairs:
             parts.scheduler.planned(stage, model)
         if source is parts.known:
             self.adopted += len(ended)
@@ -94,9 +99,13 @@ class Hits:
         """
         parts, reply = self._parts, received.reply
         is_adopted = received.adopted is not None
-        parsed = stage_of(parts.job, row.stage).parse(parts.dataset, task, reply)
-        is_refused = isinstance(parsed, ParseFailure) and not is_adopted
-        if is_refused and may_reask(reply, asked=0, most=parts.reask):
+        stage = stage_of(parts.job, row.stage)
+        parsed = read_reply(stage, parts.dataset, task, reply, parts.faults)
+        if (
+            isinstance(parsed, ParseFailure)
+            and not is_adopted
+            and may_reask(reply, parsed, asked=0, most=parts.reask)
+        ):
             return None
         attempt = row.attempts + 1
         started = AttemptStarted(

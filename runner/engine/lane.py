@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
+from runner.engine.refusals import Refusals
 from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
@@ -56,6 +57,14 @@ class Load:
     model: str
     after: int
     limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why nothing more of a model is sent, though its endpoint may serve others."""
+
+    why: str
+    error: type[e.AttemptError] | None  #: None: its replies are of no use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +145,8 @@ class Lane:
         self.is_behind = False  #: a page showed a reopened task that is not settled
         self.is_broke = False  #: the budget has no room for its next task
         self.is_draining = False
+        self.stop: Stop | None = None  #: for the rest of this process
+        self.refusals = Refusals()
         self.turn = 0.0  #: virtual time at which it has had its share
         self.probes: dict[str, float | None] = {}
         """Stages whose requests the endpoint is not known to take, with the monotonic
@@ -244,7 +255,8 @@ class Lane:
 
     def is_able(self, now: float) -> bool:
         """Whether its next task may be sent now, turns apart."""
-        if self.is_draining or not self.budget.has_room(self.next_worst_pico(now)):
+        is_out = self.is_draining or self.stop is not None
+        if is_out or not self.budget.has_room(self.next_worst_pico(now)):
             return False
         _, when = self.ready_at(now)
         return when is not None and when <= now
@@ -289,6 +301,21 @@ class Lane:
             f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
             f"more than {deadline_s:,.0f} s (--deadline-s)"
         )
+
+    def refused(self, error: e.AttemptError, task: int) -> str | None:
+        """Stop the model if *error* concerns all its tasks; a sentence then."""
+        if self.stop is not None:
+            return None
+        why = self.refusals.stops(error, task)
+        if why is None:
+            return None
+        self.stop = Stop(why=why, error=type(error))
+        return f"{self.model}: {why}; nothing more of this model is sent."
+
+    @property
+    def is_out(self) -> bool:
+        """Whether nothing more of it is sent by this process."""
+        return self.stop is not None or self.endpoint.breaker.stopped is not None
 
     def mark_paused(self, pauses: Collection[Scope]) -> None:
         """Hold back what *pauses* name by stage and model, and nothing else."""
@@ -341,7 +368,8 @@ class Lane:
         """
         is_loading = any(queue.loading for queue in self.queues.values())
         is_settled = self.budget.is_settled
-        return self.is_broke and self.is_still and is_settled and not is_loading
+        is_broke = self.is_broke and self.stop is None
+        return is_broke and self.is_still and is_settled and not is_loading
 
     @property
     def is_empty(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from runner.faults import PARSER_ERROR
 from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import Message, Part
 from store.events import (
@@ -29,12 +30,14 @@ def refused(history: Iterable[Recorded]) -> list[Recorded]:
     return found
 
 
-def may_reask(reply: AnyReply, *, asked: int, most: int) -> bool:
+def may_reask(reply: AnyReply, failure: ParseFailure, *, asked: int, most: int) -> bool:
     """Whether a reply that cannot be read is asked for again, after *asked* times.
 
-    Only chats are. A cut one is not: the same limit would cut it again.
+    Only chats are. A cut one is not: the same limit would cut it again. Nor is one
+    whose parser raised: the model cannot mend that.
     """
-    return asked < most and isinstance(reply, Reply) and not reply.is_truncated
+    is_mendable = isinstance(reply, Reply) and not reply.is_truncated
+    return asked < most and is_mendable and failure.reason != PARSER_ERROR
 
 
 def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:

@@ -29,6 +29,8 @@ class Rule:
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
+    may_stop_model: bool = False
+    """All tasks of the model may share it: see `runner.engine.refusals`."""
     is_billed: bool = False  #: it may be: the provider may have done its work
     is_counted: bool = True  #: against the bounds on a task's attempts
 
@@ -40,8 +42,12 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.Timeout: Rule(tries=4, base_s=2.0, is_billed=True),
     e.ConnectionLost: Rule(tries=8, base_s=0.5, is_billed=True),
     e.MalformedReply: Rule(tries=6, base_s=0.5, is_billed=True),
-    e.BadRequest: Rule(tries=1),
+    # one that all tasks share is told from one of the prompt's own
+    e.BadRequest: Rule(tries=1, may_stop_model=True),
+    e.NotServed: Rule(tries=6, may_stop_model=True),
+    e.Unavailable: Rule(tries=6, may_stop_model=True),
     e.AuthFailed: Rule(tries=1, stops_endpoint=True),
+    e.QuotaSpent: Rule(tries=1, stops_endpoint=True),
     # batches are a day apart, which is backoff enough
     e.Expired: Rule(tries=4, base_s=0.0),
     # at once, in a plainer form: its client never comes back to one that was refused
@@ -53,6 +59,8 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.SchemaMismatch: Rule(tries=1),
     e.BudgetExceeded: Rule(tries=1),
     e.Cancelled: Rule(tries=1, is_billed=True, is_counted=False),
+    # the same code would raise again
+    e.JobFault: Rule(tries=1),
 }
 
 

@@ -27,6 +27,8 @@ Rules that hold here:
    seconds at most: what is refused is paid for once, and not by every slot.
 8. Where a process takes part in a run on somebody's word, nothing starts once that is
    not known to hold: another process may have its part by then.
+9. A model is stopped by itself where all its tasks would be refused, or its replies are
+   of no use: nothing more of it starts, its tasks stay open, other models go on.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runner import errors as e
-from runner.engine.lane import Lane, LaneStatistics, Load, Work
+from runner.engine.lane import Lane, LaneStatistics, Load, Stop, Work
+from runner.engine.refusals import SUSPECT_TRIES
 from runner.engine.retry import RULES, Decision, decide, may_be_billed
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
@@ -175,6 +178,13 @@ class Scheduler:
         lane.limiter.answered(now, work.sent_at, told)
         lane.limiter.release(work.tokens, used)
         lane.endpoint.breaker.succeeded()
+        lane.refusals.answered()
+
+    def stop_model(self, model: str, why: str) -> None:
+        """Start nothing more of a model whose replies are of no use."""
+        lane = self._lanes[model]
+        if lane.stop is None:
+            lane.stop = Stop(why=why, error=None)
 
     def again(self, work: Work) -> None:
         """The reply's content was refused: ask again, before anything else."""
@@ -199,10 +209,17 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage, error)
-        said = lane.endpoint.breaker.failed(error, now) or lane.given_up(
-            error, self._deadline_s
-        )
+        is_suspect = lane.refusals.is_suspect(error)
+        said = lane.refused(error, work.number)
+        if not is_suspect:
+            said = (
+                said
+                or lane.endpoint.breaker.failed(error, now)
+                or lane.given_up(error, self._deadline_s)
+            )
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
+        # the model is at fault, not the task: it stays open
+        is_shared = lane.stop is not None and lane.stop.error is type(error)
         if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
@@ -214,6 +231,8 @@ class Scheduler:
             deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
         )
+        if is_suspect and work.failures[type(error)] < SUSPECT_TRIES:
+            decision = Decision(retry_in_s=RULES[type(error)].base_s * (1 + chance))
         lane.limiter.failed(
             now,
             work.sent_at,
@@ -223,7 +242,8 @@ class Scheduler:
             pause_s=decision.pause_endpoint_s,
         )
         lane.limiter.release(work.tokens, None)
-        if decision.retry_in_s is None and is_out and RULES[type(error)].tries > 1:
+        is_elsewhere = is_shared or (is_out and RULES[type(error)].tries > 1)
+        if decision.retry_in_s is None and is_elsewhere:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = Decision(retry_in_s=0.0)
         return decision, said
@@ -236,7 +256,9 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.known.discard(work.number)
-        return None if why is None else lane.endpoint.breaker.failed(why, now)
+        if why is None:
+            return None
+        return lane.refused(why, work.number) or lane.endpoint.breaker.failed(why, now)
 
     def _pay(self, work: Work, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
@@ -309,10 +331,11 @@ class Scheduler:
         for endpoint, sharing in self._sharing.items():
             if self._draining or endpoint.breaker.stopped is not None or not may_send:
                 continue
-            for lane in sharing:
+            active = [lane for lane in sharing if lane.stop is None]
+            for lane in active:
                 lane.ripen(now)
             wakes += self._start(endpoint, now, start)
-            for lane in sharing:
+            for lane in active:
                 if lane.waiting:
                     wakes.append(lane.waiting[0][0])
                 changes_at = lane.next_changes_at(now)
@@ -333,7 +356,7 @@ class Scheduler:
 
         Start-time fair queueing (Goyal, Vin, Cheng, 1996), a request counting as one.
         """
-        able = list(self._sharing[endpoint])
+        able = [lane for lane in self._sharing[endpoint] if lane.stop is None]
         while able:
             lane = min(able, key=endpoint.place)
             lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
@@ -373,10 +396,21 @@ class Scheduler:
 
     @property
     def stopped(self) -> str | None:
-        """Why an endpoint is out, if one is and nothing else is left to do."""
-        reasons = (lane.endpoint.breaker.stopped for lane in self._lanes.values())
-        why = next((reason for reason in reasons if reason is not None), None)
-        return why if self.is_idle else None
+        """Why an endpoint or model is out, if one is and nothing is left to do."""
+        for lane in self._lanes.values():
+            stop, why = lane.stop, lane.endpoint.breaker.stopped
+            if stop is not None and stop.error is not None:
+                why = why or f"{lane.model}: {stop.why}"
+            if why is not None:
+                return why if self.is_idle else None
+        return None
+
+    @property
+    def futile(self) -> str | None:
+        """Why models were stopped for their replies, if nothing is left to do."""
+        stops = (lane.stop for lane in self._lanes.values())
+        why = [stop.why for stop in stops if stop is not None and stop.error is None]
+        return ". ".join(why) if why and self.is_idle else None
 
     @property
     def unaffordable(self) -> Work | None:
@@ -387,17 +421,15 @@ class Scheduler:
 
     @property
     def is_out(self) -> bool:
-        """Whether no endpoint takes anything any more."""
-        return all(
-            lane.endpoint.breaker.stopped is not None for lane in self._lanes.values()
-        )
+        """Whether no model is sent anything any more."""
+        return all(lane.is_out for lane in self._lanes.values())
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to start, fetch or wait for, as things stand."""
         return all(
             lane.is_still
-            if self._draining or lane.endpoint.breaker.stopped is not None
+            if self._draining or lane.is_out
             else lane.is_empty or lane.is_stuck
             for lane in self._lanes.values()
         )

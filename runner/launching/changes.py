@@ -58,9 +58,11 @@ async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
             # a re-ask sends more than the job's request, so single attempts only
             for row in (r for r in rows if r.attempts == 1):
                 sent = await log.started(row.task)
-                task = task_of(row)
                 own = asked.get(model, USUAL)
-                request = own.request(work.job, work.dataset, task)
+                try:
+                    request = own.request(work.job, work.dataset, task_of(row))
+                except Exception:  # noqa: BLE001, S112 - that task will fail by itself
+                    continue
                 if sent is not None and sent != skeleton(request, model)[2]:
                     raise RunChanged(
                         f"Task {row.task} ({row.key}) would now send another request "

@@ -21,6 +21,7 @@ from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
 from runner.engine.scheduler import Scheduler
+from runner.faults import JobFaults
 from runner.launching.batching import batch_clients
 from runner.launching.company import Company
 from runner.launching.connecting import Connections, client_options
@@ -148,6 +149,7 @@ class Undertaking:
                 is_shuffled=self.taken_up.stopping is not None,
                 takes=None if part is None else taking(part.shard, job, dataset),
             ),
+            faults=JobFaults(self.shell.tell),
         )
 
     def _budget(self) -> Budget:
@@ -203,6 +205,8 @@ class Undertaking:
             scheduler=scheduler,
             growth=growth,
             tell=shell.tell,
+            faults=growth.faults,
+            futility=options.futility(clients.keys()),
             seed=options.seed,
             reask=getattr(self.work.settings, "reask", 0),
             grace_s=options.grace_s,

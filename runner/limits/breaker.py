@@ -33,6 +33,9 @@ NEUTRAL = (
     e.Cancelled,
     e.ContentFiltered,
     e.ContextTooLong,
+    e.NotServed,
+    e.Unavailable,
+    e.JobFault,
 )
 
 
@@ -92,9 +95,13 @@ class Breaker:
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
         if RULES[type(error)].stops_endpoint:
-            is_key = isinstance(error, e.AuthFailed)
-            said = f"{self._name} refused the key: {error}" if is_key else str(error)
-            return self.stop(said)
+            match error:
+                case e.AuthFailed():
+                    return self.stop(f"{self._name} refused the key: {error}")
+                case e.OptionRefused():
+                    return self.stop(str(error))
+                case _:
+                    return self.stop(f"{self._name} is out: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:

@@ -6,13 +6,14 @@ same wire form as a model's own, so replay need not know where it came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from runner.clients.client import Received
 from runner.engine.answered import answered, completed
 from runner.errors import UsageError
+from runner.faults import JobFaults, read_reply
 from runner.job import ImportedAnswer, Importer, Job, Stage
 from runner.plan import BLOCK, stage_of
 from runner.reply import Reply
@@ -66,8 +67,10 @@ async def write_answers(
     log: Log,
     work: Work,
     answers: Iterable[ImportedAnswer],
+    tell: Callable[[str], None],
 ) -> None:
-    """Record all answers and that the run is finished."""
+    """Record all answers and that the run is finished; *tell* shows a sentence."""
+    faults = JobFaults(tell)
     numbered = _numbered(answers)
     completed = failed = skipped = 0
     consumed = 0
@@ -90,7 +93,7 @@ async def write_answers(
                 entries.append(TaskFailed(task=number, attempt=0, error=error))
             else:
                 completed += 1
-                entries.extend(_answered(work, number, answer, answer.text))
+                entries.extend(_answered(work, number, answer, answer.text, faults))
         await log.append(*entries)
         first += len(block)
     last = TasksPlanned(first=first, count=0, consumed=consumed, exhausted=True)
@@ -124,7 +127,7 @@ def _numbered(
 
 
 def _answered(
-    work: Work, number: int, answer: ImportedAnswer, text: str
+    work: Work, number: int, answer: ImportedAnswer, text: str, faults: JobFaults
 ) -> list[Entry | Event]:
     stage: Stage = stage_of(work.job, answer.spec.stage)
     task = Task(
@@ -136,7 +139,7 @@ def _answered(
         context=answer.spec.context,
     )
     reply = Reply(text=text, finish_reason=answer.finish_reason)
-    parsed = stage.parse(work.dataset, task, reply)
+    parsed = read_reply(stage, work.dataset, task, reply, faults)
     form, body = encode_answer(reply)
     received = Received(body=body, form=form, reply=reply)
     event = answered(received, task=number, attempt=0, latency_ms=None, cost_usd=None)

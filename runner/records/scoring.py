@@ -20,6 +20,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
+from runner.faults import broken
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
@@ -208,7 +209,10 @@ def replayed(
     """
     first = run_started(reader)
     state = status(reader)
-    card = job.score(job.load(settings), answers(reader, first, upto))
+    try:
+        card = job.score(job.load(settings), answers(reader, first, upto))
+    except Exception as error:
+        raise broken(error, job, "score") from error
     return Scoring(
         number=None,
         job=job.name,

@@ -43,7 +43,14 @@ REFUSALS: Final = 200
 _ERRORS: Final[Mapping[str, type[e.AttemptError]]] = {
     error.__name__: error for error in RULES
 }
-_MENDED: Final = (e.AuthFailed, e.Cancelled)
+_MENDED: Final = (
+    e.AuthFailed,
+    e.QuotaSpent,
+    e.NotServed,
+    e.Unavailable,
+    e.JobFault,
+    e.Cancelled,
+)
 """What a person did, or mended since; it would not come again."""
 
 

@@ -9,6 +9,7 @@ DROP TABLE IF EXISTS pause;
 DROP TABLE IF EXISTS counts;
 DROP TABLE IF EXISTS minute;
 DROP TABLE IF EXISTS lane;
+DROP TABLE IF EXISTS reply_tally;
 DROP TABLE IF EXISTS latency_hist;
 DROP TABLE IF EXISTS limiter;
 DROP TABLE IF EXISTS error_class;
@@ -98,6 +99,14 @@ CREATE TABLE lane(                  -- the minutes in sum: no look adds up a wee
   started INTEGER NOT NULL, succeeded INTEGER NOT NULL,
   replies INTEGER NOT NULL,         -- answers whose latency is known
   tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cost_pico INTEGER NOT NULL,
+  PRIMARY KEY(stage, model)
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE reply_tally(           -- what was wrong with replies; see store.sums
+  stage TEXT NOT NULL, model TEXT NOT NULL,
+  replies INTEGER NOT NULL, truncated INTEGER NOT NULL, refused INTEGER NOT NULL,
+  filtered INTEGER NOT NULL, empty INTEGER NOT NULL, unparsed INTEGER NOT NULL,
+  failed INTEGER NOT NULL,          -- tasks without a reply
   PRIMARY KEY(stage, model)
 ) WITHOUT ROWID, STRICT;
 

@@ -10,6 +10,14 @@ SELECT schema_ver FROM run;
 SELECT count(*) FROM sqlite_schema;
 -- name: has_lanes
 SELECT count(*) FROM sqlite_schema WHERE name = 'lane';
+-- name: has_reply_tally
+SELECT count(*) FROM sqlite_schema WHERE name = 'reply_tally';
+-- name: empty_reply_tally
+-- stands in for the table in logs up to projection version 4
+CREATE TEMP VIEW reply_tally AS
+  SELECT '' AS stage, '' AS model, 0 AS replies, 0 AS truncated, 0 AS refused,
+         0 AS filtered, 0 AS empty, 0 AS unparsed, 0 AS failed
+  WHERE FALSE;
 -- name: is_older
 SELECT count(*) FROM temp.sqlite_schema WHERE name = 'failure';
 -- name: set_application_id
@@ -162,6 +170,15 @@ ON CONFLICT DO UPDATE SET
   tokens_in = tokens_in + excluded.tokens_in,
   tokens_out = tokens_out + excluded.tokens_out,
   cost_pico = cost_pico + excluded.cost_pico;
+-- name: add_replies
+INSERT INTO reply_tally(stage, model, replies, truncated, refused, filtered, empty,
+  unparsed, failed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  replies = replies + excluded.replies, truncated = truncated + excluded.truncated,
+  refused = refused + excluded.refused, filtered = filtered + excluded.filtered,
+  empty = empty + excluded.empty, unparsed = unparsed + excluded.unparsed,
+  failed = failed + excluded.failed;
 -- name: add_latency
 INSERT INTO latency_hist(model, stage, bucket, n) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
@@ -436,6 +453,10 @@ SELECT stage, model, state, n FROM counts ORDER BY stage, model, state;
 SELECT name, n FROM counter;
 -- name: usage
 SELECT stage, model, replies, tokens_in, tokens_out FROM lane ORDER BY stage, model;
+-- name: reply_shares
+SELECT model, sum(replies), sum(truncated), sum(refused), sum(filtered), sum(empty),
+       sum(unparsed), sum(failed)
+FROM reply_tally GROUP BY model ORDER BY model;
 -- name: minutes
 SELECT t, stage, model, started, succeeded, failed, retried, tokens_in, tokens_out,
        cost_pico
@@ -582,6 +603,8 @@ SELECT * FROM counts WHERE n <> 0 ORDER BY stage, model, state;
 SELECT * FROM minute ORDER BY stage, model, t;
 -- name: rows_lane
 SELECT * FROM lane ORDER BY stage, model;
+-- name: rows_reply_tally
+SELECT * FROM reply_tally ORDER BY stage, model;
 -- name: rows_latency_hist
 SELECT * FROM latency_hist ORDER BY model, stage, bucket;
 -- name: rows_limiter

@@ -179,6 +179,9 @@ FROM minute;
 -- name: graft_lanes
 SELECT stage, model, started, succeeded, replies, tokens_in, tokens_out, cost_pico
 FROM lane;
+-- name: graft_replies
+SELECT stage, model, replies, truncated, refused, filtered, empty, unparsed, failed
+FROM reply_tally;
 -- name: graft_latencies
 SELECT model, stage, bucket, n FROM latency_hist;
 -- name: graft_errors

@@ -31,6 +31,7 @@ TABLES = (
     ("graft_counts", "add_counts"),
     ("graft_minutes", "add_minute"),
     ("graft_lanes", "add_lane"),
+    ("graft_replies", "add_replies"),
     ("graft_latencies", "add_latency"),
     ("graft_errors", "add_error"),
     ("graft_failures", "add_failures"),

@@ -8,8 +8,10 @@ from runner.clients.client import Call
 from runner.clients.function import Answerer, FunctionClient
 from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
+from runner.engine.futility import Futility
 from runner.engine.growth import Growth, Start
 from runner.engine.scheduler import Fence, Scheduler
+from runner.faults import JobFaults
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
 from runner.plan import Roles
@@ -45,11 +47,13 @@ class Bench:
         self.grace_s = grace_s
         self.fence = fence
         self.budget = Budget()
+        self.futility = Futility()
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
         stages = [stage.name for stage in self.job.stages]
         limits = Limits(concurrency=self.concurrency)
+        faults = JobFaults(self.told.append)
         return Driver(
             Parts(
                 job=self.job,
@@ -71,8 +75,11 @@ class Bench:
                     start=Start(
                         planning=await self.log.planning(), must_catch_up=must_catch_up
                     ),
+                    faults=faults,
                 ),
                 tell=self.told.append,
+                faults=faults,
+                futility=self.futility,
                 seed=1,
                 reask=self.settings.reask,
                 grace_s=self.grace_s,

@@ -80,6 +80,7 @@ SUMS = {
     "counts": "SELECT stage, model, state, n FROM counts WHERE n <> 0",
     "minute": "SELECT * FROM minute",
     "lane": "SELECT * FROM lane",
+    "replies": "SELECT * FROM reply_tally",
     "latency": "SELECT * FROM latency_hist",
     "errors": "SELECT class, stage, model, n, final FROM error_class",
     "failures": "SELECT t, class, stage, model, outcome, n FROM failure",

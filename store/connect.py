@@ -59,14 +59,15 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
                 "with 'siftlog runs'"
             )
         (version,) = conn.execute(SQL["schema_version"]).fetchone()
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        is_newer = version > SCHEMA_VERSION
+    except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise NotALog(
                 f"{path} is not a database: name a run's folder, or list the runs "
                 "with 'siftlog runs'"
             ) from error
         raise unreadable(path, error) from error
-    if version > SCHEMA_VERSION:
+    if is_newer:
         raise NewerLog(
             f"{path} was written by a later siftlog (tables of version {version}, "
             f"known up to {SCHEMA_VERSION}): upgrade siftlog"

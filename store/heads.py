@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from store.chain import genesis
-from store.connect import Reader, open_reader
+from store.connect import Reader, open_reader, unreadable
 from store.errors import CorruptLog, EventsLost, NoSuchRun, NotALog
 from store.statements import SQL
 
@@ -264,7 +264,10 @@ def look_at_end(log: Path) -> End:
     head = read_head(log)
     try:
         with open_reader(log) as reader:
-            return _end_of(reader, head)
+            try:
+                return _end_of(reader, head)
+            except (TypeError, ValueError, AttributeError) as error:
+                raise unreadable(log, error) from error  # values of other types
     except (CorruptLog, NotALog, NoSuchRun) as error:
         if head is None or not head.seq:
             raise

@@ -160,10 +160,10 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
     Raises:
         CorruptLog: events are not what they were, or tasks are behind them.
     """
-    run = conn.execute(SQL["run"]).fetchone()
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     links = conn.execute(SQL["links_back"], (TAIL_COMMITS + 1,)).fetchall()
     if len(links) <= TAIL_COMMITS:
-        links.append((0, genesis(run[0], run[2], run[3])))
+        links.append((0, genesis(run_id, config_sha256, created_us)))
     latest: dict[int, int] = {}
     weight = 0
     for (last_seq, head), (before_seq, before) in pairwise(links):

@@ -1,4 +1,4 @@
-"""Appending: the log against the floors, closed loop and open loop (A1-A5, F1).
+"""Appending: the log against the floors, closed loop and open loop (A1-A5, F1-F2).
 
 All ways are measured in turn, round after round, on the same disk; a figure is the
 median of the rounds' ratios. `event-log.md` 9 states the targets.
@@ -14,7 +14,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.bench.appenders import Append, Way, bare, naive, plain_file, whole_log
+from store.heads import Heads, open_slots
+from tests.bench.appenders import (
+    Append,
+    Way,
+    bare,
+    naive,
+    plain_file,
+    whole_log,
+    without,
+)
 from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
@@ -31,6 +40,7 @@ def measure(quick: bool) -> list[Row]:
         *_closed(KB, 3000 * scale, rounds),
         *_closed(8 * KB, 1500 * scale, rounds),
         *_closed(32 * KB, 500 * scale, rounds),
+        *_sidecar(2000 * scale),
         *_open(rounds),
     ]
 
@@ -48,6 +58,7 @@ def _closed(size: int, count: int, rounds: int) -> list[Row]:
         "log, no zstd": whole_log(count, "zstd"),
         "log, no chain": whole_log(count, "chain"),
         "log, no triggers": whole_log(count, "triggers"),
+        "log, no sidecar": whole_log(count, "sidecar"),
     }
     bodies = replies(size, count)
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -80,8 +91,50 @@ def _closed(size: int, count: int, rounds: int) -> list[Row]:
         ),
         least("F1", f"triggers / none, {at}", ratio("log", "log, no triggers"), 0.95),
         least("F1", f"chain / none, {at}", ratio("log", "log, no chain"), _F1[size]),
+        shown(f"sidecar / none, {at}", ratio("log", "log, no sidecar")),
         shown(f"whole log, events/s, {at}", statistics.median(rates["log"])),
     ]
+
+
+def _sidecar(count: int) -> list[Row]:
+    """What it costs to note each commit outside of the database.
+
+    Most where each append is a commit of its own. Appends with and without take turns
+    in one log, so that the moods of the disk are those of both.
+    """
+    bodies = replies(KB, count)
+
+    async def run(path: Path) -> tuple[float, float]:
+        taken: tuple[list[float], list[float]] = ([], [])
+        async with whole_log(count)(path) as append:
+            for number, body in enumerate(bodies):
+                left_out = number % 2
+                with without(*("sidecar",) * left_out):
+                    began = time.perf_counter()
+                    await append(number, body)
+                    taken[left_out].append(time.perf_counter() - began)
+        return statistics.median(taken[0]), statistics.median(taken[1])
+
+    with tempfile.TemporaryDirectory() as folder:
+        noted, bare_s = asyncio.run(run(Path(folder, "log.db")))
+    note_s = _note_s(count)
+    return [
+        least("F2", "sidecar / none, rate of lone appends, 1 KB", bare_s / noted, 0.97),
+        most("F2", "sidecar, share of a lone append's time", note_s / noted, 0.03),
+        shown("sidecar, us a commit", note_s * 1e6),
+    ]
+
+
+def _note_s(count: int) -> float:
+    """Seconds to note one commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        heads = Heads(open_slots(Path(folder, "log.heads")), log=bytes(32), epoch=1)
+        began = time.perf_counter()
+        for seq in range(count):
+            heads.note(seq, bytes(32))
+        taken = time.perf_counter() - began
+        heads.close()
+    return taken / count
 
 
 _A1 = {KB: 20.0, 8 * KB: 5.0, 32 * KB: 3.0}

@@ -240,3 +240,21 @@ async def test_the_latest_request_of_a_task_is_known_by_its_hash(log: Log) -> No
     await log.append(started(1), failed(1), started(1, 2))
     assert await log.started(1) == started(1, 2).request_sha256
     assert await log.started(99) is None
+
+
+async def test_a_task_costs_what_all_its_answers_did(log: Log) -> None:
+    await log.append(plan_first(2))
+    await log.append(started(1))
+    await log.append(reply(1, b"a", cost_usd=0.25, reask="no number in it"))
+    await log.append(started(1, 2))
+    await log.append(failed(1, 2))
+    await log.append(started(1, 3))
+    await log.append(reply(1, b"b", 3, cost_usd=0.5, reask="no number in it"))
+    await log.append(started(1, 4))
+    await log.append(reply(1, b"c", 4, cost_usd=1.0), Entry(event=completed(1, 4)))
+    await log.append(TasksReopened(tasks=[1], by="me"))
+    await log.append(started(1, 5))
+    await log.append(reply(1, b"d", 5, cost_usd=2.0))
+    first, second = await log.tasks([1, 2])
+    assert first.cost_usd == 3.75
+    assert second.cost_usd is None

@@ -42,9 +42,10 @@ from tests.processes import siftlog, simulated, start
 
 JOB = "paper-investigation"
 PROVE = "SIFTLOG_PROVE" in os.environ
-PAPERS = 24
-#: Requests that pass before each kill: from before the first checkpoint to the end.
-KILLS = (4, 15, 40, 70, 100, 130, 160, 190, 210, 225) if PROVE else (15, 150)
+PAPERS = 60 if PROVE else 24
+#: Share of the requests before each kill: from the first WAL to after checkpoints.
+KILLS = (0.02, 0.07, 0.15, 0.3, 0.45, 0.55, 0.65, 0.75, 0.85, 0.93)
+KILLS = KILLS if PROVE else (0.07, 0.7)
 DAMAGES = 500 if PROVE else 30
 SETTLED_S = 0.3
 CALLS = ("--model=mine", "--concurrency=8", "--price=1,1")
@@ -117,15 +118,16 @@ class Yard:
         siftlog(*words, "--run-id=calm", "--no-score", cwd=self.cwd)
         self.needed = self.served()
 
-    def kill(self, gate: Gate, passes: int, *, looks: bool) -> Killed:
-        """Kill a run once so many of its requests have passed.
+    def kill(self, gate: Gate, share: float, *, looks: bool) -> Killed:
+        """Kill a run once some of its requests have passed.
 
         Args:
             gate: before the endpoint; lets requests pass.
-            passes: how many.
+            share: of all that it needs.
             looks: whether a reader holds on to an early moment meanwhile, so that the
                 WAL is never reset and is only copied back in part.
         """
+        passes = round(share * self.needed.total())
         run = f"killed-{passes}"
         gate.let(passes // 2)
         words = ("run", JOB, *self.corpus, *CALLS, f"--base-url={gate.url}")
@@ -147,6 +149,8 @@ class Yard:
         time.sleep(SETTLED_S)
         left = self.cwd / "left" / run
         shutil.copytree(folder.path, left)
+        sizes = {each.name: each.stat().st_size for each in left.glob("log.db*")}
+        print(run, sizes)
         return self._known(left, folder)
 
     def _known(self, left: Path, folder: RunFolder) -> Killed:
@@ -228,9 +232,9 @@ def test_no_damage_after_a_kill_is_silent_and_none_is_paid_for_again(
 ) -> None:
     there, url, gate = yard
     table = Table()
-    for number, passes in enumerate(KILLS):
-        killed = there.kill(gate, passes, looks=number % 3 == 1)
-        for damage in damages(DAMAGES // len(KILLS), seed=passes):
+    for number, share in enumerate(KILLS):
+        killed = there.kill(gate, share, looks=number % 3 == 1)
+        for damage in damages(DAMAGES // len(KILLS), seed=number):
             folder = _copy(killed, tmp_path)
             if not damage.do(folder.log):
                 continue
@@ -248,9 +252,9 @@ def test_no_damage_after_a_kill_is_silent_and_none_is_paid_for_again(
             tally.silent += is_silent
             tally.again += again
             if is_silent or again:
-                print(passes, damage, verified, resumed, again, said.err)
+                print(share, damage, verified, resumed, again, said.err)
             # what lost nothing goes on, whatever happened to unused bytes of its files
-            assert has_lost or verified or resumed == 0, (passes, damage, said.err)
+            assert has_lost or verified or resumed == 0, (share, damage, said.err)
     with capsys.disabled():
         print(f"\n{table}")
     assert table.total("done") >= DAMAGES * 9 // 10
@@ -263,7 +267,7 @@ def test_a_loss_that_is_accepted_is_recorded_and_the_end_is_proven_again(
     yard: tuple[Yard, str, Gate], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     there, url, gate = yard
-    killed = there.kill(gate, 120, looks=False)
+    killed = there.kill(gate, 0.5, looks=False)
     folder = _copy(killed, tmp_path)
     assert Damage("WAL", "cut short", 1).do(folder.log)
     before = sorted((p.name, p.stat().st_size) for p in folder.path.glob("log.db-wal"))

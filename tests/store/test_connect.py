@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from store.connect import unreadable
 from store.errors import CorruptLog, StoreError
+from store.moment import moment_of
+from store.prefix import Prefix
 from store.views import open_reader
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
@@ -35,3 +38,28 @@ def test_what_sqlite_quotes_of_a_statement_stays_on_one_line() -> None:
     said = str(unreadable(Path("log.db"), quoted))
     assert said.startswith('log.db cannot be read (unrecognized token: ""KEY(a, b) )')
     assert len(said.splitlines()) == 1
+
+
+def test_no_reader_can_write_anywhere(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.db", [RUN_STARTED])
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as conn:
+        conn.execute("CREATE TABLE theirs(x)")
+    before = other.read_bytes()
+    with Prefix(path) as prefix, open_reader(path) as whole:
+        prefix.move_to(moment_of(whole, 1))
+        for reader in (open_reader(path), prefix.open_reader()):
+            with closing(reader):
+                assert reader.execute("PRAGMA query_only").fetchone() == (1,)
+                # what is attached is not protected by the way the log was opened
+                reader.execute("ATTACH ? AS other", (str(other),))
+                for statement in (
+                    "INSERT INTO other.theirs VALUES (1)",
+                    "CREATE TEMP TABLE mine(x)",
+                    "DELETE FROM event",
+                ):
+                    with pytest.raises(
+                        sqlite3.OperationalError, match=r"readonly|view"
+                    ):
+                        reader.execute(statement)
+    assert other.read_bytes() == before

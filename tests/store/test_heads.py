@@ -27,7 +27,7 @@ from store.testing import FakeClock
 from tests.store.logs import create, edit, reopen
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply, started
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.asyncio
 
 
 @pytest.fixture

@@ -328,3 +328,33 @@ def test_a_cancel_startsnothing_more_and_is_left_to_the_end_of_the_process(
         assert isinstance(accepted, CommandAccepted)
 
     run_virtual(main())
+
+
+def test_a_request_that_stands_twice_in_the_file_is_carried_out_once(
+    tmp_path: Path,
+) -> None:
+    def again(live: Live, times: int) -> None:
+        lines = live.folder.control.read_bytes()
+        with live.folder.control.open("ab") as file:
+            file.write(lines * times)
+
+    async def plot(live: Live, driver: Driver) -> None:
+        del driver
+        live.ask("budget", add_usd=2.5)
+        again(live, 2)  # read at once
+        await asyncio.sleep(4 * POLL_S)
+        again(live, 1)  # and once more by a later look
+        await asyncio.sleep(4 * POLL_S)
+
+    async def main() -> None:
+        live = Live(tmp_path)
+        live.bench.budget = Budget(pico(10))
+        await live.run(plot)
+        assert live.bench.budget.statistics().cap_pico == pico(12.5)
+        # nor by a later process
+        await live.run(nothing)
+        assert live.bench.budget.statistics().cap_pico == pico(12.5)
+        said = await live.answers()
+        assert [type(answer) for answer in said] == [CommandAccepted, CommandApplied]
+
+    run_virtual(main())

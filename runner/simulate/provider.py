@@ -40,9 +40,6 @@ REPLY_TOKENS: Final = 3
 
 REFUSAL: Final = "I'm sorry, but I can't help with that."
 
-_CAPS: Final = ("max_output_tokens", "max_completion_tokens", "max_tokens")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """An answer on the wire, and what it costs."""
@@ -195,13 +192,14 @@ class Provider:
                 return row.trouble(Kind.FILTER)
             tokens = Tokens(fresh=fresh, visible=self._count(REFUSAL))
             return Draft(answers=(REFUSAL,), finish="content_filter", tokens=tokens)
-        cap = self._cap(row, asked)
+        cap, most = self._cap(row, asked), self._options.max_output
         reasoning = self._reasoning(row, asked, digest)
-        if row.reasoning.is_capped and cap is not None:
-            reasoning = min(reasoning, cap)
-        room = cap
-        if cap is not None and row.reasoning.is_capped:
-            room = cap - reasoning
+        bounds = [most, cap if row.reasoning.is_capped else None]
+        reasoning = min((reasoning, *(each for each in bounds if each is not None)))
+        rooms = [each - reasoning for each in bounds if each is not None]
+        if cap is not None:
+            rooms.append(cap)
+        room = min(rooms, default=None)
         cut = [
             text if room is None or self._count(text) <= room else self._cut(text, room)
             for text in texts
@@ -220,13 +218,10 @@ class Provider:
             thoughts=_thoughts(row, digest, reasoning),
         )
 
-    def _cap(self, row: Dialect, asked: Asked) -> int | None:
-        """Tokens that may be generated: what was asked for, and what the model can."""
-        names = tuple(name for name in _CAPS if name in row.caps)
-        if row.caps and "max_output_tokens" not in names:
-            names = ("max_output_tokens", *names)
-        caps = [asked.cap(names) if names else None, self._options.max_output]
-        return min((cap for cap in caps if cap is not None), default=None)
+    @staticmethod
+    def _cap(row: Dialect, asked: Asked) -> int | None:
+        """The limit on the output, by the names that the dialect knows."""
+        return asked.cap(("max_output_tokens", *row.caps)) if row.caps else None
 
     def _reasoning(self, row: Dialect, asked: Asked, digest: str) -> int:
         """Reasoning tokens, spread over orders of magnitude as real ones are."""
@@ -248,9 +243,9 @@ class Provider:
     ) -> Tokens:
         """Splits the prompt into what is fresh, cached and written."""
         draw, share = chance.unit(), chance.unit()
-        least = row.cache_least
+        least, step = row.cache_least, row.cache_step
         if self._options.cache_least is not None and least:
-            least = self._options.cache_least
+            least, step = self._options.cache_least, 1
         is_chat = isinstance(asked.request, ChatRequest)
         if not least or tokens.fresh < least or not is_chat:
             return tokens
@@ -259,7 +254,7 @@ class Provider:
         marks = _cache_marks(asked.fields) if row.cache_writes else []
         if row.cache_writes and not marks:
             return tokens
-        steps = int(tokens.fresh * share) // row.cache_step * row.cache_step
+        steps = int(tokens.fresh * share) // step * step
         if draw < 0.5:  # noqa: PLR2004 - half of all requests
             return replace(tokens, fresh=tokens.fresh - steps, cached=steps)
         if not row.cache_writes or path not in {MESSAGES, CHAT}:

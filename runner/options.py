@@ -8,7 +8,6 @@ their environment variable and never held in an option.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 import unicodedata
@@ -42,6 +41,7 @@ from runner.parameters import (
     headers_of,
     json_object,
 )
+from store.durable import replace_file
 from store.stopping import Stopping
 
 BASELINE = "baseline/lexical"
@@ -437,9 +437,8 @@ def write_toml(
 ) -> None:
     """Write the resolved configuration of a run; it can be passed to `--config`."""
     # whole or not at all: the shards of a run write it, and others read it meanwhile
-    made = path.with_name(f".{path.name}.{os.getpid()}")
-    made.write_bytes(toml_of(job=job, options=options, settings=settings).encode())
-    made.replace(path)
+    content = toml_of(job=job, options=options, settings=settings)
+    replace_file(path, content.encode())
 
 
 def toml_of(*, job: str, options: RunOptions, settings: Mapping[str, Any]) -> str:

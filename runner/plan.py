@@ -114,8 +114,9 @@ def first_stage(
 ) -> Iterator[Block]:
     """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
 
-    The last block is marked exhausted; it may be empty. A plan that is shuffled is held
-    in memory.
+    The last block is marked exhausted; it may be empty. A spec with more than `BLOCK`
+    models times replicates takes several blocks. A plan that is shuffled is held in
+    memory.
 
     Args:
         job: whose plan.
@@ -141,14 +142,20 @@ def first_stage(
 
     for spec in shuffled(planned) if is_shuffled else planned:
         stage = stage_of(job, spec.stage)
-        asked = list(product(roles.of(stage), FIRST if stage.once else roles.numbers))
+        models, replicates = roles.of(stage), FIRST if stage.once else roles.numbers
+        size = len(models) * len(replicates)
         if taken >= consumed and (takes is None or takes(spec)):
-            if rows and len(rows) + len(asked) > BLOCK:
+            if rows and len(rows) + size > BLOCK:
                 yield block(exhausted=False)
                 rows, places = [], []
-            rows += [_planned(spec, model, number, root=0) for model, number in asked]
-            places += range(place, place + len(asked))
-        place += len(asked)
+            for at, (model, number) in enumerate(product(models, replicates), place):
+                if len(rows) == BLOCK:
+                    # the spec counts as consumed with the last of its blocks
+                    yield block(exhausted=False)
+                    rows, places = [], []
+                rows.append(_planned(spec, model, number, root=0))
+                places.append(at)
+        place += size
         taken += 1
     yield block(exhausted=True)
 

@@ -2,12 +2,13 @@
 
 No second process ever writes to the log. Whoever wants something appends one line here;
 the run's own process reads on from where it was, and answers with events. A line is
-written by a single call in append mode, with a newline before and after it: a line that
-somebody's crash left unfinished then spoils nothing but itself.
+appended under a lock of the file, after a newline if somebody's crash left the line
+before it unfinished: that one then spoils nothing but itself.
 """
 
 from __future__ import annotations
 
+import fcntl
 import getpass
 import os
 import uuid
@@ -74,13 +75,16 @@ _DECODER = msgspec.json.Decoder(Command)
 
 def write(folder: RunFolder, command: Command) -> None:
     """Ask *command* of a run; nothing waits for the answer."""
-    line = b"\n" + msgspec.json.encode(command) + b"\n"
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    descriptor = os.open(folder.control, flags, 0o644)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    line = msgspec.json.encode(command) + b"\n"
+    with folder.control.open("ab+", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+        if (end := file.seek(0, os.SEEK_END)) and os.pread(
+            file.fileno(), 1, end - 1
+        ) != b"\n":
+            line = b"\n" + line
+        # one call as a rule; what a full disk cut off raises with the next one
+        while line:
+            line = line[file.write(line) :]
 
 
 def hand_on(folder: RunFolder, line: bytes) -> None:

@@ -159,10 +159,14 @@ class Committer:
         After a failed sync nobody knows what the page cache holds, so there is no
         second try on this connection.
         """
-        self.failure = LogClosed(
+        return self.close(
             f"{self._path} could not be written ({error}): make room or mend the disk, "
             "then resume the run; what was acknowledged is safe"
         )
+
+    def close(self, why: str) -> LogClosed:
+        """Write nothing more, for the reason *why*; the error to be raised."""
+        self.failure = LogClosed(why)
         return self.failure
 
     def _acknowledge(

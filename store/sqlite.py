@@ -73,6 +73,8 @@ class SqliteLog:
         self._opened = opened
         self._writer = writer
         self._committer = Committer(path, thread, writer)
+        wal = path.with_name(f"{path.name}-wal")
+        self._files = {file: _identity(file) for file in (path, wal)}
         self._is_closed = False
         self.lost = lost  #: acknowledged events that are missing, as was accepted
 
@@ -287,13 +289,31 @@ class SqliteLog:
             raise LogClosed(f"{self._path} is closed: resume the run to write to it")
 
     async def heartbeat(self) -> None:
-        """Say that the process is alive (a plain row, outside the events)."""
+        """Say that the process is alive (a plain row, outside the events).
+
+        Raises:
+            LogClosed: it cannot be written, or its files are no longer at its path.
+        """
         self._check_open()
         now_us = self._clock.now_us()
+        self._check_files()
         try:
             await self._thread.run(_set_heartbeat, now_us, self.epoch, os.getpid())
         except sqlite3.Error as error:
             raise self._committer.fail(error) from error
+
+    def _check_files(self) -> None:
+        """Close the log where its files were deleted, moved or replaced.
+
+        SQLite would go on writing to files that have no name any more.
+        """
+        for file, identity in self._files.items():
+            if identity is not None and _identity(file) != identity:
+                raise self._committer.close(
+                    f"{file} was deleted, moved or replaced while the run was writing "
+                    "to it, so nothing more is sent: put the run's folder back if it "
+                    "was moved, then resume the run"
+                )
 
     async def _read(
         self,
@@ -435,6 +455,15 @@ def _heads(path: Path, opened: opening.Opened, open_slots: OpenSlots) -> Heads |
     heads = Heads(file, log=opened.genesis, epoch=opened.epoch)
     heads.begin(opened.position.seq, opened.position.link)
     return heads
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None where there is none."""
+    try:
+        found = file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) -> None:

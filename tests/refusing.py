@@ -11,15 +11,23 @@ from urllib.parse import quote
 
 
 @contextmanager
-def serve(*statuses: int) -> Iterator[str]:
-    """Answer with *statuses* in turn; the base URL."""
+def serve(*statuses: int, escapes: bool = False) -> Iterator[str]:
+    """Answer with *statuses* in turn; the base URL.
+
+    With *escapes*, each letter that is echoed is written as JSON's escape of it.
+    """
     turn = iter(range(10**9))
 
     class Refusing(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             echo = dict(self.headers.items())
-            body = json.dumps({"error": {"message": f"no: {echo}"}}).encode()
+            message = f"no: {echo}"
+            written = json.dumps(message)
+            if escapes:
+                letters = "".join(f"\\u{ord(letter):04x}" for letter in message)
+                written = f'"{letters}"'
+            body = f'{{"error": {{"message": {written}}}}}'.encode()
             self.send_response(statuses[next(turn) % len(statuses)])
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

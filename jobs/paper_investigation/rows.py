@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from jobs.json_lines import BOM, kind_of, object_of
+from jobs.json_lines import BOM, kind_of, lines_of, object_of
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
 
@@ -115,7 +115,7 @@ def read_rows(path: Path, encoding: Encoding, noticed: Noticed) -> Iterator[Row]
     start = 0
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
+            for number, raw in lines_of(file, path.name):
                 if raw.removeprefix(BOM).strip():
                     line = _Line(file=path.name, number=number, start=start, raw=raw)
                     yield line.row(encoding, noticed)

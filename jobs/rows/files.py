@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 
 from jobs.counted import counted
-from jobs.json_lines import BOM, object_of
+from jobs.json_lines import BOM, lines_of, object_of
 from jobs.noticed import Noticed
 from jobs.rows.row import Row
 from runner.errors import DatasetError
@@ -243,10 +243,10 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines with their numbers and ends; the file is closed when they are through.
 
     Raises:
-        DatasetError: the file is not to be read, or not UTF-8.
+        DatasetError: the file is not to be read, not UTF-8, or a line is too long.
     """
     with _opened(path) as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in lines_of(file, path.name):
             data = raw.removeprefix(BOM) if number == 1 else raw
             try:
                 yield number, data.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from runner.errors import UsageError
@@ -21,7 +22,7 @@ class Secret:
     or storing keys.
     """
 
-    __slots__ = ("_value", "_written")
+    __slots__ = ("_escape", "_in_bytes", "_in_text", "_value")
 
     def __init__(self, value: str) -> None:
         if not value.isascii() or not value.isprintable() or " " in value or not value:
@@ -30,12 +31,16 @@ class Secret:
                 "letters outside ASCII; set the variable again."
             )
         self._value = value
-        # Some JSON writers escape the slash, so a key can come back in two spellings.
-        spellings = {value, value.replace("/", "\\/")}
-        self._written = (
-            sorted(spellings, key=len, reverse=True)
-            if len(value) >= SHORTEST_MASKED
-            else []
+        is_masked = len(value) >= SHORTEST_MASKED
+        pattern = "".join(map(_spellings, value)) if is_masked else "(?!)"
+        self._in_text = re.compile(pattern)
+        self._in_bytes = re.compile(pattern.encode())
+        codes = "|".join(sorted({f"{ord(letter):02x}" for letter in value}))
+        marks = "".join(re.escape(mark) for mark in '/"\\' if mark in value)
+        self._escape = re.compile(
+            (
+                rf"\\(?:(?:u00|x)(?i:{codes})" + (f"|[{marks}])" if marks else ")")
+            ).encode()
         )
 
     def reveal(self) -> str:
@@ -43,25 +48,43 @@ class Secret:
         return self._value
 
     def mask(self, text: str) -> str:
-        """*text* with every occurrence of the key replaced."""
-        for written in self._written:
-            text = text.replace(written, MASK)
-        return text
+        """*text* with every occurrence of the key replaced, JSON's escapes included."""
+        if self._value not in text and "\\" not in text:
+            return text
+        return self._in_text.sub(MASK, text)
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """*data* with every occurrence of the key replaced."""
-        for written in self._written:
-            data = data.replace(written.encode(), MASK.encode())
-        return data
+        """*data* with every occurrence of the key replaced, JSON's escapes included."""
+        return self._in_bytes.sub(MASK.encode(), data) if self._may_hold(data) else data
 
     def is_in(self, data: bytes) -> bool:
         """Whether *data* holds the key; of a placeholder's length, none does."""
-        return any(written.encode() in data for written in self._written)
+        return self._may_hold(data) and self._in_bytes.search(data) is not None
+
+    def _may_hold(self, data: bytes) -> bool:
+        """A quick test: the whole pattern takes a hundred times as long."""
+        return self._value.encode() in data or bool(self._escape.search(data))
 
     def __repr__(self) -> str:
         return f"Secret({MASK})"
 
     __str__ = __repr__
+
+
+def _spellings(letter: str) -> str:
+    r"""A pattern of the ways in which *letter* appears in JSON, and in its strings.
+
+    Any letter may be `\u002f`; a slash, quote or backslash may stand after a backslash.
+    JSON within a string of JSON doubles the backslashes, so any number of them fits.
+    """
+    code = f"{ord(letter):02x}"
+    escaped = rf"\\+(?:u00|x)(?i:{code})"
+    plain = re.escape(letter)
+    if letter in '/"':
+        plain = rf"\\*{plain}"
+    elif letter == "\\":
+        plain = r"\\+"
+    return f"(?:{escaped}|{plain})"
 
 
 class Keyring:

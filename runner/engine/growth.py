@@ -165,7 +165,7 @@ class Growth:
         """
         if self._exhausted and not self._must_catch_up:
             return
-        there = await self._identities() if self._must_catch_up else frozenset()
+        there = await (self._identities() if self._must_catch_up else self._last_spec())
         consumed = 0 if self._must_catch_up else self._consumed
         blocks = first_stage(
             self._job,
@@ -198,6 +198,24 @@ class Growth:
         for start in range(1, self._next, PAGE):
             page = range(start, min(start + PAGE, self._next))
             found.update(identity(row) for row in await self._log.tasks(page))
+        return frozenset(found)
+
+    async def _last_spec(self) -> frozenset[Identity]:
+        """The tasks of the first-stage spec that was planned last.
+
+        An earlier process may have died between two blocks of it.
+        """
+        found: set[Identity] = set()
+        last: tuple[str, str] | None = None
+        for end in range(self._next, 1, -PAGE):
+            page = range(max(1, end - PAGE), end)
+            for row in reversed(await self._log.tasks(page)):
+                if row.root != row.task:
+                    continue
+                if last not in {None, (row.stage, row.key)}:
+                    return frozenset(found)
+                last = row.stage, row.key
+                found.add(identity(row))
         return frozenset(found)
 
     async def _plan_block(self, block: Block) -> list[tuple[str, str]]:
@@ -257,9 +275,7 @@ class Growth:
                     specs, (end.answer,), root, planned[root]
                 )
             tasks = [task for family in planned.values() for task in family]
-            together = [*entries, *self._entries(tasks)]
-            if together:
-                await self._log.append(*together)
+            await self._append_bounded(tasks, entries)
         return Grown(pairs=_pairs(tasks), failed=frozenset(failed))
 
     def _follow_up(self, answers: tuple[Answer, ...]) -> list[TaskSpec]:
@@ -268,6 +284,24 @@ class Growth:
             return list(self._job.follow_up(self._dataset, answers))
         except Exception as error:
             raise job_fault(error, self._job, "follow_up", self.faults) from error
+
+    async def _append_bounded(
+        self, tasks: list[PlannedTask], entries: Sequence[Entry | Event] = ()
+    ) -> None:
+        """Record *tasks*, at most `BLOCK` in a transaction, the last with *entries*.
+
+        Other appends pass between two transactions, so calls never wait for all of a
+        large plan. After a crash between them the cause is not recorded as done, and
+        the next process adds the tasks that are missing.
+        """
+        whole = (len(tasks) - 1) // BLOCK * BLOCK  # what the last block begins with
+        for first in range(0, whole, BLOCK):
+            await self._log.append(self._entry(tasks[first : first + BLOCK]))
+        together = [*entries]
+        if tasks:
+            together.append(self._entry(tasks[whole:]))
+        if together:
+            await self._log.append(*together)
 
     def _specs(self, end: TaskEnd) -> list[TaskSpec]:
         """What follows from one answer alone."""
@@ -294,18 +328,11 @@ class Growth:
             others=others,
         )
 
-    def _entries(self, planned: list[PlannedTask]) -> list[Entry]:
-        self._skipped += sum(task.skip is not None for task in planned)
-        blocks = [planned[i : i + BLOCK] for i in range(0, len(planned), BLOCK)]
-        return [
-            Entry(
-                event=TasksPlanned(
-                    first=self._take(len(block)), count=len(block), consumed=0
-                ),
-                payload=manifest_bytes(block),
-            )
-            for block in blocks
-        ]
+    def _entry(self, block: list[PlannedTask]) -> Entry:
+        """The event of follow-ups; nothing may be awaited before it is appended."""
+        self._skipped += sum(task.skip is not None for task in block)
+        event = TasksPlanned(first=self._take(len(block)), count=len(block), consumed=0)
+        return Entry(event=event, payload=manifest_bytes(block))
 
     def _group_keys(self, row: TaskRow, group: str) -> list[GroupKey]:
         """Groups that this task's end may have completed: its stage's and later."""
@@ -360,8 +387,7 @@ class Growth:
             self._stuck[f"follow_up of {where} raised {fault}"] = None
             return []
         planned = await self._missing(specs, answers, rows[0].root)
-        if planned:
-            await self._log.append(*self._entries(planned))
+        await self._append_bounded(planned)
         return _pairs(planned)
 
     async def _answer(self, row: TaskRow) -> Answer:

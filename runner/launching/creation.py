@@ -14,6 +14,7 @@ from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
+from store.durable import make_folder
 from store.errors import RunExists, StoreError
 from store.events import RunStarted
 from store.expected import Expected
@@ -44,7 +45,7 @@ async def create(
         raise StoreError(refused)
     if shard is None:
         check_new(folder)
-    folder.path.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.path)
     # who judged, embedded or ranked elsewhere stands with each task
     roles = (
         {"subject": options.model} if imported else assigned(work.job, options).models

@@ -19,16 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from store.durable import make_folder, sync_folder
 from store.errors import PlaceAway, StoreError
 
 _TMP = ".tmp"
 
 #: What a file system says that knows no second name of a file (FAT, some of FUSE).
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-
-#: What one says that knows no syncing of a folder (shares of CIFS, some of FUSE): a
-#: file's name is then as safe there as it gets.
-_NO_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def address_of(named: str) -> str:
@@ -137,7 +134,7 @@ class _Folder(Place):
         token = f"{os.getpid()}-{os.urandom(4).hex()}"
         unfinished = path.with_name(f".{path.name}.{token}{_TMP}")
         with self._translated():
-            _make_folder(path.parent)
+            make_folder(path.parent)
             try:
                 with unfinished.open("xb") as file:
                     file.write(data)
@@ -149,7 +146,7 @@ class _Folder(Place):
                     return False
             finally:
                 unfinished.unlink(missing_ok=True)
-            _sync(path.parent)
+            sync_folder(path.parent)
         return True
 
     def get(self, name: str) -> bytes | None:
@@ -189,14 +186,6 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
         yield Path(folder), folders, files
 
 
-def _make_folder(folder: Path) -> None:
-    """Make it and those above, each so that a power cut does not take it back."""
-    if not folder.exists():
-        _make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
-
-
 def _name(unfinished: Path, path: Path) -> None:
     """Give a finished file its name.
 
@@ -211,17 +200,6 @@ def _name(unfinished: Path, path: Path) -> None:
         if path.exists():
             raise FileExistsError(path) from error
         unfinished.rename(path)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise
-    finally:
-        os.close(descriptor)
 
 
 class _Remote(Place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from pathlib import Path
@@ -92,6 +93,23 @@ def _goes_wrong(
     # what the endpoint echoed is there, with the key blotted out
     assert [body for body in bodies if b"Bearer ***" in body]
     return done
+
+
+@pytest.mark.parametrize("words", [DIRECT, THROUGH_LITELLM], ids=["direct", "litellm"])
+def test_a_key_that_comes_back_in_json_escapes_is_masked_where_it_is_decoded(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serve(500, 429, 400, escapes=True) as url:
+        (tmp_path / ".env").write_text(
+            f"MY_KEY={CANARY}\nNVIDIA_NIM_API_KEY={CANARY}\nNVIDIA_NIM_API_BASE={url}\n"
+        )
+        done = _run(tmp_path, *(word.format(url=url) for word in words))
+    bodies = _search(tmp_path, done)
+    decoded = [json.loads(body) for body in bodies if body.startswith(b'{"error"')]
+    assert decoded
+    for body in decoded:
+        assert "Bearer ***" in body["error"]["message"]
+        assert CANARY not in body["error"]["message"]
 
 
 def test_what_a_detached_run_writes_down_holds_no_key(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -39,6 +40,34 @@ def test_what_is_written_is_read_once_and_in_order(folder: RunFolder) -> None:
     write(folder, command(3))
     assert tail.read() == [command(3)]
     assert CommandTail(folder.control).read() == [command(n) for n in (1, 2, 3)]
+
+
+def test_the_file_has_no_blank_line_even_where_one_was_left_unfinished(
+    folder: RunFolder,
+) -> None:
+    for number in range(3):
+        write(folder, command(number))
+    with folder.control.open("ab") as file:
+        file.write(b'{"id": "torn", "auth')
+    for number in range(3, 6):
+        write(folder, command(number))
+    lines = folder.control.read_bytes().split(b"\n")
+    assert lines.pop() == b""
+    assert len(lines) == 7
+    assert all(lines)
+
+
+def test_processes_that_write_together_leave_whole_lines(folder: RunFolder) -> None:
+    def ask(first: int) -> None:
+        for number in range(first, first + 50):
+            write(folder, command(number))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(0, 400, 50)))
+    tail = CommandTail(folder.control)
+    assert {each.id for each in tail.read()} == {f"c{n}" for n in range(400)}
+    assert tail.unreadable == 0
+    assert folder.control.read_bytes().count(b"\n") == 400
 
 
 def test_a_line_still_being_written_is_left_for_later(folder: RunFolder) -> None:

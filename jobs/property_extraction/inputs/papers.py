@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from jobs.json_lines import BOM, object_of
+from jobs.json_lines import BOM, lines_of, object_of
 from jobs.property_extraction.grounding.quote import Paper
 from jobs.rows.row import Row
 from runner.errors import DatasetError
@@ -189,7 +189,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     try:
         with path.open("rb") as file:
             start = 0
-            for number, line in enumerate(file, start=1):
+            for number, line in lines_of(file, path.name):
                 if line.removeprefix(BOM).strip():
                     yield number, start, line
                 start += len(line)

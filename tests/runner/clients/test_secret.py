@@ -4,6 +4,8 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.clients import Secret
 from runner.clients.secret import Keyring
@@ -36,6 +38,55 @@ def test_a_key_is_masked_in_both_spellings_of_its_slash() -> None:
     escaped = KEY.replace("/", "\\/")
     assert secret.mask(f"<{KEY}> <{escaped}>") == "<***> <***>"
     assert secret.mask_bytes(f"<{KEY}> <{escaped}>".encode()) == b"<***> <***>"
+
+
+PRINTABLE = "".join(map(chr, range(33, 127)))
+NAMED = {"/": "\\/", '"': '\\"', "\\": "\\\\"}
+MUST_ESCAPE = {'"', "\\"}
+
+
+@st.composite
+def _written(draw: st.DrawFn, text: str) -> str:
+    """*text* as the inside of a JSON string, each letter escaped in any way or none."""
+    written = []
+    for letter in text:
+        code = f"{ord(letter):04x}"
+        ways = [f"\\u{code}", f"\\u{code.upper()}"]
+        if letter in NAMED:
+            ways.append(NAMED[letter])
+        if letter not in MUST_ESCAPE:
+            ways.append(letter)
+        written.append(draw(st.sampled_from(ways)))
+    return "".join(written)
+
+
+@given(data=st.data(), depth=st.integers(1, 3))
+def test_no_way_of_writing_a_key_in_json_brings_it_through(
+    data: st.DataObject, depth: int
+) -> None:
+    key = "sk-" + data.draw(st.text(PRINTABLE, min_size=9, max_size=30))
+    around = data.draw(st.text(" aé\U0001f600", max_size=5))
+    value = f'"{around}{data.draw(_written(key))}{around}"'
+    for _ in range(1, depth):
+        value = json.dumps(value)
+    secret = Secret(key)
+    masked = secret.mask_bytes(value.encode())
+    assert secret.mask(value).encode() == masked
+    assert not secret.is_in(masked)
+    assert secret.is_in(value.encode())
+    shown = masked.decode()
+    for _ in range(depth):
+        # still JSON, and nothing that it decodes to holds the key
+        assert key not in shown
+        shown = msgspec.json.decode(shown, type=str)
+    assert key not in shown
+
+
+def test_what_is_no_key_is_left_as_it_is() -> None:
+    secret = Secret(KEY)
+    for text in ('{"a": "C:\\\\tmp \\u0073k-canar\\u00e9 \\n"}', "\\x73k", "a\\/b"):
+        assert secret.mask(text) == text
+        assert secret.mask_bytes(text.encode()) == text.encode()
 
 
 def test_keys_are_masked_together_and_a_key_within_another_leaves_no_rest() -> None:

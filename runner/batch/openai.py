@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import httpx
@@ -27,7 +27,15 @@ from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
 from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, UNREADABLE, Structure, decode_reply, encode_chat
+from runner.wire import (
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    UNREADABLE,
+    Structure,
+    decode_reply,
+    encode_chat,
+    encode_responses,
+)
 from store.batches import Outcome
 
 PAGE: Final = "100"
@@ -106,6 +114,11 @@ class _Line(msgspec.Struct):
     error: _Fault | None = None
 
 
+class _Kind(msgspec.Struct):
+    object: str = ""
+
+
+_kind: Final = msgspec.json.Decoder(_Kind)
 _line: Final = msgspec.json.Decoder(_Line)
 
 
@@ -122,12 +135,17 @@ class OpenAIBatches:
         self._limit: Final = (
             "max_completion_tokens" if endpoint == OPENAI_URL else "max_tokens"
         )
+        self._form: Final = (
+            OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
+        )
         key = options.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.reveal()}"}
         self._link = Link(endpoint, headers, options)
 
     def encode(self, request: ChatRequest, structure: Structure) -> bytes:
         """A request's body."""
+        if self._form == OPENAI_RESPONSES:
+            return encode_responses(request, self._model, structure=structure)
         return encode_chat(request, self._model, structure=structure, limit=self._limit)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
@@ -137,7 +155,7 @@ class OpenAIBatches:
                 {
                     "custom_id": item_id,
                     "method": "POST",
-                    "url": f"/v1{PATHS[OPENAI_CHAT]}",
+                    "url": f"/v1{PATHS[self._form]}",
                     "body": msgspec.Raw(body),
                 }
             )
@@ -159,7 +177,7 @@ class OpenAIBatches:
             _Id,
             {
                 "input_file_id": file,
-                "endpoint": f"/v1{PATHS[OPENAI_CHAT]}",
+                "endpoint": f"/v1{PATHS[self._form]}",
                 "completion_window": WINDOW,
                 "metadata": {METADATA: key},
             },
@@ -271,7 +289,7 @@ class OpenAIBatches:
         body = bytes(item.response.body)
         if item.response.status_code != httpx.codes.OK:
             return item.custom_id, self._link.refusal(item.response.status_code, body)
-        return item.custom_id, received(OPENAI_CHAT, body)
+        return item.custom_id, received(form_of(body), body)
 
     async def cancel(self, batch_id: str) -> None:
         """Have nothing more of a batch answered."""
@@ -282,11 +300,22 @@ class OpenAIBatches:
         await self._link.close()
 
 
+def form_of(body: bytes) -> str:
+    """The form of an item's answer.
+
+    It says so itself: an earlier process may have made the batch in the other form.
+    """
+    with suppress(*UNREADABLE):
+        if _kind.decode(body).object == "response":
+            return OPENAI_RESPONSES
+    return OPENAI_CHAT
+
+
 def received(form: str, body: bytes) -> ItemOutcome:
     """An item's answer; the error where it cannot be read."""
     try:
         reply = decode_reply(form, body)
-    except MalformedReply as error:
+    except AttemptError as error:
         error.status = httpx.codes.OK.value
         return error
     return Received(body=body, form=form, reply=reply)

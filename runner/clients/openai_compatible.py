@@ -1,5 +1,8 @@
 """The hot path: OpenAI's forms over HTTP, without an SDK.
 
+A chat is sent in one of two forms, as a chat completion or as a response; which one is
+fixed when the client is opened (`design/responses.md`).
+
 Requests are built once and handed to the transport directly: cookies, redirects,
 retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
 are of no use here (`design/http-transport.md` has the figures).
@@ -20,23 +23,26 @@ from runner.clients.ladder import Ladder
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
-from runner.errors import AttemptError, MalformedReply, UsageError
+from runner.errors import AttemptError, UsageError
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
+    OPENAI_RESPONSES,
     RERANK,
     Structure,
     decode_reply,
     encode_chat,
     encode_embed,
     encode_rerank,
+    encode_responses,
 )
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
 PATHS: Final[Mapping[str, str]] = {
     OPENAI_CHAT: "/chat/completions",
+    OPENAI_RESPONSES: "/responses",
     OPENAI_EMBEDDINGS: "/embeddings",
     RERANK: "/rerank",
 }
@@ -61,6 +67,9 @@ class OpenAICompatibleClient:
         # an empty address, as of an unset variable, must not mean OpenAI
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         self._endpoint = endpoint_url(base_url)
+        self._chat: Final = (
+            OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
+        )
         self._limit: Final = (
             "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
         )
@@ -97,7 +106,7 @@ class OpenAICompatibleClient:
                 raise written.met(refused)
             try:
                 reply = decode_reply(written.form, body)
-            except MalformedReply as error:
+            except AttemptError as error:
                 error.status = status
                 raise
             return Received(
@@ -112,10 +121,8 @@ class OpenAICompatibleClient:
         match request:
             case ChatRequest():
                 structure = self._structures.rung if request.schema else Structure.TEXT
-                form, met = OPENAI_CHAT, partial(self._structures.met, asked=structure)
-                content = encode_chat(
-                    request, self._model, structure=structure, limit=self._limit
-                )
+                form, met = self._chat, partial(self._structures.met, asked=structure)
+                content = self._chat_body(request, structure)
             case EmbedRequest():
                 packed = self._packings.rung
                 form, met = OPENAI_EMBEDDINGS, partial(self._packings.met, asked=packed)
@@ -126,6 +133,11 @@ class OpenAICompatibleClient:
             case _:
                 assert_never(request)
         return _Written(self._urls[form], content, form, met)
+
+    def _chat_body(self, request: ChatRequest, structure: Structure) -> bytes:
+        if self._chat == OPENAI_RESPONSES:
+            return encode_responses(request, self._model, structure=structure)
+        return encode_chat(request, self._model, structure=structure, limit=self._limit)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.clients.route import Api
 from runner.clients.secret import Secret
 from runner.job import Job
 from store.clock import Clock, SystemClock
@@ -31,6 +32,7 @@ class ClientOptions:
     base_url: str | None = None  #: with or without `/v1`; None: OpenAI's own
     api_key: Secret | None = None  #: None: no key is sent
     structured: bool = True  #: send the request's schema as `response_format`
+    api: Api = "chat"  #: form in which chats are sent to an OpenAI-form endpoint
     timeouts: Timeouts = field(default_factory=Timeouts)
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -15,6 +15,7 @@ from runner.clients.secret import Secret
 from runner.errors import UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
+from runner.money.catalogue import api_of
 from runner.options import RunOptions
 from runner.roles import assigned
 
@@ -77,6 +78,7 @@ def client_options(
         )
     return ClientOptions(
         base_url=own.base_url,
+        api=api_of(model, options),
         api_key=Secret(key) if key else None,
         timeouts=Timeouts(total_s=options.timeout_s),
         environment=shell.environment,

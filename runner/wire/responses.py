@@ -1,0 +1,196 @@
+"""OpenAI's Responses form, which some of its models have instead of a chat form.
+
+A request carries the system messages as `instructions` and all others as items of
+`input`. A reply is a list of output items, of which only the messages are the answer;
+the others are reasoning and tool calls. The form differs from that of chat completions
+in the names of nearly all fields (`design/responses.md` has the table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    ContentFiltered,
+    MalformedReply,
+    RateLimited,
+    ServerError,
+)
+from runner.reply import Reply, Usage
+from runner.request import ChatRequest, Message, Schema
+from runner.wire.chat import Structure
+from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.texts import encoded_part
+
+OPENAI_RESPONSES: Final = "openai.responses"
+"""The form of OpenAI's Responses API."""
+
+LONGEST_WORDS: Final = 300
+"""Characters of an error's message that are passed on."""
+
+FAILURES: Final[Mapping[str, type[AttemptError]]] = {
+    "rate_limit_exceeded": RateLimited,
+    "invalid_prompt": ContentFiltered,
+    "bio_policy": ContentFiltered,
+    "data_residency_mismatch": BadRequest,
+}
+"""From the code of a response with status 200 that failed; any other is a fault of the
+server, as its own `server_error` is. `invalid_prompt` is what reasoning models say of a
+prompt that violates the usage policy."""
+
+
+def encode_responses(
+    request: ChatRequest, model: str, *, structure: Structure
+) -> bytes:
+    """The body of a request to `/responses`.
+
+    Args:
+        request: What is asked.
+        model: The model's name as the endpoint knows it.
+        structure: How the request's schema, if it has one, is put to the endpoint.
+    """
+    instructions = [m for m in request.messages if m.role == "system"]
+    turns = [m for m in request.messages if m.role != "system"]
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [{"role": m.role, "content": _quoted([m])} for m in turns],
+        "max_output_tokens": request.max_tokens,
+        # the provider would keep prompt and answer for 30 days, unlike a chat's
+        "store": False,
+    }
+    if instructions:
+        body["instructions"] = _quoted(instructions)
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.schema is not None and structure is not Structure.TEXT:
+        body["text"] = {"format": text_format(request.schema, structure)}
+    return msgspec.json.encode(body)
+
+
+def text_format(schema: Schema, structure: Structure) -> dict[str, object]:
+    """Asks for a reply that follows *schema*, or at least for a JSON object."""
+    if structure is Structure.OBJECT:
+        return {"type": structure.value}
+    return {
+        "type": structure.value,
+        "name": schema.name,
+        "strict": True,
+        "schema": msgspec.Raw(schema.json.encode()),
+    }
+
+
+def _quoted(messages: Iterable[Message]) -> msgspec.Raw:
+    """The texts of *messages* as one JSON string, a blank line between any two."""
+    texts = (
+        b"".join([encoded_part(part.text).json for part in message.parts])
+        for message in messages
+    )
+    return msgspec.Raw(b'"%s"' % rb"\n\n".join(texts))
+
+
+_object: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def decode_responses(body: bytes) -> Reply:
+    """The reply in a body.
+
+    Raises:
+        MalformedReply: It is no response of this form.
+        AttemptError: It is one that failed, with neither text nor usage.
+    """
+    try:
+        response = read_body(_object, body)
+    except UNREADABLE as error:
+        raise MalformedReply(
+            f"The reply is not a response ({error}).", body=body
+        ) from error
+    output = response.get("output")
+    if not isinstance(output, list) and not isinstance(response.get("error"), dict):
+        raise MalformedReply("The reply is a response without output.", body=body)
+    texts, refusals = _said(_objects(output))
+    usage = _usage(response.get("usage"))
+    # what was counted is billed: such a response is kept, as an answer without text
+    if response.get("status") in {"failed", "cancelled"} and not (texts or usage):
+        raise _failure(response, body)
+    if refusals and not texts:
+        return Reply(text="".join(refusals), finish_reason="refusal", usage=usage)
+    return Reply(text="".join(texts), finish_reason=_reason(response), usage=usage)
+
+
+def _said(output: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """The texts and the refusals of the output's messages.
+
+    A model may comment on its work before it answers. Where one message is marked as
+    the final answer, the others are comments.
+    """
+    messages = [item for item in output if item.get("type") == "message"]
+    final = [item for item in messages if item.get("phase") == "final_answer"]
+    texts: list[str] = []
+    refusals: list[str] = []
+    for message in final or messages:
+        content = message.get("content")
+        if isinstance(content, str):
+            texts.append(content)
+        for part in _objects(content):
+            if isinstance(text := part.get("text"), str):
+                texts.append(text)
+            elif isinstance(refusal := part.get("refusal"), str):
+                refusals.append(refusal)
+    return texts, refusals
+
+
+def _objects(items: object) -> Iterator[dict[str, Any]]:
+    """The objects of a list; of anything else none."""
+    if isinstance(items, list):
+        yield from (item for item in items if isinstance(item, dict))
+
+
+def _reason(response: Mapping[str, Any]) -> str:
+    """Why the reply ended, in the words that all forms share."""
+    match response.get("status"):
+        case "completed" | None:
+            return "stop"
+        case "incomplete":
+            details = response.get("incomplete_details")
+            reason = details.get("reason") if isinstance(details, dict) else None
+            if reason in {"max_output_tokens", "max_tokens"}:
+                return "length"
+            return reason if isinstance(reason, str) else "unknown"
+        case "failed" | "cancelled":
+            return "error"
+        case str() as status:
+            return status
+        case _:
+            return "unknown"
+
+
+def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
+    """What a response that failed ends its attempt with."""
+    error = response.get("error")
+    said = error if isinstance(error, dict) else {}
+    code = said.get("code")
+    words = " ".join(str(each) for each in (code, said.get("message")) if each)
+    words = " ".join(words.split())[:LONGEST_WORDS] or "it does not say why"
+    kind = FAILURES.get(code, ServerError) if isinstance(code, str) else ServerError
+    return kind(f"The response failed: {words}", body=body)
+
+
+def _usage(counted: object) -> Usage | None:
+    """Tokens; None where the response counts none."""
+    if not isinstance(counted, dict):
+        return None
+    read = counted.get("input_tokens_details") or {}
+    tokens_in, tokens_out = counted.get("input_tokens"), counted.get("output_tokens")
+    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
+        return None
+    return usage_of(
+        tokens_in,
+        tokens_out,
+        read.get("cached_tokens") or 0,
+        read.get("cache_write_tokens") or 0,
+    )

@@ -10,18 +10,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from store.served import Served
+
 FLOAT_BYTES: Final = 4
 """Of a vector's number: float32, as embedding models make them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the endpoint counted them."""
+    """Tokens that are billed, from what the endpoint counted."""
 
     tokens_in: int
-    tokens_out: int
+    tokens_out: int  #: everything billed as output, reasoning included
     tokens_cached: int = 0  #: part of tokens_in read from the provider's prompt cache
     tokens_cache_write: int = 0  #: part of tokens_in written to it, at a higher price
+    tokens_cache_write_1h: int = 0  #: part of tokens_cache_write kept for an hour
+    tokens_reasoning: int = 0  #: part of tokens_out that the text does not show
+    charged_usd: float | None = None  #: what the reply says it cost, if it does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class Reply:
     text: str
     finish_reason: str = "stop"  #: "stop", "length", "content_filter", "refusal"
     usage: Usage | None = None
+    served: Served | None = None  #: what answered, as the body says it
 
     @property
     def is_truncated(self) -> bool:
@@ -56,6 +62,7 @@ class Vectors:
 
     packed: tuple[bytes, ...]
     usage: Usage | None = None
+    served: Served | None = None  #: what answered, as the body says it
 
     @classmethod
     def of(
@@ -97,6 +104,7 @@ class Ranking:
 
     results: tuple[Ranked, ...]
     usage: Usage | None = None
+    served: Served | None = None  #: what answered, as the body says it
 
 
 AnyReply: TypeAlias = Reply | Vectors | Ranking

@@ -19,6 +19,7 @@ from typing import ClassVar, TypeAlias
 from store.batches import BatchEvent
 from store.expected import Expected
 from store.milestone import Milestone
+from store.served import Served
 from store.shard import Shard
 from store.stopping import ComparisonDecided, Stopping
 
@@ -215,6 +216,10 @@ class AttemptAnswered:
     reask: str | None = None  #: the content was refused for this reason; asked again
     fault: str | None = None  #: what of it stands where, in words, if that was told
     adopted: str | None = None  #: "<writer>:<seq>" of it in another log of the run
+    tokens_reasoning: int | None = None  #: part of tokens_out that is not in the text
+    tokens_cache_write_1h: int | None = None  #: part of tokens_cache_write kept an hour
+    charged_usd: float | None = None  #: what the reply itself says that it cost
+    served: Served | None = None  #: None: the reply says nothing, or the log is older
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,10 @@ def answered(
         headers=dict(received.headers) if received.headers else None,
         cached=cached,
         adopted=received.adopted,
+        tokens_reasoning=usage.tokens_reasoning if usage else None,
+        tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,
+        charged_usd=usage.charged_usd if usage else None,
+        served=received.reply.served,
     )
 
 

@@ -9,6 +9,8 @@ in the names of nearly all fields (`design/responses.md` has the table).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +28,7 @@ from runner.request import ChatRequest, Message, Schema
 from runner.wire.chat import Structure
 from runner.wire.reading import UNREADABLE, read_body, usage_of
 from runner.wire.texts import encoded_part
+from store.served import Served
 
 OPENAI_RESPONSES: Final = "openai.responses"
 """The form of OpenAI's Responses API."""
@@ -115,11 +118,16 @@ def decode_responses(body: bytes) -> Reply:
     texts, refusals = _said(_objects(output))
     usage = _usage(response.get("usage"))
     # what was counted is billed: such a response is kept, as an answer without text
-    if response.get("status") in {"failed", "cancelled"} and not (texts or usage):
+    is_failed = _word(response.get("status")) in {"failed", "cancelled"}
+    if is_failed and not (texts or usage):
         raise _failure(response, body)
-    if refusals and not texts:
-        return Reply(text="".join(refusals), finish_reason="refusal", usage=usage)
-    return Reply(text="".join(texts), finish_reason=_reason(response), usage=usage)
+    is_refused = bool(refusals) and not texts
+    return Reply(
+        text="".join(refusals if is_refused else texts),
+        finish_reason="refusal" if is_refused else _reason(response),
+        usage=usage,
+        served=_served(response),
+    )
 
 
 def _said(output: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
@@ -180,17 +188,46 @@ def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
     return kind(f"The response failed: {words}", body=body)
 
 
+def _served(response: Mapping[str, Any]) -> Served | None:
+    """What answered, as far as the response says it."""
+    served = Served(
+        model=_word(response.get("model")), tier=_word(response.get("service_tier"))
+    )
+    return served if served != Served() else None
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 def _usage(counted: object) -> Usage | None:
-    """Tokens; None where the response counts none."""
-    if not isinstance(counted, dict):
+    """Tokens; None where the response counts none. Output includes reasoning."""
+    counts = counted if isinstance(counted, dict) else {}
+    tokens_in, tokens_out = (
+        _count(counts, "input_tokens"),
+        _count(counts, "output_tokens"),
+    )
+    if tokens_in is None or tokens_out is None:
         return None
-    read = counted.get("input_tokens_details") or {}
-    tokens_in, tokens_out = counted.get("input_tokens"), counted.get("output_tokens")
-    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
-        return None
-    return usage_of(
+    # a total above the sum is billed all the same
+    tokens_out = max(tokens_out, (_count(counts, "total_tokens") or 0) - tokens_in)
+    read, wrote = (
+        counts.get("input_tokens_details"),
+        counts.get("output_tokens_details"),
+    )
+    usage = usage_of(
         tokens_in,
         tokens_out,
-        read.get("cached_tokens") or 0,
-        read.get("cache_write_tokens") or 0,
+        _count(read, "cached_tokens") or 0,
+        _count(read, "cache_write_tokens") or 0,
     )
+    reasoning = _count(wrote, "reasoning_tokens") or 0
+    return usage and replace(usage, tokens_reasoning=min(reasoning, tokens_out))
+
+
+def _count(counts: object, name: str) -> int | None:
+    """A count of tokens, as a number or as its digits."""
+    value: Any = counts.get(name) if isinstance(counts, dict) else None
+    with suppress(TypeError, ValueError, OverflowError):
+        return max(0, round(float(value)))
+    return None

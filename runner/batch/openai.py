@@ -23,7 +23,8 @@ from runner.batch.endpoint import (
 )
 from runner.batch.link import Link
 from runner.clients.client import Received
-from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
+from runner.clients.ladder import Ladder
+from runner.clients.openai_compatible import CHATS, OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
 from runner.request import ChatRequest
@@ -31,10 +32,8 @@ from runner.wire import (
     OPENAI_CHAT,
     OPENAI_RESPONSES,
     UNREADABLE,
-    Structure,
+    Shape,
     decode_reply,
-    encode_chat,
-    encode_responses,
 )
 from store.batches import Outcome
 
@@ -132,21 +131,21 @@ class OpenAIBatches:
         self._model = model.removeprefix("openai/")
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         endpoint = endpoint_url(base_url)
-        self._limit: Final = (
-            "max_completion_tokens" if endpoint == OPENAI_URL else "max_tokens"
+        self.ladder = options.ladder or Ladder(
+            endpoint, model, structured=options.structured
         )
         self._form: Final = (
             OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
         )
+        if endpoint == OPENAI_URL:
+            self.ladder.begin_with("max_completion_tokens")
         key = options.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.reveal()}"}
         self._link = Link(endpoint, headers, options)
 
-    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+    def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
-        if self._form == OPENAI_RESPONSES:
-            return encode_responses(request, self._model, structure=structure)
-        return encode_chat(request, self._model, structure=structure, limit=self._limit)
+        return CHATS[self._form](request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
         """Upload the requests as a file of the key's name."""

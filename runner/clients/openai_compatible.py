@@ -10,8 +10,7 @@ are of no use here (`design/http-transport.md` has the figures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Final, NamedTuple, assert_never
 
 import httpx
@@ -19,9 +18,9 @@ import httpx
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
 from runner.clients.http_sender import COMPRESSIONS, HttpSender
-from runner.clients.ladder import Ladder
+from runner.clients.ladder import Ladder, Sent
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring, Secret
+from runner.clients.secret import Secret
 from runner.clients.tally import Tally
 from runner.errors import AttemptError, UsageError
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
@@ -30,7 +29,6 @@ from runner.wire import (
     OPENAI_EMBEDDINGS,
     OPENAI_RESPONSES,
     RERANK,
-    Structure,
     decode_reply,
     encode_chat,
     encode_embed,
@@ -48,14 +46,17 @@ PATHS: Final[Mapping[str, str]] = {
 }
 """Where requests go, under the base URL, by the form of the reply."""
 
+CHATS: Final = {OPENAI_CHAT: encode_chat, OPENAI_RESPONSES: encode_responses}
+"""The forms in which a chat can be sent."""
+
 
 class _Written(NamedTuple):
-    """A request as it leaves, and what to make of what comes."""
+    """A request as it leaves."""
 
     url: httpx.URL
     content: bytes
     form: str  #: of the reply
-    met: Callable[[AttemptError], AttemptError]  #: what an error means for this form
+    sent: Sent
 
 
 class OpenAICompatibleClient:
@@ -70,19 +71,17 @@ class OpenAICompatibleClient:
         self._chat: Final = (
             OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
         )
-        self._limit: Final = (
-            "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
-        )
         self._urls = {
             form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
         }
-        structures = Structure if options.structured else (Structure.TEXT,)
-        self._structures = Ladder(*structures)
-        self._packings = Ladder(True, False)  # noqa: FBT003 - the two rungs are bools
-        self._rankings = Ladder(None)
+        self._ladder = options.ladder or Ladder(
+            self._endpoint, model, structured=options.structured
+        )
+        if self._endpoint == OPENAI_URL:
+            self._ladder.begin_with("max_completion_tokens")
         self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
-        keys = Keyring(options.api_key) if options.api_key else Keyring()
-        self._sender = HttpSender(self._endpoint, options, keys)
+        self._headers |= options.headers
+        self._sender = HttpSender(self._endpoint, options, options.keys)
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -103,7 +102,7 @@ class OpenAICompatibleClient:
             if status != httpx.codes.OK:
                 now_us = self._options.clock.now_us()
                 refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
-                raise written.met(refused)
+                raise self._ladder.met(refused, written.sent)
             try:
                 reply = decode_reply(written.form, body)
             except AttemptError as error:
@@ -118,26 +117,20 @@ class OpenAICompatibleClient:
             )
 
     def _written(self, request: Request) -> _Written:
+        sent = self._ladder.sent(request)
         match request:
             case ChatRequest():
-                structure = self._structures.rung if request.schema else Structure.TEXT
-                form, met = self._chat, partial(self._structures.met, asked=structure)
-                content = self._chat_body(request, structure)
+                form, encode = self._chat, CHATS[self._chat]
+                content = encode(request, self._model, sent.shape)
             case EmbedRequest():
-                packed = self._packings.rung
-                form, met = OPENAI_EMBEDDINGS, partial(self._packings.met, asked=packed)
-                content = encode_embed(request, self._model, packed=packed)
+                form = OPENAI_EMBEDDINGS
+                content = encode_embed(request, self._model, packed=sent.shape.packed)
             case RerankRequest():
-                form, met = RERANK, partial(self._rankings.met, asked=None)
+                form = RERANK
                 content = encode_rerank(request, self._model)
             case _:
                 assert_never(request)
-        return _Written(self._urls[form], content, form, met)
-
-    def _chat_body(self, request: ChatRequest, structure: Structure) -> bytes:
-        if self._chat == OPENAI_RESPONSES:
-            return encode_responses(request, self._model, structure=structure)
-        return encode_chat(request, self._model, structure=structure, limit=self._limit)
+        return _Written(self._urls[form], content, form, sent)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -46,6 +46,7 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.Expired: Rule(tries=4, base_s=0.0),
     # at once, in a plainer form: its client never comes back to one that was refused
     e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
+    e.OptionRefused: Rule(tries=1, stops_endpoint=True, is_counted=False),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff

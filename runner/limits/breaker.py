@@ -91,6 +91,8 @@ class Breaker:
             return None
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
+        if isinstance(error, e.OptionRefused):
+            return self.stop(str(error))
         if RULES[type(error)].stops_endpoint:
             return self.stop(f"{self._name} refused the key: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1

@@ -53,6 +53,12 @@ def context_tokens(model: str) -> int | None:
     return None if row is None else _context(row)
 
 
+def most_output_tokens(model: str) -> int | None:
+    """The longest output of a model; None: the table does not have it."""
+    tokens = (row_of(model) or {}).get("max_output_tokens")
+    return int(tokens) if isinstance(tokens, int | float) and tokens else None
+
+
 def api_of(model: str, options: RunOptions) -> Api:
     """The form in which *model* is sent chats, where its endpoint is of OpenAI's form.
 

@@ -9,12 +9,13 @@ No sockets, errors of HTTP or keys in here: those belong to `runner.clients`.
 """
 
 from runner.wire.anthropic import ANTHROPIC_MESSAGES, encode_messages
-from runner.wire.chat import OPENAI_CHAT, Structure, encode_chat, encode_reply
+from runner.wire.chat import OPENAI_CHAT, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
 from runner.wire.reading import MOST_TOKENS, UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
 from runner.wire.responses import OPENAI_RESPONSES, encode_responses
+from runner.wire.shape import Shape, Structure
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
 
@@ -28,6 +29,7 @@ __all__ = [
     "OPENAI_RESPONSES",
     "RERANK",
     "UNREADABLE",
+    "Shape",
     "Skeleton",
     "Structure",
     "decode_reply",

@@ -25,8 +25,15 @@ from runner.errors import (
 )
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.chat import Structure
 from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.shape import (
+    PLAIN,
+    Shape,
+    Structure,
+    chat_fields,
+    messages_in,
+    schema_json,
+)
 from runner.wire.texts import encoded_part
 from store.served import Served
 
@@ -47,44 +54,60 @@ server, as its own `server_error` is. `invalid_prompt` is what reasoning models 
 prompt that violates the usage policy."""
 
 
-def encode_responses(
-    request: ChatRequest, model: str, *, structure: Structure
-) -> bytes:
+def encode_responses(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
     """The body of a request to `/responses`.
 
     Args:
         request: What is asked.
         model: The model's name as the endpoint knows it.
-        structure: How the request's schema, if it has one, is put to the endpoint.
+        shape: How the endpoint wants it written. Its role of instructions is their
+            field here; where that is refused, they become items of the input.
     """
-    instructions = [m for m in request.messages if m.role == "system"]
-    turns = [m for m in request.messages if m.role != "system"]
+    messages = messages_in(request, shape)
+    instructions = [message for role, message in messages if role == "system"]
     body: dict[str, Any] = {
         "model": model,
-        "input": [{"role": m.role, "content": _quoted([m])} for m in turns],
-        "max_output_tokens": request.max_tokens,
+        "input": [
+            {"role": role, "content": _quoted([message])}
+            for role, message in messages
+            if role != "system"
+        ],
         # the provider would keep prompt and answer for 30 days, unlike a chat's
         "store": False,
     }
     if instructions:
         body["instructions"] = _quoted(instructions)
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.schema is not None and structure is not Structure.TEXT:
-        body["text"] = {"format": text_format(request.schema, structure)}
+    if request.schema is not None and shape.structure is not Structure.TEXT:
+        body["text"] = {"format": text_format(request.schema, shape)}
+    for name, value in _fields(request, shape):
+        inner = body.get(name)
+        if isinstance(inner, dict) and isinstance(value, dict):
+            body[name] = inner | value
+        else:
+            body[name] = value
     return msgspec.json.encode(body)
 
 
-def text_format(schema: Schema, structure: Structure) -> dict[str, object]:
+def _fields(request: ChatRequest, shape: Shape) -> Iterator[tuple[str, Any]]:
+    """The parameters of a chat request under the names that they have in this form."""
+    for name, value in chat_fields(request, shape).items():
+        if name == shape.limit:
+            yield "max_output_tokens", value
+        elif name == "reasoning_effort":
+            yield "reasoning", {"effort": value}
+        else:
+            yield name, value
+
+
+def text_format(schema: Schema, shape: Shape) -> dict[str, object]:
     """Asks for a reply that follows *schema*, or at least for a JSON object."""
-    if structure is Structure.OBJECT:
-        return {"type": structure.value}
-    return {
-        "type": structure.value,
-        "name": schema.name,
-        "strict": True,
-        "schema": msgspec.Raw(schema.json.encode()),
-    }
+    if shape.structure is Structure.OBJECT:
+        return {"type": "json_object"}
+    asked: dict[str, object] = {"type": "json_schema", "name": schema.name}
+    if shape.structure is Structure.SCHEMA:
+        asked["strict"] = True
+    asked["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
+    return asked
 
 
 def _quoted(messages: Iterable[Message]) -> msgspec.Raw:

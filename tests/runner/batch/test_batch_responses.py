@@ -17,7 +17,7 @@ from runner.clients.client import Received
 from runner.clients.options import ClientOptions
 from runner.errors import ServerError
 from runner.request import ChatRequest, Message, Part
-from runner.wire import OPENAI_CHAT, OPENAI_RESPONSES, Structure, encode_reply
+from runner.wire import OPENAI_CHAT, OPENAI_RESPONSES, Shape, encode_reply
 from tests.wire_forms import openai_response, response_message, response_text
 
 pytestmark = pytest.mark.asyncio
@@ -85,7 +85,7 @@ async def test_a_batch_is_made_of_responses_and_read_by_what_each_answer_is() ->
     async with serving() as provider:
         options = ClientOptions(base_url=provider.url, api="responses")
         endpoint = open_endpoint("openai/m", options)
-        body = endpoint.encode(REQUEST, Structure.TEXT)
+        body = endpoint.encode(REQUEST, Shape())
         items = [(name, body) for name in BODIES]
         file = await endpoint.upload("siftlog-x", items)
         batch_id = await endpoint.create("siftlog-x", items, file)

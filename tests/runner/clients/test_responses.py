@@ -13,6 +13,7 @@ from runner.clients import Call, ClientOptions, Received, Secret, open_client
 from runner.clients.openai_compatible import endpoint_url
 from runner.money.catalogue import api_of, lacks_chat
 from runner.options import RunOptions, options_from
+from runner.parameters import Parameters
 from runner.request import ChatRequest, EmbedRequest, Message, Part, Schema
 from runner.task import Task
 from runner.wire import OPENAI_RESPONSES
@@ -149,3 +150,39 @@ def test_the_table_lists_models_of_both_kinds() -> None:
     assert lacks_chat("gpt-5-codex")
     assert not lacks_chat("gpt-5")
     assert not lacks_chat("no such model")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("param", "field"),
+    [
+        ("temperature", "temperature"),
+        ("reasoning.effort", "reasoning"),
+        ("instructions", "instructions"),
+        ("text.format", "text"),
+    ],
+)
+async def test_a_refused_parameter_is_left_by_its_name_in_this_form(
+    param: str, field: str
+) -> None:
+    error = {
+        "message": f"Unsupported parameter: '{param}' is not supported with this model",
+        "type": "invalid_request_error",
+        "param": param,
+        "code": "unsupported_parameter",
+    }
+    request = replace(
+        CALL.request, temperature=0.0, parameters=Parameters(reasoning_effort="low")
+    )
+    call = replace(CALL, request=request)
+    async with saying(Said(body={"error": error}, status=400), GOOD) as server:
+        client = open_client(
+            "openai/x", ClientOptions(base_url=server.url, api="responses")
+        )
+        with pytest.raises(e.FormRefused):
+            await client.call(call)
+        await client.call(call)
+        await client.close()
+    first, second = (heard.body for heard in server.heard)
+    assert field in first
+    assert second.get(field) != first[field]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -16,9 +17,16 @@ from openai.types.responses.response_create_params import (
 from pydantic import TypeAdapter
 
 from runner import errors as e
+from runner.parameters import Parameters
 from runner.reply import Reply
-from runner.request import ChatRequest, Message, Part
-from runner.wire import OPENAI_RESPONSES, Structure, decode_reply, encode_responses
+from runner.request import ChatRequest, Message, Part, Schema
+from runner.wire import (
+    OPENAI_RESPONSES,
+    Shape,
+    Structure,
+    decode_reply,
+    encode_responses,
+)
 from tests.runner.wire.test_wire_chat import requests
 from tests.wire_forms import (
     REASONING_ITEM,
@@ -51,7 +59,7 @@ def judged(*output: dict[str, Any], **fields: Any) -> Reply:
 def test_a_request_is_one_that_openais_library_would_send(
     request: ChatRequest, structure: Structure
 ) -> None:
-    body = json.loads(encode_responses(request, "m", structure=structure))
+    body = json.loads(encode_responses(request, "m", Shape(structure=structure)))
     judge.validate_python(body)
     assert set(body) <= set(ResponseCreateParamsNonStreaming.__annotations__)
     system = [m.text for m in request.messages if m.role == "system"]
@@ -69,19 +77,49 @@ def test_a_request_is_one_that_openais_library_would_send(
     elif structure is Structure.OBJECT:
         assert form == {"type": "json_object"}
     else:
+        is_strict = structure is Structure.SCHEMA
         assert form == {
             "type": "json_schema",
             "name": request.schema.name,
-            "strict": True,
             "schema": json.loads(request.schema.json),
+            **({"strict": True} if is_strict else {}),
         }
 
 
-def test_no_prompt_is_left_with_the_provider() -> None:
-    request = ChatRequest(
-        messages=(Message(role="user", parts=(Part(text="Which?"),)),), max_tokens=16
+ASKED = ChatRequest(
+    messages=(
+        Message(role="system", parts=(Part(text="Be brief."),)),
+        Message(role="user", parts=(Part(text="Which?"),)),
+    ),
+    max_tokens=16,
+    schema=Schema(name="s", json="{}"),
+)
+
+
+def test_parameters_have_the_names_of_this_form() -> None:
+    extra = '{"reasoning":{"summary":"auto"},"text":{"verbosity":"low"}}'
+    parameters = Parameters(
+        top_p=0.5, reasoning_effort="low", service_tier="flex", extra_body=extra
     )
-    body = json.loads(encode_responses(request, "m", structure=Structure.TEXT))
+    asked = replace(ASKED, parameters=parameters)
+    body = json.loads(encode_responses(asked, "m"))
+    judge.validate_python(body)
+    assert body["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert set(body["text"]) == {"format", "verbosity"}
+    assert (body["top_p"], body["service_tier"]) == (0.5, "flex")
+
+
+def test_what_an_endpoint_does_not_take_is_left_out_of_this_form_too() -> None:
+    shape = Shape(system="developer", omitted=frozenset({"temperature"}), limit=None)
+    body = json.loads(encode_responses(ASKED, "m", shape))
+    assert {"temperature", "instructions", "max_output_tokens"}.isdisjoint(body)
+    assert body["input"][0] == {"role": "developer", "content": "Be brief."}
+    body = json.loads(encode_responses(ASKED, "m", Shape(system="user")))
+    assert body["input"] == [{"role": "user", "content": "Be brief.\n\nWhich?"}]
+
+
+def test_no_prompt_is_left_with_the_provider() -> None:
+    body = json.loads(encode_responses(ASKED, "m"))
     assert body["store"] is False
 
 

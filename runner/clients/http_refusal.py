@@ -182,10 +182,12 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
         return None
 
 
-def kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that matter, in lower case, sorted by name."""
+def kept(
+    headers: Mapping[str, str], names: re.Pattern[str] = KEPT_HEADERS
+) -> dict[str, str]:
+    """The headers with these *names*, in lower case, sorted by name."""
     lower = {name.lower(): value for name, value in headers.items()}
-    return {name: lower[name] for name in sorted(lower) if KEPT_HEADERS.fullmatch(name)}
+    return {name: lower[name] for name in sorted(lower) if names.fullmatch(name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

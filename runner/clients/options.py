@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.clients.http_refusal import KEPT_HEADERS
 from runner.clients.ladder import Ladder
 from runner.clients.route import Api
 from runner.clients.secret import Keyring, Secret
@@ -39,6 +41,7 @@ class ClientOptions:
     """Sent beside the client's own; a secret in them is among `masked` too."""
     masked: tuple[Secret, ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
+    kept_headers: re.Pattern[str] = KEPT_HEADERS  #: of replies, by their names
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What else a provider may read its keys and addresses from; has secrets."""

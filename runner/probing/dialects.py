@@ -274,11 +274,11 @@ def _hides_thoughts(reply: Json) -> bool:
     if not counts or not isinstance(counts[0], dict):
         return False
     usage = counts[0]
-    numbers = [
-        usage.get(name)
-        for name in ("prompt_tokens", "completion_tokens", "total_tokens")
-    ]
-    if not all(isinstance(number, int) for number in numbers):
-        return False
-    prompt, completion, total = numbers
-    return total > prompt + completion and "completion_tokens_details" not in usage
+    prompt, completion, total = (
+        usage.get(f"{kind}_tokens") for kind in ("prompt", "completion", "total")
+    )
+    match prompt, completion, total:
+        case int(), int(), int():
+            is_above = total > prompt + completion
+            return is_above and "completion_tokens_details" not in usage
+    return False

@@ -250,11 +250,12 @@ class Probe:
         self, request: ChatRequest
     ) -> tuple[Received | None, AttemptError | None]:
         """The first answer on the way down the ladder, or why there is none."""
-        outcome: Received | AttemptError | None = None
+        failure: AttemptError | None = None
         while not self._is_spent:
             outcome = await self._call(request)
             if isinstance(outcome, Received):
                 return outcome, None
+            failure = outcome
             if isinstance(outcome, FormRefused):
                 continue
             if self._lacks_chats(outcome):
@@ -266,8 +267,8 @@ class Probe:
                 # some servers fail at a schema that they cannot follow
                 self._ladder.asks_plainly()
                 continue
-            return None, outcome
-        return None, outcome
+            return None, failure
+        return None, failure
 
     def _is_schema_sent(self, request: ChatRequest) -> bool:
         has_form = self._ladder.shape.structure is not Structure.TEXT
@@ -354,8 +355,10 @@ class Probe:
         schema_words: str = "",
     ) -> ProbeReport:
         headers: dict[str, str] = {}
-        for outcome in (*self._errors, *self._received):
-            headers |= outcome.headers or {}
+        for error in self._errors:
+            headers |= error.headers or {}
+        for received in self._received:
+            headers |= received.headers or {}
         replies = tuple(_json(received.body) for received in self._received)
         errors = tuple(_json(error.body) for error in self._errors if error.body)
         evidence = Evidence(
@@ -379,8 +382,8 @@ class Probe:
             schema_words=schema_words,
             usage_fields=_usage_fields(replies),
             reasoning=_reasoning_place(replies, counted),
-            rpm=limits.requests and limits.requests.per_minute,
-            tpm=limits.tokens and limits.tokens.per_minute,
+            rpm=limits.requests.per_minute if limits.requests else None,
+            tpm=limits.tokens.per_minute if limits.tokens else None,
             limit_headers=tuple(
                 (name, value)
                 for name, value in sorted(headers.items())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
 from store.served import Served
@@ -27,16 +27,23 @@ class Usage:
     tokens_cache_write_1h: int = 0  #: part of tokens_cache_write kept for an hour
     tokens_reasoning: int = 0  #: part of tokens_out that the text does not show
     charged_usd: float | None = None  #: what the reply says it cost, if it does
+    is_doubtful: bool = False  #: its total is smaller than its parts, which count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A chat's reply: its text and the reason it ended."""
+    """A chat's reply: its text and the reason it ended.
+
+    What a reasoning model thought before it answered is not part of the text, wherever
+    the endpoint put it. A job that wants it reads `reasoning`.
+    """
 
     text: str
     finish_reason: str = "stop"  #: "stop", "length", "content_filter", "refusal"
     usage: Usage | None = None
-    served: Served | None = None  #: what answered, as the body says it
+    reasoning: str = ""  #: as far as the endpoint shows it
+    served: Served | None = field(default=None, compare=False)
+    """What answered, as the body says it; two replies that say the same are equal."""
 
     @property
     def is_truncated(self) -> bool:
@@ -62,7 +69,8 @@ class Vectors:
 
     packed: tuple[bytes, ...]
     usage: Usage | None = None
-    served: Served | None = None  #: what answered, as the body says it
+    served: Served | None = field(default=None, compare=False)
+    """What answered, as the body says it; two replies that say the same are equal."""
 
     @classmethod
     def of(
@@ -104,7 +112,8 @@ class Ranking:
 
     results: tuple[Ranked, ...]
     usage: Usage | None = None
-    served: Served | None = None  #: what answered, as the body says it
+    served: Served | None = field(default=None, compare=False)
+    """What answered, as the body says it; two replies that say the same are equal."""
 
 
 AnyReply: TypeAlias = Reply | Vectors | Ranking

@@ -219,6 +219,7 @@ class AttemptAnswered:
     tokens_reasoning: int | None = None  #: part of tokens_out that is not in the text
     tokens_cache_write_1h: int | None = None  #: part of tokens_cache_write kept an hour
     charged_usd: float | None = None  #: what the reply itself says that it cost
+    usage_doubtful: bool = False  #: the reply's total is smaller than its parts
     served: Served | None = None  #: None: the reply says nothing, or the log is older
 
 

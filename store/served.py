@@ -7,7 +7,20 @@ was charged. All of it is recorded as the reply says it, and nothing is inferred
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+MOST_LETTERS: Final = 120
+"""Of a name that is kept: it is shown in lists, and it is somebody else's text."""
+
+REGIONS: Final = ("x-ms-region",)
+"""Headers that name the region, in lower case."""
+
+REQUEST_IDS: Final = ("x-request-id", "request-id", "x-litellm-call-id", "cf-ray")
+"""Headers that name the request, the best known to the provider first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +33,65 @@ class Served:
     region: str | None = None
     tier: str | None = None  #: of the service, which decides the price
     request_id: str | None = None  #: what the provider's support asks for
+
+
+NOBODY: Final = Served()
+"""Nothing is said."""
+
+
+def served_in(body: Mapping[str, Any]) -> Served | None:
+    """What the fields of a reply's body say; None where they say nothing.
+
+    Args:
+        body: the top-level fields of a reply in any form, or some of them. What litellm
+            made of a reply has the reply itself under `received`.
+    """
+    original = body.get("received")
+    inner = original if isinstance(original, Mapping) else {}
+    usage = body.get("usage")
+    counted = usage if isinstance(usage, Mapping) else {}
+    served = Served(
+        model=_word(inner.get("model")) or _word(body.get("model")),
+        fingerprint=_word(body.get("system_fingerprint")),
+        provider=_word(inner.get("provider")) or _word(body.get("provider")),
+        tier=_word(body.get("service_tier")) or _word(counted.get("service_tier")),
+        request_id=_word(inner.get("id")) or _word(body.get("id")),
+    )
+    return None if served == NOBODY else served
+
+
+def with_headers(served: Served | None, headers: Mapping[str, str]) -> Served | None:
+    """*served* with the region and the request's name that the headers tell.
+
+    The name of the request in a header goes before the name of the reply in the body:
+    it is what a provider's support asks for.
+    """
+    region = next((headers[name] for name in REGIONS if name in headers), None)
+    request = next((headers[name] for name in REQUEST_IDS if name in headers), None)
+    if region is None and request is None:
+        return served
+    known = served or NOBODY
+    return replace(
+        known,
+        region=_word(region) or known.region,
+        request_id=_word(request) or known.request_id,
+    )
+
+
+_fields: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def served_by(body: bytes, headers: Mapping[str, str] | None) -> Served | None:
+    """What served the answer of a stored body, for logs that did not record it."""
+    try:
+        fields = _fields.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        fields = {}
+    return with_headers(served_in(fields), headers or {})
+
+
+def _word(said: object) -> str | None:
+    """A name, cut short; None for what is no name."""
+    if not isinstance(said, str):
+        return None
+    return said.strip()[:MOST_LETTERS] or None

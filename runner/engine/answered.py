@@ -9,6 +9,7 @@ from __future__ import annotations
 from runner.clients.client import Received
 from runner.reply import ParseFailure
 from store.events import AttemptAnswered, TaskCompleted
+from store.served import with_headers
 
 
 def answered(
@@ -52,7 +53,8 @@ def answered(
         tokens_reasoning=usage.tokens_reasoning if usage else None,
         tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,
         charged_usd=usage.charged_usd if usage else None,
-        served=received.reply.served,
+        usage_doubtful=usage is not None and usage.is_doubtful,
+        served=with_headers(received.reply.served, received.headers or {}),
     )
 
 

@@ -12,12 +12,13 @@ from runner.wire.anthropic import ANTHROPIC_MESSAGES, encode_messages
 from runner.wire.chat import OPENAI_CHAT, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
-from runner.wire.reading import MOST_TOKENS, UNREADABLE
+from runner.wire.reading import UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
 from runner.wire.responses import OPENAI_RESPONSES, encode_responses
 from runner.wire.shape import Shape, Structure
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
+from runner.wire.usage import MOST_TOKENS, usage_in
 
 __all__ = [
     "ANTHROPIC_MESSAGES",
@@ -41,4 +42,5 @@ __all__ = [
     "encode_rerank",
     "encode_responses",
     "skeleton",
+    "usage_in",
 ]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from runner.errors import MalformedReply
-from runner.reply import Reply, Usage
+from runner.reply import Reply
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.chat import FINISH_REASONS
-from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.chat import end_of, spoken
+from runner.wire.reading import UNREADABLE, read_body
 from runner.wire.shape import (
     PLAIN,
     Shape,
@@ -21,6 +22,8 @@ from runner.wire.shape import (
     schema_json,
 )
 from runner.wire.texts import encoded_part
+from runner.wire.usage import usage_in
+from store.served import served_in
 
 ANTHROPIC_MESSAGES: Final = "anthropic.messages"
 """The form of Anthropic's messages."""
@@ -99,34 +102,12 @@ def _block(pieces: list[bytes]) -> dict[str, Any]:
     return {"type": "text", "text": msgspec.Raw(b'"%s"' % b"".join(pieces))}
 
 
-class _Block(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-    input: msgspec.Raw = msgspec.Raw(b"")  #: of a tool, which is what was to be said
-
-    @property
-    def said(self) -> str:
-        """What it says, if it is of a kind that says something."""
-        match self.type:
-            case "text":
-                return self.text
-            case "tool_use":
-                return bytes(self.input).decode()
-            case _:
-                return ""
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int
-    output_tokens: int = 0
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
 class _Message(msgspec.Struct):
-    content: list[_Block]
-    stop_reason: str | None = None
-    usage: _Usage | None = None
+    content: list[Any] | str
+    model: Any = None
+    id: Any = None
+    stop_reason: Any = None
+    usage: Any = None
 
 
 _message: Final = msgspec.json.Decoder(_Message)
@@ -140,22 +121,23 @@ def decode_messages(body: bytes) -> Reply:
         raise MalformedReply(
             f"The reply is not a message of Anthropic's form ({error}).", body=body
         ) from error
-    said = message.stop_reason or "unknown"
-    tools = [block for block in message.content if block.type == "tool_use"]
+    said = end_of(message.stop_reason)
+    content = message.content
+    tools = "".join(_inputs(content))
+    text, thought = spoken(content)
     return Reply(
         # beside a tool's input, a text is a remark
-        text="".join(block.said for block in tools or message.content),
-        finish_reason="stop" if said == "tool_use" else FINISH_REASONS.get(said, said),
-        usage=_usage(message.usage),
+        text=tools or text,
+        finish_reason="stop" if said == "tool_use" else said,
+        reasoning=thought,
+        usage=usage_in(message.usage),
+        served=served_in(msgspec.structs.asdict(message)),
     )
 
 
-def _usage(counted: _Usage | None) -> Usage | None:
-    """Tokens, those of the cache among the prompt's, as everywhere here."""
-    if counted is None:
-        return None
-    read = counted.cache_read_input_tokens or 0
-    written = counted.cache_creation_input_tokens or 0
-    return usage_of(
-        counted.input_tokens + read + written, counted.output_tokens, read, written
-    )
+def _inputs(content: list[Any] | str) -> Iterator[str]:
+    """What was given to tools, as JSON: a schema is asked for as the input of one."""
+    for block in content:
+        is_tool = isinstance(block, dict) and block.get("type") == "tool_use"
+        if is_tool and "input" in block:
+            yield msgspec.json.encode(block["input"]).decode()

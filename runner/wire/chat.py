@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from runner.errors import MalformedReply
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.reading import UNREADABLE, read_body
 from runner.wire.shape import (
     PLAIN,
     Shape,
@@ -20,6 +21,8 @@ from runner.wire.shape import (
     schema_json,
 )
 from runner.wire.texts import encoded_part, quoted
+from runner.wire.usage import usage_in
+from store.served import served_in
 
 OPENAI_CHAT: Final = "openai.chat"
 """The form of OpenAI's chat completions."""
@@ -72,14 +75,7 @@ def encode_reply(
         ]
     }
     if usage is not None:
-        body["usage"] = {
-            "prompt_tokens": usage.tokens_in,
-            "completion_tokens": usage.tokens_out,
-            "prompt_tokens_details": {
-                "cached_tokens": usage.tokens_cached,
-                "cache_creation_tokens": usage.tokens_cache_write,
-            },
-        }
+        body["usage"] = _counted(usage)
     return msgspec.json.encode(body)
 
 
@@ -89,31 +85,41 @@ def _content(message: Message) -> msgspec.Raw:
     )
 
 
-class _TokenDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-    cache_creation_tokens: int | None = None  #: as litellm tells of Anthropic's
-    cache_write_tokens: int | None = None  #: as OpenRouter does
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int = 0
-    prompt_tokens_details: _TokenDetails | None = None
-
-
-class _ReplyMessage(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _ReplyMessage
-    finish_reason: str | None = None
+def _counted(usage: Usage) -> dict[str, object]:
+    """Tokens in OpenAI's words; what is zero in most replies is left out."""
+    details: dict[str, object] = {
+        "cached_tokens": usage.tokens_cached,
+        "cache_creation_tokens": usage.tokens_cache_write,
+    }
+    if usage.tokens_cache_write_1h:
+        details["cache_creation_token_details"] = {
+            "ephemeral_1h_input_tokens": usage.tokens_cache_write_1h
+        }
+    counted: dict[str, object] = {
+        "prompt_tokens": usage.tokens_in,
+        "completion_tokens": usage.tokens_out,
+        "prompt_tokens_details": details,
+    }
+    if usage.tokens_reasoning:
+        counted["completion_tokens_details"] = {
+            "reasoning_tokens": usage.tokens_reasoning
+        }
+    if usage.charged_usd is not None:
+        counted["cost"] = usage.charged_usd
+    return counted
 
 
 class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-    usage: _Usage | None = None
+    """What is read of a body; only the list of choices must be what it should be."""
+
+    choices: list[Any]
+    model: Any = None
+    id: Any = None
+    system_fingerprint: Any = None
+    provider: Any = None
+    service_tier: Any = None
+    usage: Any = None
+    received: Any = None  #: the reply itself, where litellm made this one of it
 
 
 _completion: Final = msgspec.json.Decoder(_Completion)
@@ -142,41 +148,114 @@ OpenAI's own words stand as they are; the others are those of Anthropic, Gemini,
 Mistral ("model_length"), Together ("eos") and TGI ("eos_token")."""
 
 
+THINKING: Final = ("thinking", "reasoning")
+"""Types of a content's parts that are no part of the answer, and their fields."""
+
+_THOUGHT: Final = re.compile(r"\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
+_UNFINISHED: Final = re.compile(r"\s*<think>(?!.*</think>)(.*)", re.DOTALL)
+
+
 def decode_chat(body: bytes) -> Reply:
-    """The reply in a body; raise `MalformedReply` where it is no completion."""
+    """The reply in a body; raise `MalformedReply` where it holds none.
+
+    A choice with a message is a reply, whatever surrounds it: neither its usage nor the
+    names of what served it make an answer unreadable.
+    """
     try:
         completion = read_body(_completion, body)
-        choice = completion.choices[0]
-    except (*UNREADABLE, IndexError) as error:
+        text, thought, reason = _choice(completion.choices)
+    except (*UNREADABLE, _NoReply) as error:
         raise MalformedReply(
             f"The reply is not a chat completion ({error}).", body=body
         ) from error
-    message = choice.message
-    usage = _usage(completion.usage)
-    if message.content is None and message.refusal is not None:
-        return Reply(text=message.refusal, finish_reason="refusal", usage=usage)
     return Reply(
-        text=message.content or "",
-        finish_reason=_reason(choice.finish_reason),
-        usage=usage,
+        text=text,
+        finish_reason=reason,
+        reasoning=thought,
+        usage=usage_in(completion.usage),
+        served=served_in(msgspec.structs.asdict(completion)),
     )
 
 
-def _reason(said: str | None) -> str:
-    """Why the reply ended, by one name whoever said it."""
-    if not said:
+class _NoReply(Exception):
+    """The choices hold nothing that could be an answer."""
+
+
+def _choice(choices: list[Any]) -> tuple[str, str, str]:
+    """Text, reasoning and end of the first choice."""
+    choice = choices[0] if choices else None
+    if not isinstance(choice, dict):
+        raise _NoReply("it has no choice")
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        if not isinstance(choice.get("text"), str):
+            raise _NoReply("its choice has no message")
+        message = {"content": choice["text"]}  # of a completion that is no chat
+    text, thought = spoken(message.get("content"))
+    for field in ("reasoning_content", "reasoning"):
+        if not thought and isinstance(message.get(field), str):
+            thought = message[field]
+    refusal = message.get("refusal")
+    if not text and choice.get("error"):
+        raise _NoReply("its choice is an error")
+    if not text and isinstance(refusal, str) and refusal:
+        return refusal, thought, "refusal"
+    return text, thought, end_of(choice.get("finish_reason"))
+
+
+def spoken(content: object) -> tuple[str, str]:
+    """The answer in a message's content, and the thoughts before it.
+
+    The content is a text, or a list of texts and of parts with a type; a part of
+    another kind, as an image, says nothing.
+
+    Raises:
+        _NoReply: it is of another type.
+    """
+    if content is None:
+        return "", ""
+    if isinstance(content, dict):
+        content = [content]
+    if isinstance(content, str):
+        return _split(content)
+    if not isinstance(content, list):
+        raise _NoReply(f"its content is of type {type(content).__name__}")
+    texts, thoughts = [], []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            texts.append(_of(part, "text", "refusal"))
+            thoughts.append(_of(part, *THINKING))
+            if part.get("type") in THINKING:
+                thoughts[-1] = thoughts[-1] or texts[-1]
+                texts[-1] = ""
+    text, thought = _split("".join(texts))
+    return text, "".join(thoughts) or thought
+
+
+def _of(part: dict[str, Any], *names: str) -> str:
+    """The first of a part's fields that is a text."""
+    return next((part[name] for name in names if isinstance(part.get(name), str)), "")
+
+
+def _split(text: str) -> tuple[str, str]:
+    """A text without the thoughts that stand in marks before it, and those thoughts.
+
+    Where the prompt's template opens the marks, the reply only closes them. Thoughts
+    that were cut off are all there is of a reply.
+    """
+    if "think>" not in text:
+        return text, ""
+    found = _THOUGHT.match(text)
+    if found is not None and "<think>" not in found[1]:
+        return text[found.end() :], found[1].strip()
+    found = _UNFINISHED.match(text)
+    return (text, "") if found is None else ("", found[1].strip())
+
+
+def end_of(said: object) -> str:
+    """Why a reply ended, by one name for all endpoints; "unknown" if it is not said."""
+    if not isinstance(said, str) or not said:
         return "unknown"
     return FINISH_REASONS.get(said.lower(), said.lower())
-
-
-def _usage(counted: _Usage | None) -> Usage | None:
-    if counted is None:
-        return None
-    details = counted.prompt_tokens_details or _TokenDetails()
-    written = details.cache_creation_tokens or details.cache_write_tokens
-    return usage_of(
-        counted.prompt_tokens,
-        counted.completion_tokens,
-        details.cached_tokens or 0,
-        written or 0,
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,8 +16,10 @@ from runner.errors import MalformedReply
 from runner.parameters import decoded
 from runner.reply import FLOAT_BYTES, Vectors, pack
 from runner.request import EmbedRequest
-from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.reading import UNREADABLE, read_body
 from runner.wire.texts import quoted
+from runner.wire.usage import usage_in
+from store.served import served_in
 
 OPENAI_EMBEDDINGS: Final = "openai.embeddings"
 """The form of OpenAI's embeddings."""
@@ -55,10 +57,6 @@ def encode_vectors(vectors: Vectors) -> bytes:
     return msgspec.json.encode(body)
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int
-
-
 class _Embedding(msgspec.Struct):
     index: int
     embedding: list[float] | str
@@ -66,7 +64,11 @@ class _Embedding(msgspec.Struct):
 
 class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
-    usage: _Usage | None = None
+    model: Any = None
+    usage: Any = None
+    id: Any = None
+    provider: Any = None
+    received: Any = None
 
 
 _embeddings: Final = msgspec.json.Decoder(_Embeddings)
@@ -90,8 +92,11 @@ def decode_embeddings(body: bytes) -> Vectors:
         raise MalformedReply(
             f"The reply holds no embeddings ({error}).", body=body
         ) from error
-    usage = usage_of(found.usage.prompt_tokens) if found.usage is not None else None
-    return Vectors(packed=in_order, usage=usage)
+    return Vectors(
+        packed=in_order,
+        usage=usage_in(found.usage, has_output=False),
+        served=served_in(msgspec.structs.asdict(found)),
+    )
 
 
 def _packed(vector: list[float] | str) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -10,8 +11,10 @@ from runner.errors import MalformedReply
 from runner.parameters import decoded
 from runner.reply import Ranked, Ranking, Usage
 from runner.request import RerankRequest
-from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.reading import UNREADABLE, read_body
 from runner.wire.texts import quoted
+from runner.wire.usage import usage_in
+from store.served import served_in
 
 RERANK: Final = "cohere.rerank"
 """The form of Cohere's rerank."""
@@ -47,23 +50,13 @@ class _Result(msgspec.Struct):
     relevance_score: float
 
 
-class _Usage(msgspec.Struct):
-    total_tokens: int | None = None
-
-
-class _Billed(msgspec.Struct):
-    input_tokens: float | None = None
-
-
-class _Meta(msgspec.Struct):
-    tokens: _Billed | None = None
-    billed_units: _Billed | None = None
-
-
 class _Ranking(msgspec.Struct):
     results: list[_Result]
-    usage: _Usage | None = None  #: of Jina and vLLM
-    meta: _Meta | None = None  #: of Cohere
+    usage: Any = None  #: of Jina and vLLM
+    meta: Any = None  #: of Cohere
+    model: Any = None
+    id: Any = None
+    received: Any = None
 
 
 _ranking: Final = msgspec.json.Decoder(_Ranking)
@@ -80,15 +73,18 @@ def decode_ranking(body: bytes) -> Ranking:
     results = tuple(
         Ranked(index=each.index, score=each.relevance_score) for each in found.results
     )
-    return Ranking(results=results, usage=_usage(found))
+    return Ranking(
+        results=results,
+        usage=_usage(found),
+        served=served_in(msgspec.structs.asdict(found)),
+    )
 
 
 def _usage(found: _Ranking) -> Usage | None:
     """Tokens, where the endpoint counts any: Cohere's own bills by the search."""
-    counted = found.usage.total_tokens if found.usage else None
-    if counted is None and found.meta is not None:
-        for billed in (found.meta.tokens, found.meta.billed_units):
-            if billed is not None and billed.input_tokens is not None:
-                counted = round(billed.input_tokens)
-                break
-    return None if counted is None else usage_of(counted)
+    usage = usage_in(found.usage, has_output=False)
+    if usage is not None or not isinstance(found.meta, Mapping):
+        return usage
+    kinds = (found.meta.get("tokens"), found.meta.get("billed_units"))
+    counts = (usage_in(kind, has_output=False) for kind in kinds)
+    return next((each for each in counts if each is not None), None)

@@ -9,8 +9,6 @@ in the names of nearly all fields (`design/responses.md` has the table).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -23,9 +21,10 @@ from runner.errors import (
     RateLimited,
     ServerError,
 )
-from runner.reply import Reply, Usage
+from runner.reply import Reply
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.chat import end_of
+from runner.wire.reading import UNREADABLE, read_body
 from runner.wire.shape import (
     PLAIN,
     Shape,
@@ -35,13 +34,17 @@ from runner.wire.shape import (
     schema_json,
 )
 from runner.wire.texts import encoded_part
-from store.served import Served
+from runner.wire.usage import usage_in
+from store.served import served_in
 
 OPENAI_RESPONSES: Final = "openai.responses"
 """The form of OpenAI's Responses API."""
 
 LONGEST_WORDS: Final = 300
 """Characters of an error's message that are passed on."""
+
+FAILED: Final = ("failed", "cancelled")
+"""Statuses of a response that came to nothing."""
 
 FAILURES: Final[Mapping[str, type[AttemptError]]] = {
     "rate_limit_exceeded": RateLimited,
@@ -138,18 +141,19 @@ def decode_responses(body: bytes) -> Reply:
     output = response.get("output")
     if not isinstance(output, list) and not isinstance(response.get("error"), dict):
         raise MalformedReply("The reply is a response without output.", body=body)
-    texts, refusals = _said(_objects(output))
-    usage = _usage(response.get("usage"))
+    items = list(_objects(output))
+    texts, refusals = _said(items)
+    usage = usage_in(response.get("usage"))
     # what was counted is billed: such a response is kept, as an answer without text
-    is_failed = _word(response.get("status")) in {"failed", "cancelled"}
-    if is_failed and not (texts or usage):
+    if response.get("status") in FAILED and not (texts or usage):
         raise _failure(response, body)
     is_refused = bool(refusals) and not texts
     return Reply(
         text="".join(refusals if is_refused else texts),
         finish_reason="refusal" if is_refused else _reason(response),
+        reasoning=_thoughts(items),
         usage=usage,
-        served=_served(response),
+        served=served_in(response),
     )
 
 
@@ -175,6 +179,17 @@ def _said(output: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
     return texts, refusals
 
 
+def _thoughts(output: Iterable[dict[str, Any]]) -> str:
+    """What the output shows of the reasoning: it in full, or a summary of it."""
+    return "\n\n".join(
+        text
+        for item in output
+        if item.get("type") == "reasoning"
+        for part in (*_objects(item.get("content")), *_objects(item.get("summary")))
+        if isinstance(text := part.get("text"), str)
+    )
+
+
 def _objects(items: object) -> Iterator[dict[str, Any]]:
     """The objects of a list; of anything else none."""
     if isinstance(items, list):
@@ -183,21 +198,14 @@ def _objects(items: object) -> Iterator[dict[str, Any]]:
 
 def _reason(response: Mapping[str, Any]) -> str:
     """Why the reply ended, in the words that all forms share."""
-    match response.get("status"):
-        case "completed" | None:
-            return "stop"
-        case "incomplete":
-            details = response.get("incomplete_details")
-            reason = details.get("reason") if isinstance(details, dict) else None
-            if reason in {"max_output_tokens", "max_tokens"}:
-                return "length"
-            return reason if isinstance(reason, str) else "unknown"
-        case "failed" | "cancelled":
-            return "error"
-        case str() as status:
-            return status
-        case _:
-            return "unknown"
+    status = response.get("status")
+    if status is None or status == "completed":
+        return "stop"
+    if status in FAILED:
+        return "error"
+    details = response.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    return "length" if reason == "max_output_tokens" else end_of(reason)
 
 
 def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
@@ -209,48 +217,3 @@ def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
     words = " ".join(words.split())[:LONGEST_WORDS] or "it does not say why"
     kind = FAILURES.get(code, ServerError) if isinstance(code, str) else ServerError
     return kind(f"The response failed: {words}", body=body)
-
-
-def _served(response: Mapping[str, Any]) -> Served | None:
-    """What answered, as far as the response says it."""
-    served = Served(
-        model=_word(response.get("model")), tier=_word(response.get("service_tier"))
-    )
-    return served if served != Served() else None
-
-
-def _word(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _usage(counted: object) -> Usage | None:
-    """Tokens; None where the response counts none. Output includes reasoning."""
-    counts = counted if isinstance(counted, dict) else {}
-    tokens_in, tokens_out = (
-        _count(counts, "input_tokens"),
-        _count(counts, "output_tokens"),
-    )
-    if tokens_in is None or tokens_out is None:
-        return None
-    # a total above the sum is billed all the same
-    tokens_out = max(tokens_out, (_count(counts, "total_tokens") or 0) - tokens_in)
-    read, wrote = (
-        counts.get("input_tokens_details"),
-        counts.get("output_tokens_details"),
-    )
-    usage = usage_of(
-        tokens_in,
-        tokens_out,
-        _count(read, "cached_tokens") or 0,
-        _count(read, "cache_write_tokens") or 0,
-    )
-    reasoning = _count(wrote, "reasoning_tokens") or 0
-    return usage and replace(usage, tokens_reasoning=min(reasoning, tokens_out))
-
-
-def _count(counts: object, name: str) -> int | None:
-    """A count of tokens, as a number or as its digits."""
-    value: Any = counts.get(name) if isinstance(counts, dict) else None
-    with suppress(TypeError, ValueError, OverflowError):
-        return max(0, round(float(value)))
-    return None

@@ -155,11 +155,17 @@ def test_a_cache_hint_does_not_change_what_is_asked() -> None:
     st.sampled_from(["stop", "length", "content_filter", "refusal", "tool_calls"]),
     st.none()
     | st.builds(
-        Usage,
-        tokens_in=st.integers(0, 10**7),
-        tokens_out=st.integers(0, 10**6),
-        tokens_cached=st.integers(0, 10**6),
-        tokens_cache_write=st.integers(0, 10**6),
+        lambda rest, read, write, hour, out, thought, usd: Usage(
+            tokens_in=rest + read + write + hour,
+            tokens_out=out + thought,
+            tokens_cached=read,
+            tokens_cache_write=write + hour,
+            tokens_cache_write_1h=hour,
+            tokens_reasoning=thought,
+            charged_usd=usd,
+        ),
+        *[st.integers(0, 10**6)] * 6,
+        st.none() | st.floats(0, 10),
     ),
 )
 def test_a_reply_written_here_reads_back_the_same(

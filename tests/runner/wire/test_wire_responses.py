@@ -127,6 +127,7 @@ def test_a_reply_is_the_text_of_its_messages_with_what_was_counted() -> None:
     parts = response_message(response_text("rs"), response_text("1"))
     reply = judged(REASONING_ITEM, parts)
     assert (reply.text, reply.finish_reason) == ("rs1", "stop")
+    assert reply.reasoning == REASONING_ITEM["summary"][0]["text"]
     assert reply.usage is not None
     assert reply.usage.tokens_in == TOKENS_IN
     assert reply.usage.tokens_out == TOKENS_OUT
